@@ -463,7 +463,7 @@ def test_scaled_intervals_equal_their_twin(coverage: Fraction, criterion: str) -
 
     def of_leaves(held: Any, asked: NDArray[Any]) -> NDArray[Any]:
         now = answers_of(forest)
-        return held[now.forest.leaves(now.read(asked)) + arrays.leaf_start[:-1]]  # type: ignore[no-any-return]
+        return held[now.forest.leaves(now.read(asked).codes) + arrays.leaf_start[:-1]]  # type: ignore[no-any-return]
 
     outside = np.stack([rows.bags.outside(tree) for tree in range(7)], axis=1)
     assert (outside.sum(axis=1) == 1).any()  # such rows tell no spread
@@ -586,7 +586,7 @@ def test_quantiles_are_those_of_the_weighted_rows(weighting: str, bootstrap: boo
     levels = [Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(77, 100), Fraction(1)]
     got = forest.predict_quantiles(fresh, [float(q) for q in levels], weighting=weighting, interpolation="inverse")
     now = answers_of(forest)
-    training, leaves = (now.forest.leaves(codes) for codes in (now.fitted.rows.codes, now.read(fresh)))
+    training, leaves = (now.forest.leaves(codes) for codes in (now.fitted.rows.codes, now.read(fresh).codes))
     drawn = [_core.bag(now.fitted.seed, tree, 150, float(bootstrap)) for tree in range(8)]
     bags = np.array(drawn, dtype=np.int64).T
     for row, reached in enumerate(leaves):
@@ -618,7 +618,7 @@ def quantile_forest_of(forest: Any, n_trees: int) -> Any:
 def test_quantiles_equal_those_of_quantile_forest_on_the_same_leaves(weighted_leaves: bool, interpolation: str) -> None:
     forest, _, fresh = fitted_for_quantiles(True)
     levels = [0.0, 0.05, 0.3, 0.5, 0.9, 0.99]
-    leaves = forest.forest_.leaves(answers_of(forest).read(fresh)).astype(np.int64)
+    leaves = forest.forest_.leaves(answers_of(forest).read(fresh).codes).astype(np.int64)
     theirs = quantile_forest_of(forest, 8).predict(
         levels, leaves, interpolation=interpolation.encode(), weighted_leaves=weighted_leaves
     )[:, 0]
@@ -631,7 +631,7 @@ def test_quantiles_equal_those_of_quantile_forest_on_the_same_leaves(weighted_le
 def test_ranks_equal_those_of_quantile_forest_on_the_same_leaves(kind: str) -> None:
     forest, y, fresh = fitted_for_quantiles(True)
     asked = np.concatenate([y[:38], [y.min() - 1, y.max() + 1]])
-    leaves = forest.forest_.leaves(answers_of(forest).read(fresh)).astype(np.int64)
+    leaves = forest.forest_.leaves(answers_of(forest).read(fresh).codes).astype(np.int64)
     theirs = quantile_forest_of(forest, 8).quantile_ranks(asked[:, None], leaves, kind=kind.encode())[:, 0]
     ours = forest.quantile_ranks(fresh, asked, weighting="row", kind=kind)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)

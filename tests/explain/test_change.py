@@ -9,7 +9,7 @@ from tests.reference.explain import cheapest
 
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.explain.change import Limits, smallest_change
-from hedgerow.explain.question import counts_of, only_class, read_columns
+from hedgerow.explain.question import counts_of, only_class
 from hedgerow.explain.space import Space
 from hedgerow.judge.answer import answers_of
 from hedgerow.rules import Belief
@@ -70,7 +70,8 @@ def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
     space = Space(now)
     assert (space.margins is None) == kind.endswith(("no sum over trees", "no sum"))
     assert now.is_mapped == kind.startswith("calibrated")
-    columns, codes = read_columns(answers_of(forest), X)
+    batch = now.read(X, all_features=True)
+    columns, codes = batch.columns, batch.codes
     open_rows = np.flatnonzero(only_class(now, counts_of(now, codes)) < 0)[:4]
     assert len(open_rows)
     for row in open_rows.tolist():
@@ -89,7 +90,8 @@ def test_a_wanted_class_is_reached_at_the_least_cost():
     forest = RandomForestClassifier(8, caution=2.0, random_state=0).fit(X, y)
     now = answers_of(forest)
     space = Space(now)
-    columns, codes = read_columns(answers_of(forest), X)
+    batch = now.read(X, all_features=True)
+    columns, codes = batch.columns, batch.codes
     row = int(np.flatnonzero(only_class(now, counts_of(now, codes)) < 0)[0])
     values = [float(column[row]) for column in columns]
     for wanted in range(3):

@@ -12,7 +12,7 @@ from tests.reference.margins import ROUNDING, mapped_at, mapped_most
 from hedgerow import RandomForestClassifier, _core
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.explain.margins import mapped_margins
-from hedgerow.explain.question import read_columns, tree_shares
+from hedgerow.explain.question import tree_shares
 from hedgerow.explain.space import Space
 from hedgerow.judge.answer import answers_of
 
@@ -23,10 +23,10 @@ def test_margins_at_a_point_are_those_of_the_forest(n_classes, calibration):
     X, y = make_classification(200, 6, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0)
     forest = RandomForestClassifier(15, caution=2.0, calibration=calibration, random_state=0).fit(X[:150], y[:150])
     now = answers_of(forest)
-    space, codes = Space(now), read_columns(now, X[150:])[1]
-    opinion = now.opinion(codes)
+    space, batch = Space(now), now.read(X[150:])
+    opinion = now.opinion(batch)
     expected = opinion.lower[:, :, None] - opinion.upper[:, None, :]
-    contents = space.contents[now.forest.leaves(codes) + now.forest.leaf_start[:-1]]
+    contents = space.contents[now.forest.leaves(batch.codes) + now.forest.leaf_start[:-1]]
     told = space.margins | {"n_classes": n_classes, "tree_shares": tree_shares(now)}
     for row, at_row in zip(contents, expected, strict=True):
         found = _core.largest_margins(row, np.arange(16), **told).reshape(n_classes, n_classes)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomForestClassifier, combine, decide
-from hedgerow.explain.question import only_class, questions, read_columns
+from hedgerow.explain.question import only_class, questions
 from hedgerow.explain.settle import MOST_CASES, calm_caution, confirmed_cases
 from hedgerow.judge.answer import answers_of
 from hedgerow.rules import Laplace
@@ -14,7 +14,8 @@ from hedgerow.rules import Laplace
 
 def question_of(forest, X):
     """One block of samples."""
-    ((_, question),) = questions(answers_of(forest), *read_columns(answers_of(forest), X))
+    now = answers_of(forest)
+    ((_, question),) = questions(now, now.read(X, all_features=True))
     return question
 
 

@@ -122,7 +122,7 @@ EVERY_FOREST = pytest.mark.parametrize(
 def test_values_are_those_of_the_definition_with_nominal_and_missing_cells(make, parameters):
     forest, X = fitted(make, **parameters)
     found = shap_values(forest, X[:6])
-    codes, leaves = answers_of(forest).read(X[:6]), values_of_leaves(forest)
+    codes, leaves = answers_of(forest).read(X[:6]).codes, values_of_leaves(forest)
     trees = forest.trees_
     missing = np.iinfo(codes.dtype).max
     for row in range(6):
@@ -134,7 +134,11 @@ def test_values_are_those_of_the_definition_with_nominal_and_missing_cells(make,
 def test_values_against_a_background_are_those_of_the_definition(make, parameters):
     forest, X = fitted(make, **parameters)
     found = shap_values(forest, X[:4], background=X[20:27])
-    codes, others, leaves = answers_of(forest).read(X[:4]), answers_of(forest).read(X[20:27]), values_of_leaves(forest)
+    codes, others, leaves = (
+        answers_of(forest).read(X[:4]).codes,
+        answers_of(forest).read(X[20:27]).codes,
+        values_of_leaves(forest),
+    )
     trees = forest.trees_
     missing = np.iinfo(codes.dtype).max
     for row in range(4):
@@ -148,12 +152,12 @@ def test_interactions_are_those_of_the_definition(make, parameters, against):
     forest, X = fitted(make, **parameters)
     background = X[20:24] if against else None
     found = shap_values(forest, X[:3], interactions=True, background=background)
-    codes, leaves = answers_of(forest).read(X[:3]), values_of_leaves(forest)
+    codes, leaves = answers_of(forest).read(X[:3]).codes, values_of_leaves(forest)
     trees = forest.trees_
     missing = np.iinfo(codes.dtype).max
     for row in range(3):
         game = (
-            background_game(trees, leaves, codes[:, row], answers_of(forest).read(background), missing)
+            background_game(trees, leaves, codes[:, row], answers_of(forest).read(background).codes, missing)
             if against
             else path_game(trees, leaves, codes[:, row], missing)
         )
@@ -320,7 +324,7 @@ def test_values_of_a_regressor_add_up_to_what_it_says(what):
 
 def test_values_of_a_regressor_are_what_their_definition_says():
     forest, X = number_forest()
-    trees, codes = forest.trees_, answers_of(forest).read(X)
+    trees, codes = forest.trees_, answers_of(forest).read(X).codes
     leaves = [np.zeros((tree.n_leaves, 1)) for tree in trees]
     for held, tree in zip(leaves, trees, strict=True):
         held[tree.nodes.payload[tree.is_leaf], 0] = tree.value[tree.is_leaf, 0, 0] / len(trees)

@@ -22,7 +22,7 @@ FORESTS = [
 def by_definition(forest, X, what):
     """(n, p): Shapley values of the doubt itself, over all subsets of the features."""
     now = answers_of(forest)
-    codes, sums = now.read(X), doubt_sums(now.plain_rule, what, now.forest.n_trees)
+    codes, sums = now.read(X).codes, doubt_sums(now.plain_rule, what, now.forest.n_trees)
     counts = [np.asarray(now.forest.evidence_in(tree), dtype=float) for tree in range(now.forest.n_trees)]
     leaves = [sums.lift(each, now.setting) for each in counts]
     found = []

@@ -118,7 +118,7 @@ def test_threads_do_not_change_the_numbers_of_distinct_leaves():
 @pytest.mark.parametrize("n_classes", [2, 7, 20])
 def test_a_probability_is_the_same_bits_whether_distinct_leaves_are_known_or_not(n_classes, leaf_counts):
     estimator, X, _, _ = fitted(n_classes, leaf_counts=leaf_counts)
-    codes = answers_of(estimator).read(X)
+    codes = answers_of(estimator).read(X).codes
     alone, together = replace(estimator.forest_), replace(estimator.forest_)
     assert not alone.repays_distinct(1)
     assert together.repays_distinct(len(X))
@@ -129,7 +129,7 @@ def test_a_probability_is_the_same_bits_whether_distinct_leaves_are_known_or_not
 def test_shares_beyond_the_budget_are_read_from_the_counts(monkeypatch):
     estimator, X, _, _ = fitted(3)
     monkeypatch.setattr(hedgerow.forest.forest, "SHARE_BUDGET", 0)
-    codes = answers_of(estimator).read(X)
+    codes = answers_of(estimator).read(X).codes
     np.testing.assert_array_equal(replace(estimator.forest_).probability(codes), estimator.forest_.probability(codes))
 
 

@@ -47,8 +47,8 @@ def test_only_the_leaves_that_few_rows_reach_are_asked() -> None:
         asked.append(at)
         return np.column_stack([now.leaf_values[at], -0.0 * now.leaf_values[at]])
 
-    few = mean_of_leaves(now.forest, now.read(rows[1:3]), says)
-    many = mean_of_leaves(now.forest, now.read(rows), says)
+    few = mean_of_leaves(now.forest, now.read(rows[1:3]).codes, says)
+    many = mean_of_leaves(now.forest, now.read(rows).codes, says)
     assert len(asked[0]) == 2 * 12
     assert asked[1] == slice(None)
     assert few.tobytes() == many[1:3].tobytes()

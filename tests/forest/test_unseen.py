@@ -60,7 +60,7 @@ def strangers() -> pd.DataFrame:
 def slow_counts_of(model: Any, Z: pd.DataFrame, *, add: bool) -> np.ndarray:
     """(n, T, K): the counts of the leaves of each tree together."""
     fitted = fitted_of(model)
-    codes, unseen = answers_of(model).read(Z), fitted.forest.structure.unseen
+    codes, unseen = answers_of(model).read(Z).codes, fitted.forest.structure.unseen
     trees = fitted.trees()
     return np.array(
         [
@@ -115,7 +115,7 @@ def test_numbers_are_means_over_the_leaves(policy: str, kind: Any) -> None:
     X, y = animals()
     forest = kind(7, unseen=policy, bootstrap=True, random_state=0).fit(X, y + np.arange(len(y)) / 100)
     fitted = fitted_of(forest)
-    codes, gapless = answers_of(forest).read(strangers()), fitted.forest.structure.unseen.gapless
+    codes, gapless = answers_of(forest).read(strangers()).codes, fitted.forest.structure.unseen.gapless
     said = []
     for row in codes.T:
         of_trees = []

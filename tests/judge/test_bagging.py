@@ -163,7 +163,7 @@ def test_some_trees_of_a_forest_are_a_forest() -> None:
     for n_classes in (3, 12):
         X, y = draw(7, n_classes=n_classes)
         forest = RandomForestClassifier(8, calibration=None, categorical_features=[3], random_state=0).fit(X, y)
-        codes = answers_of(forest).read(X)
+        codes = answers_of(forest).read(X).codes
         part = some_trees(forest.forest_, 2, 5)
         assert np.array_equal(part.leaves(codes), forest.forest_.leaves(codes)[:, 2:5])
         for tree in range(3):

@@ -62,7 +62,7 @@ def test_scores_are_those_of_the_values_row_by_row(seed: int, n_trees: int) -> N
     np.testing.assert_allclose(
         np.column_stack(own[:2]), slow_scores(forest, hulls.features, X, X, oob=True), atol=1e-12
     )
-    table, codes = now.table(Z), now.read(Z)
+    table, codes = now.table(Z), now.read(Z).codes
     other = measure(hulls, forest.forest_, codes, cells_of_table(table, codes, hulls, meaning), meaning)
     np.testing.assert_allclose(
         np.column_stack(other[:2]), slow_scores(forest, hulls.features, X, Z, oob=False), atol=1e-12
@@ -105,7 +105,7 @@ def test_the_four_cases_are_strange_and_named() -> None:
     cases.loc[3, "c"] = np.nan
     cases.loc[4, "c"] = -np.inf
     now = answers_of(forest)
-    found = novelty_of(now, now.table(cases))
+    found = novelty_of(now.fitted, now.table(cases))
     assert found.p_value[0] > 0.2
     assert (found.p_value[1:] <= 1.5 / 301).all()
     assert [now.meaning.names[feature] for feature in found.feature[1:]] == ["a", "colour", "c", "c"]

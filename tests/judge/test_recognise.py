@@ -19,7 +19,7 @@ from hedgerow.judge.recognise import ALL_HASHES, MOST_MARKS, Recognised, marks_o
 
 
 def found(model, X) -> Recognised | None:
-    return recognised(fitted_of(model), [answers_of(model).read(X)])
+    return recognised(fitted_of(model), [answers_of(model).read(X).codes])
 
 
 def loaded(model):

@@ -57,8 +57,8 @@ def test_what_is_learned_later_is_settled_again() -> None:
 def test_another_rule_or_caution_for_one_question_leaves_the_others_alone() -> None:
     model, X, _ = fitted(caution=1.0)
     now: ClassAnswers = answers_of(model)
-    codes = now.read(X)
-    before = now.bounds(codes)
-    wider = now.under(caution=5.0).bounds(codes)
+    batch = now.read(X)
+    before = now.bounds(batch)
+    wider = now.under(caution=5.0).bounds(batch)
     assert (wider[:, :, 1] - wider[:, :, 0] > before[:, :, 1] - before[:, :, 0]).all()
-    assert answers_of(model).bounds(codes).tobytes() == before.tobytes()
+    assert answers_of(model).bounds(batch).tobytes() == before.tobytes()

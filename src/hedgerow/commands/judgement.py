@@ -41,7 +41,7 @@ def rows_of_fit(model: Any, table: Any) -> float | None:
     """Say if the model was trained on many of these rows -> their share, or None."""
     now, n_rows = answers_of(model), table.shape[0]
     parts = (slice(first, first + BLOCK_ROWS) for first in range(0, n_rows, BLOCK_ROWS))
-    found = recognised(now.fitted, (now.read(table.some(part)) for part in parts))
+    found = recognised(now.fitted, (now.read(table.some(part)).codes for part in parts))
     if found is None:
         return None
     rows = "" if found.share > ALMOST_ALL else f"about {found.share:.0%} of ".replace("%", " %")

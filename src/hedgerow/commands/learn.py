@@ -98,7 +98,7 @@ def _table_of(held: AnswersFile, model: Any, sheet: Sheet, options: LearnOptions
 
 def _is_of(held: AnswersFile, model: Any, table: NamedColumns) -> bool:
     """Whether a report about this table has saved the answers."""
-    return held.table == table_mark(columns_of(answers_of(model).table(table)))
+    return held.table == table_mark(columns_of(answers_of(model).read(table)))
 
 
 def _facts(report: dict[str, Any], kind: Kind, options: LearnOptions) -> Any:

@@ -16,7 +16,7 @@ from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, share, write_json
 from hedgerow.judge.answer import answers_of
-from hedgerow.judge.novelty import has_novelty, novelty_of
+from hedgerow.judge.novelty import NoveltyOf
 from hedgerow.judge.watch import STRANGE, strangers_of, traffic_of
 from hedgerow.table import NamedColumns
 
@@ -73,28 +73,27 @@ def _table(model: Any, paths: Any, options: MonitorOptions) -> NamedColumns:
 def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> tuple[list[Check], list[str]]:
     """A batch, perhaps earlier rows -> the tests that the model allows, and the features that differ most."""
     now = answers_of(model)
-    read = now.table(table)
-    codes = now.encode(read)
+    batch = now.read(table)
     if reference is None:
-        traffic = traffic_of(now, codes)
+        traffic = traffic_of(now, batch.codes)
         p_value, features = traffic.p_value, traffic.features
     else:
         drift = model.drift(table, reference=reference)
         p_value, features = drift.p_value, [(each.name, each.share) for each in drift.features]
     checks = [Check("drift", f"p = {p_value:.3f}", "", p_value)]
-    if has_novelty(now.fitted):
-        checks.append(_strangers(now, read, codes, reference))
+    if batch.novelty is not None:
+        checks.append(_strangers(now, batch.novelty, reference))
     if kind_of(model).classes(model):
         checks.append(_left_open(model, table, reference))
     return checks, [name for name, part in features[:NAMED] if part > 0]
 
 
-def _strangers(now: Any, read: Any, codes: Any, reference: NamedColumns | None) -> Check:
+def _strangers(now: Any, novelty: NoveltyOf, reference: NamedColumns | None) -> Check:
     """How many rows are strange, against as many training rows or the earlier rows."""
-    found, n_rows = strangers_of(now, read, codes), read.n_rows
+    found, n_rows = strangers_of(now, novelty), len(novelty.p_value)
     if reference is None:
         return Check("strangers", f"{found.number:,}", f"about {found.expected:,.0f}", found.p_value)
-    old = novelty_of(now, now.table(reference)).p_value <= STRANGE
+    old = now.read(reference).novelty.p_value <= STRANGE
     p_value = _more_often(found.number, n_rows, int(old.sum()), len(old), "greater")
     return Check("strangers", f"{found.number:,}", f"about {old.mean() * n_rows:,.0f}", p_value)
 

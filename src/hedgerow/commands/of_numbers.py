@@ -133,9 +133,9 @@ class OfNumbers(Kind):
     def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
         """The rows with the widest intervals; without intervals, those about which trees differ most."""
         now = answers_of(model)
-        codes = now.read(table)
-        ends = now.interval(codes, COVERAGE) if now.has_residuals else None
-        width = now.variance(codes).total if ends is None else ends[:, 1] - ends[:, 0]
+        batch = now.read(table)
+        ends = now.interval(batch, COVERAGE) if now.has_residuals else None
+        width = now.variance(batch.codes).total if ends is None else ends[:, 1] - ends[:, 0]
         return np.argsort(-width, kind="stable")[:MOST_LISTED]
 
     def overview(self, found: list[Estimate]) -> Any:

@@ -118,8 +118,8 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         y : ndarray of shape (n_samples,), or (n_samples, n_outputs); with `return_set`, also the sets
         """
         now = self.__answers__()
-        codes = now.read(X, uncertain=True)
-        return now.labels_and_sets(codes) if return_set else now.labels(codes)
+        batch = now.read(X, uncertain=True)
+        return now.labels_and_sets(batch) if return_set else now.labels(batch)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class; with the rule "average", the mean of the class shares in the leaves reached.
@@ -256,7 +256,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             ``mass[:, 5]`` is the mass of the first and third of ``classes_`` together. At most 16 classes.
         """
         now = self.__answers__()
-        return now.mass(now.read(X), model, alpha, ordinal)
+        return now.mass(now.read(X).codes, model, alpha, ordinal)
 
     def predict_frame(self, X: Any) -> Any:
         """Everything about each sample in a data frame, with the columns of ``hedgerow predict``.
@@ -323,7 +323,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             there are about as many trees as training rows.
         """
         now = self.__answers__()
-        return now.variance(now.read(X))
+        return now.variance(now.read(X).codes)
 
     def evidence(self, X: Any) -> Evidence:
         """The leaves that samples reach, with their counts; any rule can combine them.
@@ -339,7 +339,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             With ``leaves`` (n, T), ``counts`` (n, T, K) and ``combine(rule, caution=...)``.
         """
         now = self.__answers__()
-        return now.evidence(now.read(X))
+        return now.evidence(now.read(X).codes)
 
     def tune(self, metric: Any = "u65", over: dict[str, Any] | None = None) -> Self:
         """Choose rule, caution or decision by their scores on out-of-bag evidence; no tree is grown again.

@@ -164,7 +164,8 @@ class LaterEstimator(TreesEstimator):
         array([1.   , 0.007])
         """
         now = self.__answers__()
-        return novelty_of(now, now.table(X)).p_value
+        table = now.table(X)
+        return novelty_of(now.fitted, table, n_threads=now.threads(table.n_rows)).p_value
 
     def suggest(self, X: Any, n: int = 10) -> NDArray[np.int64]:
         """Which of these rows without labels to ask about next, so that the forest learns most from their labels.
@@ -198,8 +199,8 @@ class LaterEstimator(TreesEstimator):
         """
         now = self.__answers__()
         require_count("n", n)
-        codes = now.read(X)
-        return suggested_rows(now.forest, codes, now.doubt(codes), int(n), now.many_threads(codes))
+        batch = now.read(X)
+        return suggested_rows(now.forest, batch.codes, now.doubt(batch), int(n), now.many_threads(batch.codes))
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what `predict_uncertainty` and `predict_frame` return, as for transformers of scikit-learn.
@@ -411,5 +412,5 @@ class LaterEstimator(TreesEstimator):
 
 def _newcomers(now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Newcomers:
     """Rows and perhaps their labels, as given -> some of them, as `compare` takes them."""
-    codes = now.read(X)
+    codes = now.read(X).codes
     return newcomers(codes, None if y is None else now.drift_labels(y, codes.shape[1], classes))

@@ -233,7 +233,7 @@ class PairwiseTreesClassifier(TreesClassifier):
             together. There may be at most 16 classes.
         """
         now = self.__answers__()
-        codes, n_classes = now.read(X), len(now.classes)
+        codes, n_classes = now.read(X).codes, len(now.classes)
         if n_classes > LARGEST_FRAME:
             raise ValueError(
                 f"predict_mass must have at most {LARGEST_FRAME} classes, got {n_classes}; use predict_bounds"
@@ -271,11 +271,11 @@ class PairAnswers(ClassAnswers):
     kind = "pairs"
     combines_leaves = False
 
-    def probability(self, codes: Codes) -> Floats:
+    def plain_probability(self, codes: Codes) -> Floats:
         """Codes (p, n) -> probabilities (n, K)."""
-        return self.opinion(codes).probability
+        return self.combined(codes).probability
 
-    def opinion(self, codes: Codes) -> Opinion:
+    def combined(self, codes: Codes) -> Opinion:
         """Belief, plausibility and pignistic probability of the classes; conflict is how much pairs disagree."""
         focal, mass, misfit = self.solve(codes)
         members, sizes = focal.astype(np.float64), focal.sum(axis=1, keepdims=True)

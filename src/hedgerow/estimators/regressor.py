@@ -112,9 +112,9 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
             Only with ``return_std=True``.
         """
         now = self.__answers__()
-        codes = now.read(X, uncertain=not return_std)
-        predicted = now.predicted(codes)
-        return (predicted, now.standard_deviation(codes)) if return_std else predicted
+        batch = now.read(X, uncertain=not return_std)
+        predicted = now.predicted(batch)
+        return (predicted, now.standard_deviation(batch.codes)) if return_std else predicted
 
     def predict_uncertainty(self, X: Any) -> VarianceOf:
         """Variance of the target of each sample, and its two parts: within leaves and between trees.
@@ -131,7 +131,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
             with these columns if `set_output` asks for one.
         """
         now = self.__answers__()
-        return self._as_asked(X, now.variance(now.read(X)))  # type: ignore[no-any-return]
+        return self._as_asked(X, now.variance(now.read(X).codes))  # type: ignore[no-any-return]
 
     def predict_frame(self, X: Any, coverage: float = 0.9) -> Any:
         """Everything about each sample in a data frame, with the columns of ``hedgerow predict``.
@@ -177,7 +177,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         .. [1] S. Wager, T. Hastie, B. Efron: Confidence intervals for random forests. JMLR 15, 2014.
         """
         now = self.__answers__()
-        return now.jackknife(now.read(X))
+        return now.jackknife(now.read(X).codes)
 
     def predict_bounds(self, X: Any) -> Floats:
         """Lower and upper prediction: if every leaf had ``caution`` more rows, all with the smallest or largest target.
@@ -278,7 +278,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         .. [1] N. Meinshausen: Quantile regression forests. JMLR 7, 2006.
         """
         now = self.__answers__()
-        return now.quantiles(None if X is None else now.read(X), quantiles, weighting, interpolation, method)
+        return now.quantiles(None if X is None else now.read(X).codes, quantiles, weighting, interpolation, method)
 
     def quantile_ranks(self, X: Any, y: Any, *, weighting: str = "tree", kind: str = "rank") -> Floats:
         """Where a number lies in the distribution that `predict_quantiles` gives its sample; 0.9: above nine tenths.
@@ -303,7 +303,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         ranks : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         now = self.__answers__()
-        return now.quantile_ranks(None if X is None else now.read(X), y, weighting, kind)
+        return now.quantile_ranks(None if X is None else now.read(X).codes, y, weighting, kind)
 
     @property
     def criterion_(self) -> str:

@@ -96,7 +96,7 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         leaves : ndarray of shape (n_samples, n_trees), or (n_samples,) for a single tree
         """
         now = self.__answers__()
-        codes = now.read(X)
+        codes = now.read(X).codes
         nodes: NDArray[np.int32] = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
         return nodes[:, 0] if self.__one_tree__ else nodes
 
@@ -116,7 +116,7 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             Where the nodes of each tree begin. Not returned for a single tree.
         """
         now = self.__answers__()
-        codes = now.read(X)
+        codes = now.read(X).codes
         nodes = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
         path: sparse.csr_array = decision_path(now.forest, now.fitted.trees(), nodes)
         return path if self.__one_tree__ else (path, now.forest.node_start.copy())
@@ -146,12 +146,12 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             if Y is not None:
                 raise ValueError("Y must be None with oob=True, got a table; only training rows can be out of bag")
             codes = now.training_codes()
-            if X is not None and not _same_codes(now.forest, now.read(X), codes):
+            if X is not None and not _same_codes(now.forest, now.read(X).codes, codes):
                 raise ValueError("X must be None or the training rows with oob=True, got other rows; leave it out")
             threads = now.many_threads(codes)
             return outside_proximity_table(now.forest, codes, now.bags(), most=most, n_threads=threads)
-        codes = now.training_codes() if X is None else now.read(X)
-        others = codes if Y is None else now.read(Y)
+        codes = now.training_codes() if X is None else now.read(X).codes
+        others = codes if Y is None else now.read(Y).codes
         return proximity_table(now.forest, codes, others, most=most, n_threads=now.many_threads(codes))
 
     def row_weights(self, X: Any, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
@@ -176,8 +176,8 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             Each row sums to one, unless `top` leaves some weights out. ``sample_weight`` is not used.
         """
         now = self.__answers__()
-        training = now.training_codes() if train is None else now.read(train)
-        codes, most = now.read(X), 0 if top is None else _count("top", top)
+        training = now.training_codes() if train is None else now.read(train).codes
+        codes, most = now.read(X).codes, 0 if top is None else _count("top", top)
         return weight_table(now.forest, codes, training, now.bags(), most=most, n_threads=now.many_threads(codes))
 
     def nearest_rows(self, X: Any, k: int = 5, train: Any = None) -> NearestRows:
@@ -213,7 +213,7 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             1 for the leaf reached in each tree, so each row sums to the number of trees.
         """
         now = self.__answers__()
-        codes = now.read(X)
+        codes = now.read(X).codes
         return leaf_table(now.forest, codes, now.threads(codes.shape[1]))
 
     def to_sklearn(self) -> Any:

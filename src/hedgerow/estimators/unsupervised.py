@@ -264,7 +264,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         array([0.4, 0.2, 0. ])
         """
         now = self.__answers__()
-        fitted, table = now.fitted, now.table(X)
+        fitted, batch = now.fitted, now.read(X)
         ranges: Floats = fitted.about.ranges  # type: ignore[attr-defined]
         if any(fitted.schema.nominal) or not np.isfinite(ranges).all():
             raise ValueError(
@@ -276,9 +276,9 @@ class RandomTreesEmbedding(_UnlabelledTrees):
             return np.concatenate([leaf_log_density(tree, ranges) for tree in fitted.trees()])
 
         densities = fitted.learned.get("densities", None, make)
-        codes = now.read(X)
-        found = forest_log_density(now.forest, densities, codes, now.threads(codes.shape[1]))
-        found[_outside(table, ranges)] = -np.inf
+        found = forest_log_density(now.forest, densities, batch.codes, batch.n_threads)
+        assert batch.table is not None
+        found[_outside(batch.table, ranges)] = -np.inf
         return found
 
 
@@ -471,7 +471,7 @@ class UnsupervisedForest(_UnlabelledTrees):
             it is too high, because the trees were grown on them.
         """
         now = self.__answers__()
-        codes = now.read(X)
+        codes = now.read(X).codes
         return now.forest.probability(codes, now.threads(codes.shape[1]))[:, 1]
 
     def __answers__(self, fitted: Fitted | None = None) -> RealAnswers:

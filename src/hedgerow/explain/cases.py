@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hedgerow.explain.question import Array, Question, labels_of, read_columns
+from hedgerow.explain.question import Array, Question, labels_of
 from hedgerow.forest.lines import as_limit
 from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
@@ -74,14 +74,14 @@ def training_rows(now: ClassAnswers | NumberAnswers, train: Any = None, y_train:
     bootstrap it keeps none.
     """
     if train is not None:
-        columns, codes = read_columns(now, train)
+        batch = now.read(train, all_features=True)
         labels = None if y_train is None else np.asarray(y_train)
-        if labels is not None and labels.shape != (codes.shape[1],):
+        if labels is not None and labels.shape != (len(batch),):
             raise ValueError(
-                f"y_train must have one label for each of the {codes.shape[1]} rows of train, got shape {labels.shape};"
+                f"y_train must have one label for each of the {len(batch)} rows of train, got shape {labels.shape};"
                 " pass the labels of the same rows"
             )
-        return KnownRows(codes, labels, columns, _bags(now))
+        return KnownRows(batch.codes, labels, batch.columns, _bags(now))
     rows = now.known_rows
     if rows is None:
         return None

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from hedgerow.explain.cases import Case, KnownRows, number, training_rows
 from hedgerow.explain.explanation import Explained, finite
-from hedgerow.explain.question import Array, missing_features, read_columns
+from hedgerow.explain.question import Array, missing_features
 from hedgerow.explain.shap import ShapValues, explain_values
 from hedgerow.explain.words import joined, name_some
 from hedgerow.forest.proximity import weight_table
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
 from hedgerow.table.bins import Codes
 
@@ -159,35 +160,30 @@ def estimates(
     coverage: float = COVERAGE,
 ) -> list[Estimate]:
     """A regressor as it answers, and samples -> an explanation of each; the arguments are those of `explain`."""
-    columns, codes = read_columns(now, X)
     training = training_rows(now, train, y_train)
-    return list(estimates_of(now, columns, codes, training, cases=cases, shap=shap, coverage=coverage))
+    return list(estimates_of(now, now.read(X, all_features=True), training, cases=cases, shap=shap, coverage=coverage))
 
 
 def estimates_of(
     now: NumberAnswers,
-    columns: list[Array],
-    codes: Codes,
+    batch: Batch,
     training: KnownRows | None,
     *,
     cases: int,
     shap: bool | None = None,
     coverage: float = COVERAGE,
 ) -> Iterator[Estimate]:
-    """Samples that have been read: columns (n,) each and codes (p, n) -> an explanation of each."""
+    """Samples with the codes of all features -> an explanation of each."""
     if training is not None and training.labels is not None:
         training = replace(training, labels=np.asarray(training.labels, dtype=np.float64))
     with_shap = len(now.forest.nodes) <= MOST_NODES if shap is None else shap
-    for first in range(0, codes.shape[1], BLOCK):
-        part = np.ascontiguousarray(codes[:, first : first + BLOCK])
-        listed = [column[first : first + BLOCK] for column in columns]
-        yield from _block(now, listed, part, training, first, cases, with_shap, coverage)
+    for first in range(0, len(batch), BLOCK):
+        yield from _block(now, batch[first : first + BLOCK], training, first, cases, with_shap, coverage)
 
 
 def _block(
     now: NumberAnswers,
-    columns: list[Array],
-    codes: Codes,
+    batch: Batch,
     training: KnownRows | None,
     first: int,
     cases: int,
@@ -195,12 +191,13 @@ def _block(
     coverage: float,
 ) -> Iterator[Estimate]:
     """A block of samples -> their explanations."""
-    predicted, bounds, parts = now.predicted(codes), now.bounds(codes), now.variance(codes)
-    interval = now.interval(codes, coverage) if now.has_residuals else None
+    codes, columns = batch.codes, batch.columns
+    predicted, bounds, parts = now.predicted(batch), now.bounds(batch), now.variance(codes)
+    interval = now.interval(batch, coverage) if now.has_residuals else None
     sizes = np.median(now.forest.counts[now.forest.leaves(codes) + now.forest.leaf_start[:-1]], axis=1)
     behind = None if training is None else _behind(now, codes, training, cases)
     adds = _added(now, codes) if shap else None
-    for row in range(codes.shape[1]):
+    for row in range(len(batch)):
         rests, near = (None, None) if behind is None else behind[row]
         yield Estimate(
             row=first + row,

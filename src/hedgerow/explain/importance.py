@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.answer import answers_of
+from hedgerow.judge.batch import Batch
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -242,7 +243,7 @@ def permutation_importance(
     (4,)
     """
     now = answers_of(forest)
-    codes, labels = now.read(X), column_or_1d(y)
+    codes, labels = now.read(X).codes, column_or_1d(y)
     if len(labels) != codes.shape[1]:
         raise ValueError(
             f"y must have a label for each of the {codes.shape[1]} rows of X, got {len(labels)}; pass those of X"
@@ -251,7 +252,7 @@ def permutation_importance(
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
 
     def score(permuted: Codes) -> float:
-        said = now.said(permuted)
+        said = now.said(Batch(permuted))
         return float(now.score(labels, said) if metric is None else metric(labels, said))
 
     before = score(codes)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from hedgerow.belief.opinion import Opinion
 from hedgerow.forest.lift import lift_distinct
 from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.number_answers import NumberAnswers
-from hedgerow.judge.trust import Doubts, TrustingAnswers
 from hedgerow.rules import merge_states
-from hedgerow.table.bins import Codes, encode
+from hedgerow.table.bins import Codes
 from hedgerow.table.meaning import plain
 
 Array = NDArray[Any]
@@ -37,29 +37,34 @@ class Question:
     ----------
     now : ClassAnswers
         The forest as it answers.
-    columns : list of (n,) arrays
-        The values: floats, or category numbers.
-    codes : (p, n)
+    batch : Batch
+        The samples.
     counts : (n, T, K) float64
         Evidence in the leaves reached.
     opinion, chosen : Opinion, bool (n, K)
         The forest's answers.
-    doubts : Doubts or None
-        What is unknown or unusual about the samples, if that changes opinions.
     """
 
     now: ClassAnswers
-    columns: list[Array]
-    codes: Codes
+    batch: Batch
     counts: Floats
     opinion: Opinion
     chosen: Bools
-    doubts: Doubts | None = None
 
     @property
     def n_samples(self) -> int:
         """n."""
-        return int(self.codes.shape[1])
+        return len(self.batch)
+
+    @property
+    def codes(self) -> Codes:
+        """(p, n): the samples as trees read them."""
+        return self.batch.codes
+
+    @property
+    def columns(self) -> list[Array]:
+        """(n,) each: the values, floats or category numbers."""
+        return self.batch.columns
 
     @cached_property
     def label(self) -> NDArray[np.int64]:
@@ -131,15 +136,6 @@ def labels_of(now: ClassAnswers) -> list[Any]:
     return [plain(label) for label in now.classes.tolist()]
 
 
-def read_columns(now: ClassAnswers | NumberAnswers, X: Any) -> tuple[list[Array], Codes]:
-    """A table -> its columns, (n,) each, as floats or category numbers, and its codes (p, n)."""
-    table = now.table(X)
-    columns = [column for _, block in table.column_blocks() for column in block]
-    codes = encode(table, now.fitted.bins, n_threads=now.threads(table.n_rows))
-    now.remember(codes, table)
-    return columns, codes
-
-
 def chosen_classes(now: ClassAnswers, opinion: Opinion) -> NDArray[np.bool_]:
     """An opinion -> (n, K): the classes that remain, refused if the decision chooses actions."""
     chosen = now.chosen(opinion)
@@ -151,23 +147,17 @@ def chosen_classes(now: ClassAnswers, opinion: Opinion) -> NDArray[np.bool_]:
     return chosen
 
 
-def questions(now: ClassAnswers, columns: list[Array], codes: Codes) -> Iterator[tuple[int, Question]]:
-    """Columns and codes of n samples -> blocks of questions, each with its first sample."""
+def questions(now: ClassAnswers, batch: Batch) -> Iterator[tuple[int, Question]]:
+    """Samples -> blocks of questions, each with its first sample."""
     cells = now.forest.n_trees * now.forest.n_classes
     block = max(1, BLOCK_CELLS // cells)
-    doubts = now.doubts(codes)
     if now.decision.groups is not None:
         raise ValueError(
             f"decision must make one promise for all samples to be explained, got {now.decision!r}, whose thresholds"
             " differ between groups; set groups=None, or another decision"
         )
-    for first in range(0, codes.shape[1], block):
-        part = np.ascontiguousarray(codes[:, first : first + block])
-        counts = counts_of(now, part)
-        opinion, why = opinion_of(now, counts), None
-        if doubts is not None and isinstance(now, TrustingAnswers):
-            why = doubts.some(slice(first, first + block), codes.shape[1])
-            opinion = now.trusted(opinion, part, why)
-        chosen = chosen_classes(now, opinion)
-        listed = [column[first : first + block] for column in columns]
-        yield first, Question(now, listed, part, counts, opinion, chosen, why)
+    for first in range(0, len(batch), block):
+        part = batch[first : first + block]
+        counts = counts_of(now, part.codes)
+        opinion = now.trusted(opinion_of(now, counts), part)
+        yield first, Question(now, part, counts, opinion, chosen_classes(now, opinion))

@@ -112,10 +112,10 @@ def shap_values(
             f"forest must answer by the mean of its trees, got a {type(forest).__name__}, which combines its trees"
             " in another way; use another classifier or regressor"
         )
-    codes, trees = now.read(X), now.forest
+    codes, trees = now.read(X).codes, now.forest
     asked = _KINDS[now.kind](now.under(rule, caution), what)
     n_threads = now.threads(codes.shape[1] * trees.n_trees)
-    others = None if background is None else now.read(background)
+    others = None if background is None else now.read(background).codes
     values, base = explain_values(trees, codes, asked.groups(), asked.width, interactions, others, n_threads)
     found: ShapValues = asked.answer(values, asked.base(base) if others is None else asked.mean(others, n_threads))
     return found

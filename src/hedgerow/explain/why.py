@@ -14,16 +14,16 @@ from hedgerow.explain.change import Change, Limits, smallest_change
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
 from hedgerow.explain.estimate import Estimate, estimates
 from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf, Strange
-from hedgerow.explain.question import Array, Floats, Question, labels_of, only_class, questions, read_columns
+from hedgerow.explain.question import Floats, Question, labels_of, only_class, questions
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
 from hedgerow.explain.space import Space
 from hedgerow.explain.words import cause_words
 from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
-from hedgerow.judge.trust import TrustingAnswers, trust
+from hedgerow.judge.trust import trust
 from hedgerow.rules import resolve_rule
-from hedgerow.table.bins import Codes
 from hedgerow.table.output import index_names
 
 #: By default the smallest change is searched for up to this many samples, and for this many seconds each.
@@ -127,10 +127,10 @@ def _of_classes(
     """Samples of a classifier -> explanations; a coverage is refused."""
     if coverage is not None:
         raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; it is for regressors")
-    columns, codes = read_columns(now, X)
+    batch = now.read(X, all_features=True)
     wanted = of_classes.pop("wanted")
     asked |= {"wanted": wanted, "limits": limits_of(now, **of_classes)}
-    return explain_codes(forest, now, columns, codes, training_rows(now, train, y_train), **asked)
+    return explain_batch(forest, now, batch, training_rows(now, train, y_train), **asked)
 
 
 def _of_numbers(
@@ -155,11 +155,10 @@ def _of_numbers(
 _KINDS: dict[str, Any] = {"classes": _of_classes, "numbers": _of_numbers}
 
 
-def explain_codes(
+def explain_batch(
     forest: Any,
     now: ClassAnswers,
-    columns: list[Array],
-    codes: Codes,
+    batch: Batch,
     training: KnownRows | None,
     *,
     cases: int,
@@ -168,9 +167,9 @@ def explain_codes(
     limits: Limits | None = None,
     wanted: Any = None,
 ) -> list[Explanation]:
-    """Samples that have been read: columns (n,) each and codes (p, n); what is wanted -> an explanation of each."""
+    """Samples with the codes of all features, and what is wanted -> an explanation of each."""
     _check_numbers(cases, time_limit)
-    n_samples = codes.shape[1]
+    n_samples = len(batch)
     seconds = time_limit if time_limit is not None else SECONDS if n_samples <= FEW_SAMPLES else 0.0
     asked = _Asked(
         names=_names_of(forest),
@@ -184,7 +183,7 @@ def explain_codes(
         shap=_shap_for(now, shap, n_samples),
     )
     found: list[Explanation] = []
-    for first, question in questions(now, columns, codes):
+    for first, question in questions(now, batch):
         found += _explain_block(asked, question, first)
     return found
 
@@ -275,8 +274,9 @@ def _one(
 
 def _strange(question: Question, row: int) -> Strange | None:
     """One sample -> that it is a stranger, if it is trusted less than others."""
-    novelty, now = None if question.doubts is None else question.doubts.novelty, question.now
-    if novelty is None or not isinstance(now, TrustingAnswers):
+    now = question.now
+    novelty = now.novelty(question.batch)
+    if novelty is None:
         return None
     trusted = float(trust(novelty, now.level)[row])
     if trusted >= 1:
@@ -286,7 +286,7 @@ def _strange(question: Question, row: int) -> Strange | None:
 
 def _unknown(question: Question, row: int) -> list[str]:
     """One sample -> the features whose values no training row had."""
-    unknown = None if question.doubts is None else question.doubts.unknown
+    unknown = question.batch.unseen
     return [] if unknown is None else [question.now.meaning.names[feature] for feature in unknown.features_of(row)]
 
 
@@ -305,7 +305,7 @@ def _settled(asked: _Asked, question: Question) -> dict[int, SettledBy]:
     """
     now, rows = asked.now, np.flatnonzero(question.is_open)
     labels, names = labels_of(now), now.meaning.names
-    doubted = question.doubts is not None and len(rows) > 0
+    doubted = now.doubted(question.batch) is not None and len(rows) > 0
     sure = only_class(now, question.counts[rows]) >= 0 if doubted else np.zeros(len(rows), dtype=bool)
     unsure = rows[~sure]
     by_cases = dict(zip(unsure.tolist(), confirmed_cases(question, unsure), strict=True))

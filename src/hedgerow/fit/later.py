@@ -119,10 +119,7 @@ def with_origins(fitted: Fitted) -> Fitted:
 def _read_later(model: Any, before: Fitted, X: Any) -> Codes:
     """Later rows -> codes (p, m), of all features if the forest keeps its rows."""
     now = Answers(model, before)
-    if before.rows is None:
-        return now.read(X)
-    table = now.table(X)
-    return encode(table, before.bins, n_threads=now.threads(table.n_rows))
+    return now.read(X, all_features=before.rows is not None).codes
 
 
 def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:

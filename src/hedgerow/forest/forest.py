@@ -331,13 +331,19 @@ class Forest:
         return self.structure.split_features()
 
     @cached_property
+    def gapless_features(self) -> NDArray[np.intp]:
+        """Features without gaps in the training rows that some node splits on."""
+        return self._gapless_among(self.used_features)
+
+    @cached_property
     def _gapless_splits(self) -> NDArray[np.intp]:
         """Features without gaps in the training rows on which some node has two sides."""
-        nodes = self.structure
-        if nodes.unseen is None:
-            return np.empty(0, dtype=np.intp)
-        split = nodes.split_features(two_sides=True)
-        return np.asarray(split[nodes.unseen.gapless[split] == 1])
+        return self._gapless_among(self.structure.split_features(two_sides=True))
+
+    def _gapless_among(self, features: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Features -> those without gaps in the training rows; none if gaps go to the larger side."""
+        unseen = self.structure.unseen
+        return features[:0] if unseen is None else np.asarray(features[unseen.gapless[features] == 1])
 
     @cached_property
     def _branching(self) -> tuple[NDArray[np.float64], NDArray[np.uint8], bool]:

@@ -21,6 +21,7 @@ from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree, node_evidence
 from hedgerow.judge.base import Answers
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.calibration import NOT_ASKED, JudgedByOthers, calibration_of
 from hedgerow.judge.evidence import (
     Evidence,
@@ -34,6 +35,7 @@ from hedgerow.judge.evidence import (
 from hedgerow.judge.figures import figures_of_labels, needs_trial, oob_figures
 from hedgerow.judge.fitted import Fitted, Settled
 from hedgerow.judge.groups import group_column, groups_in
+from hedgerow.judge.novelty import NoveltyOf
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
 from hedgerow.judge.variance import VarianceOf, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
@@ -53,8 +55,9 @@ class ClassAnswers(Answers):
     kind = "classes"
     predicts = True
     combines_leaves = True
-    #: Whether opinions are discounted where rows are strangers.
+    #: Whether opinions are discounted where rows are strangers, and the p-value below which they are.
     discounts = False
+    level: float | None = None
 
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
@@ -187,21 +190,25 @@ class ClassAnswers(Answers):
         how = (self.rule, self.caution, self.about.prior, judges, threads, fitted.cache, groups)
         return Evidence(fitted.forest, codes, *how)
 
-    def probability(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> probabilities (n, K)."""
+    def probability(self, batch: Batch) -> Floats:
+        """(n, K): probabilities."""
+        return self.plain_probability(batch.codes)
+
+    said = probability  # the predicted probabilities
+
+    def plain_probability(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n, K): probabilities, as if every cell were certain."""
         if self.plain_rule.plain_mean:  # the core computes the mean of the shares from the counts
             return self.calibration.of(self.forest.probability(codes, self.threads(codes.shape[1])))
         return self.combined(codes).probability
 
-    said = probability  # the predicted probabilities
+    def confidence(self, batch: Batch) -> Floats:
+        """(n,): the probability of the label."""
+        return np.asarray(across(self.probability(batch), "max")[:, 0])
 
-    def confidence(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the probability of the label."""
-        return np.asarray(across(self.probability(codes), "max")[:, 0])
-
-    def doubt(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): one minus the difference between the two largest probabilities."""
-        ordered = np.sort(self.probability(codes), axis=1)
+    def doubt(self, batch: Batch) -> Floats:
+        """(n,): one minus the difference between the two largest probabilities."""
+        ordered = np.sort(self.probability(batch), axis=1)
         return np.asarray(1 - ordered[:, -1] + (ordered[:, -2] if ordered.shape[1] > 1 else 0))
 
     def score(self, y: NDArray[Any], said: Floats) -> float:
@@ -219,11 +226,19 @@ class ClassAnswers(Answers):
 
     def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
         """Codes (p, n), perhaps their classes (n,) -> (n,): class numbers; the predicted ones if none are given."""
-        return np.asarray(self.said(codes).argmax(axis=1)) if y is None else self.about.numbers_of(y)
+        return np.asarray(self.said(Batch(codes)).argmax(axis=1)) if y is None else self.about.numbers_of(y)
 
-    def opinion(self, codes: Codes) -> Opinion:
-        """Codes (p, n) -> the opinion of the forest."""
-        return self.combined(codes)
+    def opinion(self, batch: Batch) -> Opinion:
+        """The opinion of the forest."""
+        return self.trusted(self.combined(batch.codes), batch)
+
+    def trusted(self, opinion: Opinion, batch: Batch) -> Opinion:
+        """What leaves say about a batch -> what is left of it, given its unseen values and its novelty."""
+        return opinion
+
+    def novelty(self, batch: Batch) -> NoveltyOf | None:
+        """How unusual rows are, if opinions are discounted for it."""
+        return None
 
     def combined(self, codes: Codes) -> Opinion:
         """Codes (p, n) -> what the leaves say, combined by the rule."""
@@ -251,8 +266,8 @@ class ClassAnswers(Answers):
         threads = self.threads(codes.shape[1])
         return plan if threads == plan.n_threads else plan.with_threads(threads)
 
-    def doubts(self, codes: Codes) -> Any:
-        """Codes (p, n) -> why what leaves say is not to be trusted, or None; codes alone raise no doubt."""
+    def doubted(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """(n,): the rows whose opinions are not those of the leaves; None if no row can be such a one."""
         return None
 
     def chosen(self, opinion: Opinion) -> NDArray[np.bool_]:
@@ -267,22 +282,22 @@ class ClassAnswers(Answers):
         """Class numbers (n,) -> (n,): the classes."""
         return np.asarray(self.classes[truth])
 
-    def labels(self, codes: Codes) -> NDArray[Any]:
-        """Codes (p, n) -> (n,): the most probable class."""
-        return self.named(self.probability(codes))
+    def labels(self, batch: Batch) -> NDArray[Any]:
+        """(n,): the most probable class."""
+        return self.named(self.probability(batch))
 
-    def labels_and_sets(self, codes: Codes) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Codes (p, n) -> (n,), (n, K): the most probable class, and the classes that remain."""
-        opinion = self.opinion(codes)
+    def labels_and_sets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """(n,), (n, K): the most probable class, and the classes that remain."""
+        opinion = self.opinion(batch)
         return self.named(opinion.probability), self.chosen(opinion)
 
-    def sets(self, codes: Codes) -> NDArray[np.bool_]:
-        """Codes (p, n) -> (n, K): the classes that remain."""
-        return self.chosen(self.opinion(codes))
+    def sets(self, batch: Batch) -> NDArray[np.bool_]:
+        """(n, K): the classes that remain."""
+        return self.chosen(self.opinion(batch))
 
-    def bounds(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, K, 2): lower and upper probability of each class."""
-        opinion = self.opinion(codes)
+    def bounds(self, batch: Batch) -> Floats:
+        """(n, K, 2): lower and upper probability of each class."""
+        opinion = self.opinion(batch)
         both = np.empty((*opinion.lower.shape, 2))
         both[:, :, 0], both[:, :, 1] = opinion.lower, opinion.upper
         return both
@@ -315,15 +330,15 @@ class ClassAnswers(Answers):
         parts = rule.parts(rule.lift(node_evidence(tree), self.setting), self.setting)
         return [parts[name] for name in ("probability", "lower", "upper")]
 
-    def uncertainty(self, codes: Codes) -> UncertaintyOf:
-        """Codes (p, n) -> how much is not known, and of which kind."""
-        rule = self.plain_rule
+    def uncertainty(self, batch: Batch) -> UncertaintyOf:
+        """How much is not known, and of which kind."""
+        rule, codes = self.plain_rule, batch.codes
         if rule.merge != "add" or rule.needs_weights:
-            said, parts = self.opinion(codes), self.evidence(codes).uncertainty()
+            said, parts = self.opinion(batch), self.evidence(codes).uncertainty()
         else:  # a map changes neither conflict nor vacuity
             said, parts = self._plan_for(codes, self._doubting).answer(codes)
-            if self.doubts(codes) is not None:
-                said = self.opinion(codes)
+            if self.doubted(batch) is not None:
+                said = self.opinion(batch)
         entropy = (parts.total, parts.aleatoric, parts.epistemic)
         relative = (parts.relative_aleatoric, parts.relative_epistemic)
         return UncertaintyOf(*entropy, said.conflict, said.vacuity, *relative)

@@ -12,6 +12,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.threads import reading_threads
 from hedgerow.forest.training import TrainingRows
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codes, encode
@@ -44,7 +45,6 @@ class Answers:
         self._model = model
         self.fitted = fitted_of(model) if fitted is None else fitted
         self.n_jobs = model.n_jobs
-        self._read: tuple[Codes, Table] | None = None
 
     @property
     def forest(self) -> Forest:
@@ -84,23 +84,12 @@ class Answers:
             )
         return table
 
-    def read(self, X: Any, *, uncertain: bool = False) -> Codes:
-        """Samples -> codes (p, n); if the table is wide, only features that some tree uses are encoded."""
-        return self.encode(self.table(X, uncertain=uncertain))
-
-    def encode(self, table: Table) -> Codes:
-        """A table that has been read -> codes (p, n); if it is wide, only features that some tree uses are encoded."""
-        codes = encode(table, self.fitted.bins, wanted=self.wanted_features, n_threads=self.threads(table.n_rows))
-        self.remember(codes, table)
-        return codes
-
-    def remember(self, codes: Codes, table: Table) -> None:
-        """Remember the table that became these codes, because codes have lost which values are new or far outside."""
-        self._read = codes, table
-
-    def table_of(self, codes: Codes) -> Table | None:
-        """The table that became these codes; None if they were not the last to be read."""
-        return None if self._read is None or self._read[0] is not codes else self._read[1]
+    def read(self, X: Any, *, uncertain: bool = False, all_features: bool = False) -> Batch:
+        """Samples -> a batch; if the table is wide, only features that some tree uses are encoded, or all."""
+        table, fitted = self.table(X, uncertain=uncertain), self.fitted
+        threads, wanted = self.threads(table.n_rows), None if all_features else self.wanted_features
+        codes = encode(table, fitted.bins, wanted=wanted, n_threads=threads)
+        return Batch(codes, table.uncertain or None, table, fitted, threads)
 
     @property
     def wanted_features(self) -> NDArray[np.uint8] | None:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.blocks import in_blocks
-from hedgerow.judge.novelty import has_novelty, novelty_of
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.number_answers import COVERAGE
 from hedgerow.safe.text import whole
-from hedgerow.table import NamedColumns, Table
+from hedgerow.table import NamedColumns
 
 #: Rows of a large table are asked about in blocks of so many.
 BLOCK_ROWS = 1 << 15
@@ -173,17 +173,16 @@ def class_columns(now: Any, X: Any) -> ClassColumns:
     """The answers of a classifier, and samples -> label, set, bounds, uncertainty and, if it is known, novelty."""
     classes = _whole_classes(now.classes)
 
-    def ask(read: Table) -> dict[str, Any]:
-        codes = now.encode(read)
-        opinion = now.opinion(codes)
+    def ask(batch: Batch) -> dict[str, Any]:
+        opinion = now.opinion(batch)
         best = opinion.probability.argmax(axis=1)
-        uncertainty = now.uncertainty(codes)._asdict() if now.combines_leaves else {}
+        uncertainty = now.uncertainty(batch)._asdict() if now.combines_leaves else {}
         return {
             "label": classes[best],
             "probability": opinion.probability[np.arange(len(best)), best],
             "chosen": now.chosen(opinion),
             "bounds": np.stack([opinion.lower, opinion.upper], axis=2),
-            "novelty": novelty_of(now, read, codes).p_value if has_novelty(now.fitted) else None,
+            "novelty": None if batch.novelty is None else batch.novelty.p_value,
             **{part: uncertainty[part] for part in PARTS if part in uncertainty},
         }
 
@@ -192,16 +191,16 @@ def class_columns(now: Any, X: Any) -> ClassColumns:
     return ClassColumns(classes, uncertainty=uncertainty, **found)
 
 
-def _in_parts(now: Any, X: Any, ask: Callable[[Table], dict[str, Any]]) -> dict[str, Any]:
-    """Samples, and what asks about a table -> what it finds, by name; of columns without a frame in blocks of rows.
+def _in_parts(now: Any, X: Any, ask: Callable[[Batch], dict[str, Any]]) -> dict[str, Any]:
+    """Samples, and what asks about a batch -> what it finds, by name; of columns without a frame in blocks of rows.
 
     What is found on the way to the answers takes several times their memory.
     """
     if not isinstance(X, NamedColumns) or X.shape[0] <= BLOCK_ROWS:
-        return ask(now.table(X))
+        return ask(now.read(X))
 
     def ask_from(first: int) -> SimpleNamespace:
-        return SimpleNamespace(**ask(now.table(X.some(slice(first, first + BLOCK_ROWS)))))
+        return SimpleNamespace(**ask(now.read(X.some(slice(first, first + BLOCK_ROWS)))))
 
     return vars(in_blocks(ask_from, X.shape[0], BLOCK_ROWS, 1))
 
@@ -216,16 +215,16 @@ def _whole_classes(classes: Array) -> Array:
 def number_columns(now: Any, X: Any, coverage: float | None = None) -> NumberColumns:
     """The answers of a regressor, and samples -> prediction, interval, bounds of the mean, deviations, novelty."""
 
-    def ask(read: Table) -> dict[str, Any]:
-        codes = now.encode(read)
-        columns: dict[str, Floats] = {"prediction": now.predicted(codes)}
+    def ask(batch: Batch) -> dict[str, Any]:
+        columns: dict[str, Floats] = {"prediction": now.predicted(batch)}
         if now.has_residuals:
-            lower, upper = now.interval(codes, COVERAGE if coverage is None else coverage).T
+            lower, upper = now.interval(batch, COVERAGE if coverage is None else coverage).T
             columns |= {"lower": lower, "upper": upper}
-        mean_lower, mean_upper = now.bounds(codes).T
-        deviations = {f"{part}_std": np.sqrt(variance) for part, variance in now.variance(codes)._asdict().items()}
+        mean_lower, mean_upper = now.bounds(batch).T
+        variances = now.variance(batch.codes)._asdict()
+        deviations = {f"{part}_std": np.sqrt(variance) for part, variance in variances.items()}
         columns |= {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations
-        return columns | ({"novelty": novelty_of(now, read).p_value} if has_novelty(now.fitted) else {})
+        return columns if batch.novelty is None else columns | {"novelty": batch.novelty.p_value}
 
     return NumberColumns(_in_parts(now, X, ask))
 

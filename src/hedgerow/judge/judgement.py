@@ -120,10 +120,10 @@ def judge_classes(model: Any, table: NamedColumns, y: Array) -> ClassJudgement:
 def judge_numbers(model: Any, table: Any, y: Array, coverage: float | None) -> NumberJudgement:
     """A regressor, the table it expects and the true numbers (n,) -> judgement."""
     now = answers_of(model)
-    codes = now.read(table)
+    batch = now.read(table)
     known = coverage is not None or now.has_residuals
-    interval = now.interval(codes, COVERAGE if coverage is None else coverage) if known else None
-    return NumberJudgement(np.asarray(y, dtype=np.float64), now.predicted(codes), interval)
+    interval = now.interval(batch, COVERAGE if coverage is None else coverage) if known else None
+    return NumberJudgement(np.asarray(y, dtype=np.float64), now.predicted(batch), interval)
 
 
 def group_rows(name: str, values: Array | Factors, *, dates: bool = False) -> dict[str, NDArray[np.bool_]]:

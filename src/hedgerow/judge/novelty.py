@@ -57,7 +57,7 @@ class NoveltyOf(NamedTuple):
     alone: Floats
     within: Floats
 
-    def some(self, rows: slice) -> NoveltyOf:
+    def some(self, rows: slice | NDArray[np.integer[Any]]) -> NoveltyOf:
         """The same for some of the samples."""
         return NoveltyOf(self.p_value[rows], self.feature[rows], self.alone[rows], self.within[rows])
 
@@ -134,22 +134,21 @@ def learn_novelty(forest: Forest, hulls: Hulls, rows: TrainingRows, meaning: Mea
     return Novelty(hulls, total, single, np.sort(_smaller(by_all)))
 
 
-def novelty_of(now: Any, table: Table, codes: Codes | None = None) -> NoveltyOf:
-    """The answers of a model, a table that has been read and perhaps encoded -> how unusual its rows are."""
-    fitted, threads = now.fitted, now.threads(table.n_rows)
-    known = learned_novelty(fitted, threads)
+def novelty_of(fitted: Fitted, table: Table, codes: Codes | None = None, n_threads: int = 1) -> NoveltyOf:
+    """A fit, a table that has been read and perhaps encoded -> how unusual its rows are."""
+    known = learned_novelty(fitted, n_threads)
     hulls, forest, meaning = known.hulls, fitted.forest, fitted.meaning
     if codes is None or fitted.wanted_features is not None:  # codes may be those of some features only
         wanted = np.zeros(table.n_features, dtype=np.uint8)
         wanted[hulls.used] = wanted[forest.used_features] = 1
-        codes = encode(table, fitted.bins, wanted=wanted, n_threads=threads)
+        codes = encode(table, fitted.bins, wanted=wanted, n_threads=n_threads)
     cells = cells_of_table(table, codes, hulls, meaning)
     block = max(1, _CELLS // max(len(hulls.used), len(hulls.features)))
     parts = []
     for first in range(0, table.n_rows, block):
         part = slice(first, first + block)
         of_rows = np.ascontiguousarray(codes[:, part]), np.ascontiguousarray(cells[:, part])
-        parts.append(known.of(measure(hulls, forest, *of_rows, meaning, threads)))
+        parts.append(known.of(measure(hulls, forest, *of_rows, meaning, n_threads)))
     return NoveltyOf(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 

@@ -20,6 +20,7 @@ from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of,
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.base import Answers
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.evidence import checked_caution
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.intervals import (
@@ -34,7 +35,7 @@ from hedgerow.judge.intervals import (
 )
 from hedgerow.judge.jackknife import jackknife_variance
 from hedgerow.judge.oob import BootstrapErrors, Trace, number_errors
-from hedgerow.judge.unknown import Unknown, opened_intervals, unknown_values
+from hedgerow.judge.unknown import Unknown, opened_intervals
 from hedgerow.judge.variance import VarianceOf as ForestVariance
 from hedgerow.judge.worlds import Worlds, mean_of_groups, numbers_over
 from hedgerow.metrics import NumberTally, tally_numbers
@@ -94,14 +95,14 @@ class NumberAnswers(Answers):
         """(L,): the prediction of every leaf."""
         return self.forest.values  # type: ignore[return-value]
 
-    def predicted(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the mean over trees of the predictions of the leaves reached."""
+    def predicted(self, batch: Batch) -> Floats:
+        """(n,): the mean over trees of the predictions of the leaves reached."""
 
         def ask(codes: Codes) -> Floats:
             threads = self.threads(codes.shape[1])
             return fold(self.forest, codes, MeanOf(predictions), None, n_threads=threads)[:, 0]
 
-        return self._over_worlds(ask(codes), codes, lambda worlds: worlds.mean(ask(worlds.codes)))
+        return numbers_over(ask(batch.codes), self.fitted, batch, lambda worlds: worlds.mean(ask(worlds.codes)))
 
     said = predicted  # the predictions
 
@@ -126,9 +127,9 @@ class NumberAnswers(Answers):
         """Codes (p, n) -> (n,): the square root of the total variance."""
         return np.asarray(np.sqrt(self.variance(codes).total))
 
-    def doubt(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the standard deviation between trees, relative to the largest; 0 if trees agree."""
-        between = np.sqrt(self.variance(codes).epistemic)
+    def doubt(self, batch: Batch) -> Floats:
+        """(n,): the standard deviation between trees, relative to the largest; 0 if trees agree."""
+        between = np.sqrt(self.variance(batch.codes).epistemic)
         return np.asarray(between / max(between.max(initial=0.0), np.finfo(np.float64).tiny))
 
     def under(self, rule: Any = None, caution: float | None = None) -> NumberAnswers:
@@ -139,13 +140,13 @@ class NumberAnswers(Answers):
         other._caution = self._caution if caution is None else caution
         return other
 
-    def bounds(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
+    def bounds(self, batch: Batch) -> Floats:
+        """(n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
 
         def ask(codes: Codes) -> Floats:
             return self.mean(codes, lambda at: np.column_stack(self.leaf_bounds(at)))
 
-        return self._opened(codes, ask, mean_of_groups)
+        return self._opened(batch, ask, mean_of_groups)
 
     def leaf_bounds(self, at: Which = slice(None)) -> list[Floats]:
         """Some leaves (m,), or all -> lower and upper mean of each, (m,) each."""
@@ -216,33 +217,29 @@ class NumberAnswers(Answers):
 
         return self.fitted.learned.get("around", None, make)
 
-    def interval(self, codes: Codes, coverage: float, method: str = "auto") -> Floats:
-        """Codes (p, n) -> (n, 2): intervals for the targets."""
+    def interval(self, batch: Batch, coverage: float, method: str = "auto") -> Floats:
+        """(n, 2): intervals for the targets."""
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
         residuals = self.residuals("predict_interval")
         if method == "jackknife+" or (method == "auto" and residuals.scaled is None):
-            return self._opened(codes, lambda codes: self._jackknife_plus(codes, residuals, coverage))
+            return self._opened(batch, lambda codes: self._jackknife_plus(codes, residuals, coverage))
         _check_scaled(residuals, "predict_interval", 'method="jackknife+"')
-        return self._opened(codes, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
+        return self._opened(batch, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
 
     def _opened(
-        self, codes: Codes, ask: Callable[[Codes], Floats], join: Callable[[Worlds, Floats], Floats] = Worlds.hull
+        self, batch: Batch, ask: Callable[[Codes], Floats], join: Callable[[Worlds, Floats], Floats] = Worlds.hull
     ) -> Floats:
-        """Codes (p, n), a function from codes to intervals -> (n, 2): wider where values are unknown or uncertain."""
-        table = self.table_of(codes)
-        unknown = None if table is None else unknown_values(self.fitted, table, codes)
+        """A batch, a function from codes to intervals -> (n, 2): wider where values are unknown or uncertain."""
 
         def wide(codes: Codes, unknown: Unknown | None) -> Floats:
             intervals = ask(codes)
             return intervals if unknown is None else opened_intervals(intervals, codes, unknown, self.fitted, ask)
 
-        said = wide(codes, unknown)
-        return self._over_worlds(said, codes, lambda worlds: join(worlds, wide(worlds.codes, worlds.unknown(unknown))))
+        def of_worlds(worlds: Worlds) -> Floats:
+            return join(worlds, wide(worlds.codes, worlds.unknown(batch.unseen)))
 
-    def _over_worlds(self, said: Floats, codes: Codes, join: Callable[[Worlds], Floats]) -> Floats:
-        """Answers (n, ...) about codes (p, n) -> the same, but for rows with uncertain cells what `join` makes."""
-        return numbers_over(said, self.fitted, self.table_of(codes), codes, join)
+        return numbers_over(wide(batch.codes, batch.unseen), self.fitted, batch, of_worlds)
 
     def _jackknife_plus(self, codes: Codes, residuals: Residuals, coverage: float) -> Floats:
         """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""
@@ -294,11 +291,11 @@ class NumberAnswers(Answers):
 
     def tally(self, X: Any, y: Any, coverage: float | None = None) -> NumberTally:
         """Samples and their numbers -> how far predictions are off, and how good intervals are, if there are any."""
-        codes = self.read(X)
-        predicted = self.predicted(codes)
+        batch = self.read(X)
+        predicted = self.predicted(batch)
         if coverage is None and not self.has_residuals:
             return tally_numbers(y, predicted)
-        return tally_numbers(y, predicted, self.interval(codes, COVERAGE if coverage is None else coverage))
+        return tally_numbers(y, predicted, self.interval(batch, COVERAGE if coverage is None else coverage))
 
     # ---- out of bag -----------------------------------------------------------------------------
 
@@ -388,7 +385,7 @@ class NumberAnswers(Answers):
             score = float((metric if callable(metric) else r2_score)(values[seen], predicted[seen]))
         whole = predicted
         if rows.kept is not None:  # no bag holds rows without weight
-            whole = self.predicted(rows.all_codes)
+            whole = self.predicted(Batch(rows.all_codes))
             whole[rows.kept] = predicted
         return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=whole))
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
 from hedgerow.judge.base import Answers
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.judge.oob import Trace
-from hedgerow.table import Table
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -58,11 +58,6 @@ class SeveralAnswers(Answers):
         self.outputs = [kind(model, output) for output in fitted.outputs]
         self.takes_uncertain = self.outputs[0].takes_uncertain
 
-    def remember(self, codes: Codes, table: Table) -> None:
-        """Remember the table that became these codes, for each output."""
-        for output in self.outputs:
-            output.remember(codes, table)
-
     @property
     def wanted_features(self) -> NDArray[np.uint8] | None:
         """(p,): which features are encoded, if the table is wide; None means all."""
@@ -78,22 +73,22 @@ class SeveralAnswers(Answers):
         """The classes of each output."""
         return [output.classes for output in self.outputs]
 
-    def labels(self, codes: Codes) -> NDArray[Any]:
-        """Codes (p, n) -> (n, m): the most probable class of each output."""
-        return side_by_side([output.labels(codes) for output in self.outputs])
+    def labels(self, batch: Batch) -> NDArray[Any]:
+        """(n, m): the most probable class of each output."""
+        return side_by_side([output.labels(batch) for output in self.outputs])
 
-    def labels_and_sets(self, codes: Codes) -> tuple[NDArray[Any], list[NDArray[np.bool_]]]:
-        """Codes (p, n) -> (n, m), and for each output (n, K): the classes that remain."""
-        labels, sets = zip(*(output.labels_and_sets(codes) for output in self.outputs), strict=True)
+    def labels_and_sets(self, batch: Batch) -> tuple[NDArray[Any], list[NDArray[np.bool_]]]:
+        """(n, m), and for each output (n, K): the classes that remain."""
+        labels, sets = zip(*(output.labels_and_sets(batch) for output in self.outputs), strict=True)
         return side_by_side(list(labels)), list(sets)
 
-    def doubt(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the mean over outputs of how doubtful each sample is."""
-        return np.asarray(np.mean([output.doubt(codes) for output in self.outputs], axis=0))
+    def doubt(self, batch: Batch) -> Floats:
+        """(n,): the mean over outputs of how doubtful each sample is."""
+        return np.asarray(np.mean([output.doubt(batch) for output in self.outputs], axis=0))
 
-    def predicted(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, m): the predicted numbers."""
-        return np.column_stack([output.predicted(codes) for output in self.outputs])
+    def predicted(self, batch: Batch) -> Floats:
+        """(n, m): the predicted numbers."""
+        return np.column_stack([output.predicted(batch) for output in self.outputs])
 
     def standard_deviation(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, m)."""

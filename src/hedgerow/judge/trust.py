@@ -9,7 +9,7 @@ probability moves towards the same for all classes, which keeps the order of the
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,32 +17,14 @@ from numpy.typing import NDArray
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.forest.blocks import with_rows
 from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.fitted import Fitted
-from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
-from hedgerow.judge.unknown import Unknown, opened, unknown_values
+from hedgerow.judge.novelty import NoveltyOf
+from hedgerow.judge.unknown import Unknown, opened
 from hedgerow.judge.worlds import Worlds, numbers_over, opinion_over
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
-
-
-class Doubts(NamedTuple):
-    """Why opinions about n rows are not to be trusted: their unknown values, and how unusual they are, or None."""
-
-    unknown: Unknown | None
-    novelty: NoveltyOf | None
-
-    def doubted(self, n_rows: int, level: float | None) -> NDArray[np.bool_]:
-        """(n,): the rows whose opinions are not those of the leaves."""
-        found = np.zeros(n_rows, dtype=bool) if self.novelty is None else trust(self.novelty, level) < 1
-        if self.unknown is not None:
-            found[self.unknown.rows] = True
-        return found
-
-    def some(self, rows: slice, n_rows: int) -> Doubts:
-        """The same for a slice of the n rows."""
-        unknown, novelty = self
-        return Doubts(unknown and unknown.some(rows, n_rows), novelty and novelty.some(rows))
 
 
 class TrustingAnswers(ClassAnswers):
@@ -52,67 +34,64 @@ class TrustingAnswers(ClassAnswers):
 
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
-        self.level: float | None = model.novelty
-        self._found: tuple[Codes, Doubts | None] | None = None
+        self.level = model.novelty
 
     @property
     def discounts(self) -> bool:  # type: ignore[override]
         """Whether opinions are discounted where rows are strangers."""
         return self.level is not None
 
-    def doubts(self, codes: Codes) -> Doubts | None:
-        """Codes that were read last (p, n) -> why opinions about them are not to be trusted; None for other codes."""
-        if self._found is None or self._found[0] is not codes:
-            self._found = codes, self._doubts(codes)
-        return self._found[1]
-
-    def _doubts(self, codes: Codes) -> Doubts | None:
-        table = self.table_of(codes)
-        if table is None:
+    def doubted(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """(n,): the rows whose opinions are not those of the leaves; None if no row can be such a one."""
+        unseen, novelty = batch.unseen, self.novelty(batch)
+        if unseen is None and novelty is None:
             return None
-        unknown = unknown_values(self.fitted, table, codes)
-        novelty = novelty_of(self, table) if self.level is not None and has_novelty(self.fitted) else None
-        return None if unknown is None and novelty is None else Doubts(unknown, novelty)
+        found = np.zeros(len(batch), dtype=bool) if novelty is None else trust(novelty, self.level) < 1
+        if unseen is not None:
+            found[unseen.rows] = True
+        return found
 
-    def opinion(self, codes: Codes) -> Opinion:
-        """Codes (p, n) -> the opinion of the forest, open where values are unknown or rows are strangers."""
-        table, doubts = self.table_of(codes), self.doubts(codes)
-        said = self.trusted(self.combined(codes), codes, doubts)
-        if table is None or not table.uncertain:
+    def novelty(self, batch: Batch) -> NoveltyOf | None:
+        """How unusual rows are, if opinions are discounted for it."""
+        return None if self.level is None else batch.novelty
+
+    def opinion(self, batch: Batch) -> Opinion:
+        """The opinion of the forest, open where values are unknown or rows are strangers."""
+        said = super().opinion(batch)
+        if not batch.uncertain:
             return said
         if self.level is not None:
             raise ValueError(f"novelty must be None for uncertain cells, got {self.level!r}; set it to None")
 
         def ask(worlds: Worlds) -> Opinion:
-            unknown = worlds.unknown(None if doubts is None else doubts.unknown)
-            return self.trusted(self.combined(worlds.codes), worlds.codes, unknown and Doubts(unknown, None))
+            return self._opened(self.combined(worlds.codes), worlds.codes, worlds.unknown(batch.unseen))
 
-        return opinion_over(said, self.fitted, table, codes, ask)
+        return opinion_over(said, self.fitted, batch, ask)
 
-    def probability(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> probabilities (n, K); of rows with uncertain cells the mean over what these may be."""
-        said, ask = super().probability(codes), super().probability
-        return numbers_over(
-            said, self.fitted, self.table_of(codes), codes, lambda worlds: worlds.mean(ask(worlds.codes))
-        )
+    def probability(self, batch: Batch) -> Floats:
+        """(n, K): probabilities; of rows with uncertain cells the mean over what these may be."""
+        said = self.plain_probability(batch.codes)
+        if not batch.uncertain:
+            return said
+        mean_of = self.plain_probability
+        return numbers_over(said, self.fitted, batch, lambda worlds: worlds.mean(mean_of(worlds.codes)))
 
     said = probability  # the predicted probabilities
 
-    def trusted(self, opinion: Opinion, codes: Codes, doubts: Doubts | None) -> Opinion:
-        """What leaves say about codes (p, n), and why not to trust it -> what is left of it."""
-        if doubts is None:
-            return opinion
-        if doubts.unknown is not None:
-            opinion = opened(opinion, codes, doubts.unknown, self.fitted, self.combined)
-        return opinion if doubts.novelty is None else discounted(opinion, trust(doubts.novelty, self.level))
+    def trusted(self, opinion: Opinion, batch: Batch) -> Opinion:
+        """What leaves say about a batch -> what is left of it, given its unseen values and its novelty."""
+        opinion, novelty = self._opened(opinion, batch.codes, batch.unseen), self.novelty(batch)
+        return opinion if novelty is None else discounted(opinion, trust(novelty, self.level))
 
-    def confidence(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the probability of the label, lower where values are unknown or rows are strangers."""
-        sure, doubts = super().confidence(codes), self.doubts(codes)
-        if doubts is None:
-            return sure
-        rows = doubts.doubted(len(sure), self.level)
-        sure[rows] = self.opinion(codes).probability[rows].max(axis=1)
+    def _opened(self, opinion: Opinion, codes: Codes, unseen: Unknown | None) -> Opinion:
+        """What leaves say about codes (p, n) -> the same, wider where values are unseen."""
+        return opinion if unseen is None else opened(opinion, codes, unseen, self.fitted, self.combined)
+
+    def confidence(self, batch: Batch) -> Floats:
+        """(n,): the probability of the label, lower where values are unknown or rows are strangers."""
+        sure, rows = super().confidence(batch), self.doubted(batch)
+        if rows is not None:
+            sure[rows] = self.opinion(batch).probability[rows].max(axis=1)
         return sure
 
 

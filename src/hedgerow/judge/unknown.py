@@ -9,13 +9,14 @@ it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.forest.blocks import with_rows
+from hedgerow.forest.unseen import rows_with_gaps
 from hedgerow.judge.fitted import Fitted
 from hedgerow.table import Table
 from hedgerow.table.bins import Bins, Codes
@@ -40,11 +41,13 @@ class Unknown(NamedTuple):
     rows: Array
     cells: Bools
 
-    def some(self, rows: slice, n_rows: int) -> Unknown | None:
-        """The same for a slice of n rows, numbered anew; None if there are no such rows in it."""
-        first, stop, _ = rows.indices(n_rows)
-        inside = (self.rows >= first) & (self.rows < stop)
-        return Unknown(self.rows[inside] - first, self.cells[:, inside]) if inside.any() else None
+    def some(self, rows: slice | NDArray[np.integer[Any]], n_rows: int) -> Unknown | None:
+        """The same for some of n rows, numbered anew; None if none of them has unknown values."""
+        place = np.full(n_rows, -1)
+        place[self.rows] = np.arange(len(self.rows))
+        found = place[rows]
+        inside = np.flatnonzero(found >= 0)
+        return Unknown(inside, self.cells[:, found[inside]]) if len(inside) else None
 
     def features_of(self, row: int) -> list[int]:
         """The unknown features of one row."""
@@ -69,15 +72,13 @@ def unknown_values(fitted: Fitted, table: Table, codes: Codes) -> Unknown | None
     A number is unknown if it lies farther outside the training range than this range is wide. Nothing is unknown to a
     forest with ``unseen="larger"``, which answers as scikit-learn does.
     """
-    unseen = fitted.forest.structure.unseen
-    if unseen is None:
+    if fitted.forest.structure.unseen is None:
         return None
     found: dict[int, Bools] = {}
-    rows = fitted.forest.unseen_rows(codes)
-    if len(rows):
-        missing = codes[:, rows] == fitted.meaning.missing_code
-        for feature in np.flatnonzero(missing.any(axis=1) & (unseen.gapless > 0)).tolist():
-            found[feature] = codes[feature] == fitted.meaning.missing_code
+    gapless = fitted.forest.gapless_features
+    if len(rows_with_gaps(codes, gapless)):
+        missing = codes[gapless] == fitted.meaning.missing_code
+        found = {feature: cells for feature, cells in zip(gapless.tolist(), missing, strict=True) if cells.any()}
     _add_far_numbers(found, table, *fitted.meaning.far)
     if not found and not table.new:
         return None

@@ -18,8 +18,7 @@ from hedgerow.forest.around import node_around
 from hedgerow.forest.rows import spread_evenly
 from hedgerow.forest.walk import TreeArrays
 from hedgerow.judge.base import Answers
-from hedgerow.judge.novelty import learned_novelty, novelty_of
-from hedgerow.table import Table
+from hedgerow.judge.novelty import NoveltyOf, learned_novelty
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -85,13 +84,14 @@ def traffic_of(now: Answers, codes: Codes, seed: int = 0) -> Traffic:
     return Traffic(p_value, [(now.meaning.names[j], float(excess[j] / whole)) for j in order if excess[j] > 0])
 
 
-def strangers_of(now: Answers, table: Table, codes: Codes) -> Strangers:
-    """A batch -> its strange rows; the number is beta-binomial, because ranks are among a finite number of rows.
+def strangers_of(now: Answers, novelty: NoveltyOf) -> Strangers:
+    """How unusual the rows of a batch are -> how many are strange, and how improbable so many are.
 
-    Training rows are judged by some of the trees only, so their scores are noisy: they count as half as many rows.
+    The number is beta-binomial, because ranks are among a finite number of rows. Training rows are judged by some of
+    the trees only, so their scores are noisy: they count as half as many rows.
     """
     known = len(learned_novelty(now.fitted).both)
-    p_value = novelty_of(now, table, codes).p_value
+    p_value = novelty.p_value
     number, rank = int((p_value <= STRANGE).sum()), int(STRANGE * (known + 1))
     if rank < 1:
         return Strangers(number, 0.0, 1.0)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion, concatenate, opinion_from_bounds
 from hedgerow.forest.blocks import with_rows
+from hedgerow.judge.batch import Batch
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.unknown import Unknown
-from hedgerow.table import Table
 from hedgerow.table.bins import Codes
 from hedgerow.table.possible import Values, values_of
 
@@ -107,14 +107,17 @@ class Worlds(NamedTuple):
         )
 
 
-def worlds_of(fitted: Fitted, table: Table, codes: Codes) -> Iterator[Worlds]:
-    """A table with uncertain cells and its codes (p, n) -> the worlds of its rows, some rows at a time.
+def worlds_of(fitted: Fitted, batch: Batch) -> Iterator[Worlds]:
+    """A batch with uncertain cells -> the worlds of its rows, some rows at a time.
 
     Rows whose uncertain cells no tree asks about have no worlds.
     """
+    codes = batch.codes
+    if batch.uncertain is None:
+        return
     asked = set(fitted.forest.used_features.tolist())
     by_row: dict[int, dict[int, Values]] = {}
-    for (row, feature), known in sorted(table.uncertain.items(), key=lambda cell: cell[0]):
+    for (row, feature), known in sorted(batch.uncertain.items(), key=lambda cell: cell[0]):
         values = values_of(known, feature, fitted.bins, fitted.meaning)  # refused even if no tree asks about it
         if feature in asked:
             by_row.setdefault(row, {})[feature] = values
@@ -131,28 +134,24 @@ def worlds_of(fitted: Fitted, table: Table, codes: Codes) -> Iterator[Worlds]:
         yield _gathered(waiting, codes)
 
 
-def opinion_over(
-    opinion: Opinion, fitted: Fitted, table: Table, codes: Codes, ask: Callable[[Worlds], Opinion]
-) -> Opinion:
+def opinion_over(opinion: Opinion, fitted: Fitted, batch: Batch, ask: Callable[[Worlds], Opinion]) -> Opinion:
     """An opinion about all rows as if cells were certain -> the opinion about what is known of them.
 
     `ask` gives the opinion about all worlds.
     """
-    parts = list(worlds_of(fitted, table, codes))
+    parts = list(worlds_of(fitted, batch))
     if not parts:
         return opinion
     found = concatenate([worlds.folded(ask(worlds)) for worlds in parts])
     return with_rows(opinion, np.concatenate([worlds.rows for worlds in parts]), found)
 
 
-def numbers_over(
-    said: Floats, fitted: Fitted, table: Table | None, codes: Codes, join: Callable[[Worlds], Floats]
-) -> Floats:
+def numbers_over(said: Floats, fitted: Fitted, batch: Batch, join: Callable[[Worlds], Floats]) -> Floats:
     """Answers about all rows (n, ...) as if cells were certain -> those of rows with worlds replaced by `join`."""
-    if table is None or not table.uncertain:
+    if not batch.uncertain:
         return said
     found = said.copy()
-    for worlds in worlds_of(fitted, table, codes):
+    for worlds in worlds_of(fitted, batch):
         found[worlds.rows] = join(worlds)
     return found
 

@@ -180,7 +180,7 @@ class CautionPathDisplay(Display):
         now = answers_of(forest)
         if not now.combines_leaves:
             raise TypeError(f"forest must be a classification tree or forest, got {type(forest).__name__}")
-        evidence, rule = now.evidence(now.read(X)), now.rule
+        evidence, rule = now.evidence(now.read(X).codes), now.rule
         if y is None and evidence.n_samples != 1:
             raise ValueError(f"X must be one row if y is not given, got {evidence.n_samples}; pass y, or X[:1]")
         opinions = evidence.combine_each([(rule, float(caution)) for caution in cautions])

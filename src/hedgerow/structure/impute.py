@@ -93,7 +93,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
                 columns = _fill(rounds[-1], training, columns, known)
             forest = self._new_forest(y).fit(_named(columns, table.schema), y)
             now = answers_of(forest)
-            rounds.append(_Round(forest, now.read(_named(columns, table.schema))))
+            rounds.append(_Round(forest, now.read(_named(columns, table.schema)).codes))
         # The estimator changes only here, after everything has succeeded.
         self.forests_: list[Any] = [each.forest for each in rounds]
         self._rounds, self._rows = rounds, training
@@ -162,7 +162,7 @@ def _fill(last: _Round, training: _Rows, columns: Columns, given: Columns) -> Co
     if not len(rows):
         return filled
     now = answers_of(last.forest)
-    codes = now.read(_named([column[rows] for column in columns], training.schema))
+    codes = now.read(_named([column[rows] for column in columns], training.schema)).codes
     for first, block in proximity_blocks(now.forest, codes, last.codes, n_threads=now.many_threads(codes)):
         there = rows[first : first + block.shape[0]]
         for feature in np.flatnonzero(gaps[:, there].any(axis=1)):

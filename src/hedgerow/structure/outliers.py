@@ -57,7 +57,7 @@ def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
     usual = _isolation(now, known, groups, known, groups)
     if X is None:
         return _in_units_of(usual, groups, usual, groups)
-    codes = now.read(X)
+    codes = now.read(X).codes
     of_rows = now.groups(codes, y)
     if len(of_rows) != codes.shape[1]:
         raise ValueError(

@@ -173,7 +173,7 @@ def test_cases_are_all_or_the_undecided_first_and_evenly():
 
 def test_contents_of_a_case_are_met_in_as_many_trees_as_there_are(cancer):
     forest, X, _ = cancer
-    contents = contents_of(forest.forest_, answers_of(forest).read(X))
+    contents = contents_of(forest.forest_, answers_of(forest).read(X).codes)
     assert (np.add.reduceat(contents.times, contents.start[:-1]) == 50).all()
     assert len(np.unique(contents.counts, axis=0)) == len(contents.counts)
 
@@ -331,7 +331,7 @@ def test_evidence_of_rows_that_go_down_both_sides_is_that_of_the_forest():
     Z = cancer.data[400:404].copy()
     Z[1, 3], Z[2] = np.nan, np.nan
     now = answers_of(forest)
-    found = contents_of(now.forest, now.read(Z))
+    found = contents_of(now.forest, now.read(Z).codes)
     counts = forest.evidence(Z).counts
     for row in range(4):
         entries = slice(found.start[row], found.start[row + 1])

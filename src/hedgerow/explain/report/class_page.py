@@ -45,7 +45,7 @@ def class_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
     importance = forest.feature_importances_
     figures = figures_of(forest, now, said, importance, codes)
     wanted = worth_explaining(said, figures.places)
-    rows, evidence = pack_cases(now.forest, said.codes, said.is_open, asked.max_cases, wanted)
+    rows, evidence = pack_cases(now.forest, said.batch.codes, said.is_open, asked.max_cases, wanted)
     undecided = rows[said.is_open[rows]]
     room: int | None = WHY_BYTES
     if asked.cases == "all":
@@ -109,7 +109,17 @@ def _data(now: ClassAnswers, said: Said, rows: NDArray[np.int64], asked: Asked) 
         "truth": None if said.truth is None else packed(said.truth[rows]),
         "label": packed(said.label[rows]),
         "sets": [np.flatnonzero(said.chosen[row]).tolist() for row in rows.tolist()],
+        "opened": _opened(now, said, rows),
     }
+
+
+def _opened(now: ClassAnswers, said: Said, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """The cases with unseen values or novelty, and their opinions (m, K): leaves alone do not give these."""
+    doubted = now.doubted(said.batch)
+    cases = np.flatnonzero([] if doubted is None else doubted[rows])
+    opinion = said.opinion[rows[cases]]
+    parts = {"probability": opinion.probability, "lower": opinion.lower, "upper": opinion.upper}
+    return {"cases": cases.tolist(), "parts": {name: packed(values) for name, values in parts.items()}}
 
 
 def _plain_row(forest: Any, said: Said, row: int, asked: Asked) -> tuple[str, str, str, str]:

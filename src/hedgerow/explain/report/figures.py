@@ -17,9 +17,10 @@ from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.values import usual_words
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.base import Answers
-from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
+from hedgerow.judge.batch import Batch
+from hedgerow.judge.novelty import NoveltyOf
 from hedgerow.metrics import SetConfusion
-from hedgerow.table import Factors, NamedColumns, Table
+from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.bins import Codes
 from hedgerow.table.days import DATES
 
@@ -39,12 +40,11 @@ DESCRIBING = 12
 class Said:
     """The answers of a forest for n rows, and their true classes if known."""
 
-    codes: NDArray[Any]  # (p, n)
-    table: NamedColumns
+    batch: Batch
+    table: NamedColumns  # the same rows, with names that a reader knows
     opinion: Opinion
     chosen: NDArray[np.bool_]  # (n, K)
     truth: NDArray[np.int64] | None  # (n,): labels of the true classes
-    novelty: NoveltyOf | None = None  # how unusual rows are, if the forest knows its training rows
 
     @property
     def label(self) -> NDArray[np.int64]:
@@ -109,9 +109,8 @@ class Confusion:
 
 def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
     """A forest, n rows and perhaps their classes (n,) -> its answers."""
-    table = now.table(X)
-    codes = now.encode(table)
-    opinion = now.opinion(codes)
+    batch = now.read(X, all_features=True)
+    opinion = now.opinion(batch)
     truth = None
     if y is not None:
         given = np.asarray(y)
@@ -121,8 +120,7 @@ def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
                 " leave it out if the classes are not known"
             )
         truth = columns_from_labels(given, len(now.classes), now.classes)[0]
-    novelty = novelty_of(now, table, codes) if has_novelty(now.fitted) else None
-    return Said(codes, columns_of(table), opinion, chosen_classes(now, opinion), truth, novelty)
+    return Said(batch, columns_of(batch), opinion, chosen_classes(now, opinion), truth)
 
 
 def figures_of(forest: Any, now: ClassAnswers, said: Said, importance: Floats, training: Codes | None) -> Figures:
@@ -138,7 +136,7 @@ def figures_of(forest: Any, now: ClassAnswers, said: Said, importance: Floats, t
         values=values,
         confusion=None if said.truth is None else _confusion(now.classes, said),
         places=undecided_places(most_important(importance, said.table), is_open),
-        strangers=strangers_of(forest, said.novelty, said.table, said.is_open),
+        strangers=strangers_of(forest, said.batch.novelty, said.table, said.is_open),
         model=_model_facts(forest, now),
         features=features_of(importance, now, said.table, training),
     )
@@ -293,13 +291,12 @@ def features_of(importance: Floats, now: Answers, table: NamedColumns, training:
     return found
 
 
-def columns_of(table: Table) -> NamedColumns:
-    """A table as the model reads it -> columns, nominal ones with the categories of the training table."""
-    listed: list[Any] = []
-    for _, columns in table.column_blocks():
-        listed.extend(np.asarray(column) for column in columns)
-    for number, known in enumerate(table.schema.categories):
+def columns_of(batch: Batch) -> NamedColumns:
+    """Rows that a model has read -> their columns, nominal ones with the categories of the training table."""
+    assert batch.table is not None
+    schema, listed = batch.table.schema, list[Any](batch.columns)
+    for number, known in enumerate(schema.categories):
         if known is not None:
             listed[number] = Factors(listed[number], known)
-    kinds = zip(table.schema.names or (), table.schema.kinds, strict=False)
-    return NamedColumns(table.schema.names, listed, {name for name, kind in kinds if kind in DATES})
+    kinds = zip(schema.names or (), schema.kinds, strict=False)
+    return NamedColumns(schema.names, listed, {name for name, kind in kinds if kind in DATES})

@@ -33,12 +33,12 @@ from hedgerow.explain.report.why import (
 )
 from hedgerow.explain.text import added_features, rests_words
 from hedgerow.judge.answer import answers_of
+from hedgerow.judge.batch import Batch
+from hedgerow.judge.intervals import scaled_interval
 from hedgerow.judge.judgement import NumberJudgement
-from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
 from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
 from hedgerow.metrics import tally_numbers
 from hedgerow.table import NamedColumns
-from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
@@ -54,12 +54,11 @@ PLAIN_ROWS = 200
 class Said:
     """The answers of a regressor for n rows, and their targets if known."""
 
-    codes: NDArray[Any]  # (p, n)
-    table: NamedColumns
+    batch: Batch
+    table: NamedColumns  # the same rows, with names that a reader knows
     predicted: Floats  # (n,)
     ends: Floats | None  # (n, 2): intervals, if the model has any
     truth: Floats | None  # (n,)
-    novelty: NoveltyOf | None
 
     @property
     def width(self) -> Floats:
@@ -125,9 +124,8 @@ def number_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
 
 def _said(now: NumberAnswers, X: Any, y: Any, coverage: float) -> Said:
     """A regressor, n rows and perhaps their targets (n,) -> its answers."""
-    table = now.table(X)
-    codes = now.encode(table)
-    predicted, truth = now.predicted(codes), None
+    batch = now.read(X, all_features=True)
+    predicted, truth = now.predicted(batch), None
     if y is not None:
         truth = np.asarray(y, dtype=np.float64)
         if truth.shape != predicted.shape or not np.isfinite(truth).all():
@@ -135,9 +133,8 @@ def _said(now: NumberAnswers, X: Any, y: Any, coverage: float) -> Said:
                 f"y must have one finite target for each of the {len(predicted)} rows of X, got shape {truth.shape};"
                 " leave it out if the targets are not known"
             )
-    ends = now.interval(codes, coverage) if now.has_residuals else None
-    novelty = novelty_of(now, table, codes) if has_novelty(now.fitted) else None
-    return Said(codes, columns_of(table), predicted, ends, truth, novelty)
+    ends = now.interval(batch, coverage) if now.has_residuals else None
+    return Said(batch, columns_of(batch), predicted, ends, truth)
 
 
 def _figures(
@@ -158,7 +155,7 @@ def _figures(
         metrics=_told(found, coverage),
         values=found,
         places=undecided_places(most_important(importance, said.table), said.is_wide),
-        strangers=strangers_of(forest, said.novelty, said.table, said.is_wide),
+        strangers=strangers_of(forest, said.batch.novelty, said.table, said.is_wide),
         model=_model_facts(forest, now),
         features=features_of(importance, now, said.table, training),
         plots=[] if said.truth is None else error_plots(said.predicted, said.truth, said.ends),
@@ -209,8 +206,8 @@ def _explained(
     """Rows (m,) -> {row: explanation}, as many as fit into the page."""
     shap = len(now.forest.nodes) * len(rows) <= MOST_VISITS
 
-    def explain(columns: list[Any], codes: Codes) -> list[dict[str, Any]]:
-        found = estimates_of(now, columns, codes, training, cases=NEAREST, shap=shap, coverage=coverage)
+    def explain(batch: Batch) -> list[dict[str, Any]]:
+        found = estimates_of(now, batch, training, cases=NEAREST, shap=shap, coverage=coverage)
         return [_words(estimate, asked.first) for estimate in found]
 
     return told_within(WHY_BYTES if asked.cases == "some" else None, said, rows, asked.progress, explain)
@@ -249,10 +246,23 @@ def _data(now: NumberAnswers, said: Said, rows: NDArray[np.int64], asked: Asked,
         "scale": _scale(now, said),
     }
     residuals = now.residuals("report") if now.has_residuals else None
-    if residuals is not None and residuals.scaled is not None:
-        moments = now.moments(np.ascontiguousarray(said.codes[:, rows]))
+    if said.ends is not None and residuals is not None and residuals.scaled is not None:
+        some = said.batch[rows]
+        moments = now.moments(some.codes)
+        plain = scaled_interval(moments, residuals, coverage)
+        data |= {"wider": _wider(plain, said.ends[rows], some)}
         return data | {"spread": packed(moments.spread(residuals.mean_square)), "scaled": packed(residuals.scaled)}
     return data | {"spread": None, "scaled": None, "ends": None if said.ends is None else said.ends[rows].tolist()}
+
+
+def _wider(plain: Floats, ends: Floats, batch: Batch) -> dict[int, list[float]]:
+    """Intervals of leaves and of the model (n, 2) -> how far unseen values move both ends outwards, by row."""
+    if batch.unseen is None:
+        return {}
+    rows = batch.unseen.rows
+    with np.errstate(invalid="ignore"):  # intervals of very few training rows are infinite
+        beyond = np.nan_to_num((plain - ends)[rows] * [1, -1], nan=0.0)
+    return dict(zip(rows.tolist(), beyond.tolist(), strict=True))
 
 
 def _scale(now: NumberAnswers, said: Said) -> list[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,10 @@ from hedgerow.explain.report.figures import Said
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.places import Place
 from hedgerow.explain.text import shown_features
-from hedgerow.explain.why import explain_codes, limits_of
+from hedgerow.explain.why import explain_batch, limits_of
 from hedgerow.explain.words import percents, settle_words
 from hedgerow.judge.answer import ClassAnswers
-from hedgerow.table import Factors, NamedColumns
-from hedgerow.table.bins import Codes
+from hedgerow.judge.batch import Batch
 
 #: This many of the undecided cases are explained, the most doubtful ones, and a few more of each place.
 MOST_DOUBTFUL = 100
@@ -67,8 +66,8 @@ def explanations_of(
     options["shap"] = len(now.forest.nodes) * len(rows) <= MOST_VISITS
     options["limits"] = limits_of(now, asked.immutable)
 
-    def explain(columns: list[Any], codes: Codes) -> list[dict[str, Any]]:
-        found = explain_codes(forest, now, columns, codes, training, **options)
+    def explain(batch: Batch) -> list[dict[str, Any]]:
+        found = explain_batch(forest, now, batch, training, **options)
         return [_words(explanation, asked.first) for explanation in found]
 
     return told_within(room, said, rows, asked.progress, explain)
@@ -79,15 +78,16 @@ def told_within(
     said: Any,
     rows: NDArray[np.int64],
     progress: Callable[[int, int], None],
-    explain: Callable[[list[Any], Codes], list[dict[str, Any]]],
+    explain: Callable[[Batch], list[dict[str, Any]]],
 ) -> dict[int, dict[str, Any]]:
-    """Rows (m,), a function from columns and codes to the words about each row -> {row: words}.
+    """Rows (m,), a function from a batch to the words about each row -> {row: words}.
 
     These are all rows, or as many as fit into `room` bytes.
     """
     told: dict[int, dict[str, Any]] = {}
-    for some, columns, codes in _blocks_of(said.table, said.codes, rows):
-        for row, words in zip(some.tolist(), explain(columns, codes), strict=True):
+    for start in range(0, len(rows), AT_A_TIME):
+        some = rows[start : start + AT_A_TIME]
+        for row, words in zip(some.tolist(), explain(said.batch[some]), strict=True):
             if room is not None:
                 room -= len(safe_json(words).encode(errors="backslashreplace"))
                 if room < 0:
@@ -95,16 +95,6 @@ def told_within(
             told[row] = words
         progress(len(told), len(rows))
     return told
-
-
-def _blocks_of(
-    table: NamedColumns, codes: Codes, rows: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], list[Any], Codes]]:
-    """Columns, codes (p, n), rows (m,) -> some of the rows at a time, with their columns and codes."""
-    for start in range(0, len(rows), AT_A_TIME):
-        some = rows[start : start + AT_A_TIME]
-        columns = [(column.codes if isinstance(column, Factors) else column)[some] for column in table.listed]
-        yield some, columns, np.ascontiguousarray(codes[:, some])
 
 
 def _words(explanation: Explanation, first: int) -> dict[str, Any]:

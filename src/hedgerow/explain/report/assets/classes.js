@@ -4,6 +4,14 @@ const K = data.classes.length, evidence = readEvidence(data.evidence, K);
 const truth = data.truth && unpack(data.truth), MOST_BARS = 8, PALETTE = 8;
 data.labels = unpack(data.label);
 
+/* Case -> probability, lower and upper bounds of the model, where they are not those of the leaves. */
+const opened = new Map(openedCases(data.opened));
+
+function openedCases({cases, parts}) {
+  const of = Object.entries(parts).map(([name, packed]) => [name, unpack(packed)]);
+  return cases.map((number, at) => [number, Object.fromEntries(of.map(([name, all]) => [name, Array.from(all.subarray(at * K, (at + 1) * K))]))]);
+}
+
 /* ---- state ----------------------------------------------------------------------------------------------- */
 
 const own = data.settings;
@@ -22,16 +30,29 @@ function ruleSetting(caution) {
   return {...options, caution, prior: data.prior};
 }
 
-function answerOf(opinion) {
+/* Whether the rule, the decision and this caution are those of the model, or the similar ones with which the page starts. */
+function isOwn(caution) {
+  return settings.rule === (own.rule.name ?? "average") && settings.decision === (own.decision.name ?? "dominance") && caution === own.caution;
+}
+
+/* What the leaves of a case say -> the answer. Of unseen values and unusual rows leaves know nothing, so the model's own opinion is wider
+   than theirs. It is shown as it is at the model's own settings, and its bounds are kept at all others. */
+function answerOf(opinion, number, caution = settings.caution) {
+  const wide = opened.get(number), asOwn = wide && isOwn(caution);
+  if (asOwn) opinion = {...opinion, ...wide};
+  else if (wide) {
+    const lower = opinion.lower.map((value, k) => Math.min(value, wide.lower[k])), upper = opinion.upper.map((value, k) => Math.max(value, wide.upper[k]));
+    opinion = {...opinion, lower, upper};
+  }
   const options = settings.decision === own.decision.name ? own.decision.options : {};
-  const chosen = decide(opinion, settings.decision, options);
+  const chosen = asOwn ? data.classes.map((_, k) => data.sets[number].includes(k)) : decide(opinion, settings.decision, options);
   const label = opinion.probability.reduce((first, value, k) => (value > opinion.probability[first] ? k : first), 0);
   return {...opinion, chosen, label, size: chosen.filter(Boolean).length, width: opinion.upper[label] - opinion.lower[label]};
 }
 
 function answerAll() {
   const combine = combiner(evidence, settings.rule, ruleSetting(settings.caution));
-  answers = Array.from({length: nCases}, (_, number) => answerOf(combine(number)));
+  answers = Array.from({length: nCases}, (_, number) => answerOf(combine(number), number));
 }
 
 /* ---- words ----------------------------------------------------------------------------------------------- */
@@ -167,7 +188,7 @@ function pathOf(number, most) {
   const key = `${number} ${settings.rule} ${settings.decision}`;
   if (known.key !== key) {
     const steps = 60, alone = evidenceOf(evidence, number);
-    const at = (caution) => answerOf(combiner(alone, settings.rule, ruleSetting(caution))(0));
+    const at = (caution) => answerOf(combiner(alone, settings.rule, ruleSetting(caution))(0), number, caution);
     const path = Array.from({length: steps + 1}, (_, i) => ({caution: (most * i) / steps, ...at((most * i) / steps)}));
     known = {key, path, words: turningWords(path, at)};
   }
@@ -259,8 +280,7 @@ const className = (k) => (data.classNumbers ? `class ${data.classes[k]}` : data.
 /* What forest.explain said of the case and, once a slider has moved, the same at the settings of the page. */
 function whySections(number) {
   const why = data.why[number];
-  const ownRule = own.rule.name ?? "average", ownDecision = own.decision.name ?? "dominance";
-  const changed = settings.rule !== ownRule || settings.caution !== own.caution || settings.decision !== ownDecision;
+  const changed = !isOwn(settings.caution);
   if (!why && !changed) {
     const wasOpen = data.sets[number].length > 1 && data.unexplained > 0;
     return wasOpen ? [element("p", {class: "aside"}, "This case is not explained in words: the report explains the most doubtful hundred and a few of each place. Make it with --cases all to have all.")] : [];
@@ -332,7 +352,7 @@ function confirmedWords(number, answer) {
   if (BY_WEIGHT.includes(settings.rule)) return [];
   const likely = answer.probability.map((_, k) => k).filter((k) => answer.chosen[k]).sort((a, b) => answer.probability[b] - answer.probability[a] || a - b).slice(0, 8);
   const alone = (k) => (n) => {
-    const {chosen, size} = answerOf(withMore(evidence, number, settings.rule, ruleSetting(settings.caution), k, n));
+    const {chosen, size} = answerOf(withMore(evidence, number, settings.rule, ruleSetting(settings.caution), k, n), number);
     return size === 1 && chosen[k];
   };
   const found = likely.map((k) => [k, fewestCases(alone(k))]).filter(([, n]) => n < Infinity).sort((a, b) => a[1] - b[1]);

@@ -18,7 +18,10 @@ function answerAll() {
     return;
   }
   const [low, high] = scaledEnds(coverage);
-  intervals = Array.from(means, (mean, number) => [mean + spreads[number] * low, mean + spreads[number] * high]);
+  intervals = Array.from(means, (mean, number) => {
+    const [below, above] = data.wider[number] ?? [0, 0]; // how far unseen values widen the interval at the coverage of the report
+    return [mean + spreads[number] * low - below, mean + spreads[number] * high + above];
+  });
 }
 
 const width = (number) => (intervals.length ? intervals[number][1] - intervals[number][0] : 0);
