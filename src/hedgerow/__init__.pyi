@@ -29,6 +29,9 @@ from .estimators import RandomForestClassifier as RandomForestClassifier
 from .estimators import RandomForestRegressor as RandomForestRegressor
 from .estimators import RandomTreesEmbedding as RandomTreesEmbedding
 from .estimators import UnsupervisedForest as UnsupervisedForest
+from .estimators import load as load
+from .estimators import merge as merge
+from .estimators import save as save
 from .exchange.export import export_code as export_code
 from .exchange.export import export_graphviz as export_graphviz
 from .exchange.export import export_svg as export_svg
@@ -36,8 +39,5 @@ from .exchange.export import export_text as export_text
 from .exchange.export import to_onnx as to_onnx
 from .exchange.export import to_sklearn as to_sklearn
 from .exchange.export import to_treelite as to_treelite
-from .exchange.files import load as load
-from .exchange.files import save as save
-from .fit.merge import merge as merge
 from .rules.combine import combine as combine
 from .table import UncertainTable as UncertainTable

@@ -15,6 +15,8 @@ from hedgerow.estimators.regressors import (
     RandomForestRegressor,
 )
 from hedgerow.estimators.unsupervised import RandomTreesEmbedding, UnsupervisedForest
+from hedgerow.exchange.files import load, save
+from hedgerow.fit.merge import merge
 
 __all__ = [
     "DecisionTreeClassifier",
@@ -29,4 +31,7 @@ __all__ = [
     "RandomForestRegressor",
     "RandomTreesEmbedding",
     "UnsupervisedForest",
+    "load",
+    "merge",
+    "save",
 ]

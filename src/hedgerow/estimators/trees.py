@@ -50,7 +50,7 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     max_bins: int | str | None
     random_state: Any
 
-    # Values, without any effect, of parameters that a class does not take.
+    # Values of parameters that a class does not take.
     calibration: str | None = None
     criterion: Any = "gini"
     splitter: str = "best"
