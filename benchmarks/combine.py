@@ -45,7 +45,7 @@ AGREE = 1e-9
 
 
 @dataclass(frozen=True)
-class Plan:
+class FoldPlan:
     """How much to measure."""
 
     classes: tuple[int, ...]
@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     return int(any(one.apart > AGREE for found in costs.values() for one in found))
 
 
-def _costs(classes: int, plan: Plan) -> list[Cost]:
+def _costs(classes: int, plan: FoldPlan) -> list[Cost]:
     """Every rule on one forest."""
     forest, X = _fitted(classes, plan.trees, plan.fitted, plan.rows, plan.threads, plan.seed)
     unlifted = deepcopy(forest)
@@ -148,7 +148,7 @@ def _cost(
     unlifted: RandomForestClassifier,
     X: Array,
     counts: Array,
-    plan: Plan,
+    plan: FoldPlan,
 ) -> Cost:
     """One rule: a cold call, then warm ones in turns with predict_proba; what keeps no states is timed cold."""
     evidence, is_fold = forest.evidence(X), rule.merge != "stack"
@@ -247,7 +247,7 @@ def _fitted(
     return forest.fit(split.X[:fitted], split.y[:fitted]), split.X_fresh[:rows]
 
 
-def _rules(plan: Plan) -> Iterator[Rule]:
+def _rules(plan: FoldPlan) -> Iterator[Rule]:
     """The default of every rule that needs no learned weights, folds first."""
     defaults: dict[str, Rule] = {}
     for rule in all_rules():
@@ -256,7 +256,7 @@ def _rules(plan: Plan) -> Iterator[Rule]:
     yield from sorted(defaults.values(), key=lambda rule: rule.merge == "stack")
 
 
-def _peaks(classes: int, plan: Plan) -> list[Peak]:
+def _peaks(classes: int, plan: FoldPlan) -> list[Peak]:
     """Peak memory by rule, trees and rows; each forest in a process of its own."""
     found = []
     for trees in PEAK_TREES:
@@ -296,7 +296,7 @@ def _peak_of(call: Callable[[], Opinion]) -> tuple[int, int]:
     return taken, sum(value.nbytes for value in vars(opinion).values() if value is not None)
 
 
-def _print(costs: dict[int, list[Cost]], peaks: list[Peak], plan: Plan, took: float) -> None:
+def _print(costs: dict[int, list[Cost]], peaks: list[Peak], plan: FoldPlan, took: float) -> None:
     """One table per number of classes, one of memory, and the verdicts."""
     out = show.console()
     out.print(f"\nEvery rule beside predict_proba: run of {took:.0f} s, {plan.threads} threads.", highlight=False)
@@ -420,10 +420,10 @@ def _cell(value: float | None) -> str:
     return show.DASH if value is None or np.isnan(value) else f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def _plan(options: argparse.Namespace) -> FoldPlan:
     """What the command line asks for."""
     quick = options.quick
-    return Plan(
+    return FoldPlan(
         classes=tuple(options.classes),
         rows=options.rows or (5_000 if quick else 100_000),
         trees=options.trees,

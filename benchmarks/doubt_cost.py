@@ -12,7 +12,7 @@ from typing import Any
 
 import hedgerow
 from benchmarks.data import Shape, synthetic
-from hedgerow.forest.hulls import find_hulls
+from hedgerow.forest.hulls import find_leaf_ranges
 from hedgerow.judge.calibration import learn_calibration
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.judge.novelty import learn_novelty
@@ -35,7 +35,7 @@ def main() -> None:
         least = shares(SHAPES[name], given.trees, given.repeats)
         print(
             f"{name:<9} {least['fit']:>10.3f} {least['map']:>7.1%} {MAP_TARGET[name]:>8.0%}"
-            f" {least['hulls']:>7.1%} {HULLS_TARGET:>8.0%} {least['usual']:>14.1%}",
+            f" {least['leaf_ranges']:>7.1%} {HULLS_TARGET:>8.0%} {least['usual']:>14.1%}",
             flush=True,
         )
 
@@ -49,13 +49,13 @@ def shares(shape: Shape, n_trees: int, repeats: int) -> dict[str, float]:
         return fitted_of(forest.fit(split.X, split.y))
 
     fitted = fit()
-    rows, forest, meaning = fitted.rows_with_judges, fitted.forest, fitted.meaning
-    hulls = find_hulls(forest, rows.codes, rows.bags, meaning, fitted.seed)
+    rows, forest, codebook = fitted.oob_rows, fitted.forest, fitted.codebook
+    leaf_ranges = find_leaf_ranges(forest, rows.codes, rows.bags, codebook, fitted.seed)
     parts: dict[str, Callable[[], Any]] = {
         "fit": fit,
         "map": lambda: learn_calibration(forest, rows, resolve_rule("average"), fitted.about.prior, 1),
-        "hulls": lambda: find_hulls(forest, rows.codes, rows.bags, meaning, fitted.seed),
-        "usual": lambda: learn_novelty(forest, hulls, rows, meaning, 1),
+        "hulls": lambda: find_leaf_ranges(forest, rows.codes, rows.bags, codebook, fitted.seed),
+        "usual": lambda: learn_novelty(forest, leaf_ranges, rows, codebook, 1),
     }
     least = dict.fromkeys(parts, float("inf"))
     for _ in range(repeats):

@@ -47,7 +47,7 @@ SHAP_AGREE, SAME_AGREE = 1e-6, 1e-12
 
 
 @dataclass(frozen=True)
-class Plan:
+class FoldPlan:
     """How much to measure."""
 
     rows: int
@@ -133,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
     return int(any(cost.apart is not None and cost.apart > _tolerance(cost) for cost in costs))
 
 
-def _shap_calls(forest: RandomForestClassifier, split: Split, plan: Plan) -> dict[str, Call]:
+def _shap_calls(forest: RandomForestClassifier, split: Split, plan: FoldPlan) -> dict[str, Call]:
     """The same trees for `shap`; YDF explains a forest it has grown itself."""
     X, rows = split.X_fresh, plan.shap_rows
     calls = {OURS: Call(lambda: shap_values(forest, X[: rows[OURS]]), rows[OURS], lambda found: found.values)}
@@ -148,7 +148,7 @@ def _shap_calls(forest: RandomForestClassifier, split: Split, plan: Plan) -> dic
     return calls
 
 
-def _background_calls(forest: RandomForestClassifier, split: Split, plan: Plan) -> dict[str, Call]:
+def _background_calls(forest: RandomForestClassifier, split: Split, plan: FoldPlan) -> dict[str, Call]:
     """Interventional SHAP values, the same trees and background for both."""
     X, rows, background = split.X_fresh, plan.shap_rows, split.X[:BACKGROUND]
     calls = {
@@ -165,7 +165,7 @@ def _background_calls(forest: RandomForestClassifier, split: Split, plan: Plan) 
     return calls
 
 
-def _permutation_calls(forest: RandomForestClassifier, split: Split, plan: Plan) -> dict[str, Call]:
+def _permutation_calls(forest: RandomForestClassifier, split: Split, plan: FoldPlan) -> dict[str, Call]:
     """scikit-learn's function asks our forest, and its own."""
     n = plan.permuted_rows
     X, y = split.X_fresh[:n], split.y_fresh[:n]
@@ -180,7 +180,7 @@ def _permutation_calls(forest: RandomForestClassifier, split: Split, plan: Plan)
     }
 
 
-def _outside_calls(forest: RandomForestClassifier, split: Split, plan: Plan) -> dict[str, Call]:
+def _outside_calls(forest: RandomForestClassifier, split: Split, plan: FoldPlan) -> dict[str, Call]:
     """What the bags give without another table, relative to a fit."""
     other = _forest(plan.trees, plan.threads, plan.seed)
     return {
@@ -192,7 +192,7 @@ def _outside_calls(forest: RandomForestClassifier, split: Split, plan: Plan) -> 
     }
 
 
-def _pair_calls(forest: RandomForestClassifier, split: Split, plan: Plan) -> dict[str, Call]:
+def _pair_calls(forest: RandomForestClassifier, split: Split, plan: FoldPlan) -> dict[str, Call]:
     """Sparse, dense from sparse, dense tree by tree in NumPy, and YDF's distances in its own trees."""
     X = split.X_fresh[: plan.pair_rows]
     n = len(X)
@@ -217,7 +217,7 @@ def _dense_proximity(leaves: Array) -> Array:
 
 
 #: What is compared: a word for the command line, a title, and who answers.
-QUESTIONS: dict[str, tuple[str, Callable[[RandomForestClassifier, Split, Plan], dict[str, Call]]]] = {
+QUESTIONS: dict[str, tuple[str, Callable[[RandomForestClassifier, Split, FoldPlan], dict[str, Call]]]] = {
     "shap": ("SHAP, path-dependent", _shap_calls),
     "background": (f"SHAP, against {BACKGROUND} background rows", _background_calls),
     "permutation": (f"permutation importance, {REPEATS} repeats", _permutation_calls),
@@ -226,7 +226,7 @@ QUESTIONS: dict[str, tuple[str, Callable[[RandomForestClassifier, Split, Plan], 
 }
 
 
-def _compare(question: str, calls: dict[str, Call], plan: Plan) -> list[Cost]:
+def _compare(question: str, calls: dict[str, Call], plan: FoldPlan) -> list[Cost]:
     """Every call in turns; the first is the measure of the others."""
     answers: dict[str, Array] = {}
     timings: dict[str, list[float]] = {name: [] for name in calls}
@@ -257,7 +257,7 @@ def _tolerance(cost: Cost) -> float:
     return SHAP_AGREE if cost.program == "shap" else SAME_AGREE
 
 
-def _peak(plan: Plan) -> Peak:
+def _peak(plan: FoldPlan) -> Peak:
     """Proximities of many rows, in a process of their own."""
     show.progress(f"memory with {plan.memory_rows:,} rows")
     given = {"rows": plan.memory_rows, "trees": plan.trees, "threads": plan.threads, "seed": plan.seed}
@@ -284,7 +284,7 @@ def _peak_here(rows: int, trees: int, threads: int, seed: int) -> Peak:
     return Peak(rows, trees, TOP, taken, result, met * rows * 12.0, seconds, fit_seconds)
 
 
-def _print(costs: list[Cost], peak: Peak | None, plan: Plan, took: float) -> None:
+def _print(costs: list[Cost], peak: Peak | None, plan: FoldPlan, took: float) -> None:
     """One table of ratios, one line about memory, and what to doubt."""
     out = show.console()
     out.print(f"\nExplanations side by side: run of {took:.0f} s, {plan.threads} threads.", highlight=False)
@@ -346,7 +346,7 @@ def _for_shap(forest: RandomForestClassifier) -> list[dict[str, Any]]:
     return trees_for_shap(forest.trees_, shares)
 
 
-def _ydf_forest(ydf: Any, split: Split, plan: Plan) -> Any:
+def _ydf_forest(ydf: Any, split: Split, plan: FoldPlan) -> Any:
     """A forest of YDF on the same rows, grown as ours: full depth, √p features a node."""
     learner = ydf.RandomForestLearner(
         label="y",
@@ -375,10 +375,10 @@ def _imported(name: str) -> Any:
         return None
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def _plan(options: argparse.Namespace) -> FoldPlan:
     """What the command line asks for."""
     quick = options.quick
-    return Plan(
+    return FoldPlan(
         rows=options.rows or (2_000 if quick else 10_000),
         trees=options.trees or (20 if quick else 100),
         threads=options.threads,

@@ -31,7 +31,7 @@ from benchmarks.data import Shape, synthetic
 from benchmarks.measure import in_turns, reset_peak, status
 from hedgerow.exchange.files.forests import tree_rows
 from hedgerow.forest.forest import join_forests
-from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.judge.fitted import fitted_of, publish
 
 MEMORY_TARGET = 64 << 20
 """Bytes beyond twice the file that loading may take."""
@@ -107,7 +107,7 @@ def large_model(n_bytes: int, n_threads: int) -> tuple[Any, Any]:
         forest = join_forests(forest, part) if copies % 2 else forest
         part, copies = join_forests(part, part) if copies > 1 else part, copies // 2
     origins = (replace(fitted.origins[0], n_trees=forest.n_trees),)
-    with_fitted(model, replace(fitted.without_rows(), forest=forest, origins=origins))  # neither file keeps rows
+    publish(model, replace(fitted.without_rows(), forest=forest, origins=origins))  # neither file keeps rows
     return model, data.X_fresh[:ASKED]
 
 

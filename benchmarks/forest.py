@@ -40,7 +40,7 @@ ALL_SHAPES = ("500x10", "10kx20", "5kx1000", "100kx50", "1Mx30", "1Mx30k7")
 
 
 @dataclass(frozen=True)
-class Plan:
+class FoldPlan:
     """How much to measure: which shapes and forests, how often, and what a slow forest may take."""
 
     mode: str
@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     return int(any(text.startswith("error") for result in everything for text in result.problems.values()))
 
 
-def measure(shape: Shape, plan: Plan, crew: Crew) -> Result:
+def measure(shape: Shape, plan: FoldPlan, crew: Crew) -> Result:
     """All quantities of all forests at one shape."""
     result = Result(shape, problems={name: why for name in plan.forests if (why := missing(PEERS[name]))})
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as place:
@@ -121,7 +121,7 @@ def _load(workers: dict[str, Worker], place: str, result: Result) -> None:
         _try(workers, name, result, workers[name].answer, "load")
 
 
-def _fit(workers: dict[str, Worker], plan: Plan, result: Result) -> None:
+def _fit(workers: dict[str, Worker], plan: FoldPlan, result: Result) -> None:
     """A small fit of each to learn who is slow (and to warm up), then the fits that count, in turns."""
     shape = result.shape
     few = max(1, shape.trees // 10) if shape.rows * shape.features < 2_000_000 else 1
@@ -144,7 +144,7 @@ def _fit(workers: dict[str, Worker], plan: Plan, result: Result) -> None:
         workers.pop(name)
 
 
-def _predict(workers: dict[str, Worker], plan: Plan, result: Result) -> None:
+def _predict(workers: dict[str, Worker], plan: FoldPlan, result: Result) -> None:
     """Fresh rows, and one row, in turns; then the size of each model."""
     for quantity, repeats, spend in (("predict", max(3, plan.repeats), plan.spend / 2), ("one_row", 3, 0.0)):
         calls = {name: partial(_told, worker, quantity, None, plan) for name, worker in workers.items()}
@@ -175,7 +175,7 @@ def _scores(place: Path, result: Result) -> None:
             result.against[quantity] = {"difference": float(gap.mean()), "error": error}
 
 
-def _peaks(place: Path, plan: Plan, result: Result) -> None:
+def _peaks(place: Path, plan: FoldPlan, result: Result) -> None:
     """Peak memory of one fit of each, in a fresh process; forests that were run only once are spared
     and a smoke run looks at hedgerow and scikit-learn alone."""
     for name, timing in result.seconds["fit"].items():
@@ -208,13 +208,13 @@ def parse_shape(text: str, trees: int | None = None) -> Shape:
     return Shape(rows, int(found[3]), int(found[4] or 2), trees or (10 if rows >= 1_000_000 else 100))
 
 
-def _told(worker: Worker, request: str, argument: int | None, plan: Plan) -> float:
+def _told(worker: Worker, request: str, argument: int | None, plan: FoldPlan) -> float:
     """Seconds a worker reports for a request."""
     show.progress(f"{request} {worker.name}")
     return worker.ask(request, *(() if argument is None else (argument,)), timeout=2 * plan.timeout)
 
 
-def _pace(worker: Worker, few: int, plan: Plan, trees: int) -> float:
+def _pace(worker: Worker, few: int, plan: FoldPlan, trees: int) -> float:
     """Seconds to expect of a fit of all trees, from a fit of a few, or two where it looks long."""
     first = worker.ask("fit", few, timeout=plan.timeout)
     if first * trees / few <= plan.timeout or first > plan.timeout / 4:
@@ -249,13 +249,13 @@ def _growth_shapes(base: Shape | None) -> dict[str, Shape]:
     }
 
 
-def _growth_plan(plan: Plan) -> Plan:
+def _growth_plan(plan: FoldPlan) -> FoldPlan:
     """Growth looks at hedgerow, with scikit-learn beside it."""
     kept = tuple(name for name in plan.forests if name in ("hedgerow", "sklearn"))
     return replace(plan, forests=kept, memory=False, growth=None)
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def _plan(options: argparse.Namespace) -> FoldPlan:
     """Options -> plan: each mode's shapes, repeats and patience, and whatever was said explicitly."""
     mode = "smoke" if options.smoke else "full" if options.full else "quick"
     names, repeats, timeout, spend, base = {
@@ -264,7 +264,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         "full": (ALL_SHAPES, 3, 900.0, 2.0, Shape(100_000, 20, 2, 20)),
     }[mode]
     trees = options.trees or (20 if mode == "smoke" else None)
-    return Plan(
+    return FoldPlan(
         mode,
         tuple(parse_shape(text, trees) for text in options.shapes or names),
         tuple(name for name in PEERS if not options.peers or name in options.peers),
@@ -300,13 +300,13 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _keep(file: str | None, results: list[Result], growth: dict[str, Result], plan: Plan) -> None:
+def _keep(file: str | None, results: list[Result], growth: dict[str, Result], plan: FoldPlan) -> None:
     """Write what is known so far, so that an interrupted run is not lost."""
     if file:
         Path(file).write_text(json.dumps(_record(results, growth, plan), indent=1) + "\n")
 
 
-def _record(results: list[Result], growth: dict[str, Result], plan: Plan) -> dict[str, Any]:
+def _record(results: list[Result], growth: dict[str, Result], plan: FoldPlan) -> dict[str, Any]:
     """Everything measured, as plain data."""
     versions = {name: PEERS[name].version for name in plan.forests if not missing(PEERS[name])}
     machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}

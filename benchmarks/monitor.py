@@ -22,7 +22,7 @@ from benchmarks import show
 from benchmarks.data import folder_or_none, table
 from benchmarks.measure import quiet
 from hedgerow import RandomForestClassifier
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.watch import strangers_of, traffic_of
 
 #: Classifications of real tables, with at least 250 rows and some numeric columns.
@@ -105,7 +105,7 @@ def _batch(name: str, seed: int, X: pd.DataFrame, y: np.ndarray, options: argpar
 
 def _p_values(forest: RandomForestClassifier, batch: pd.DataFrame) -> tuple[float, float]:
     """A batch -> the p-values of drift and of strangers."""
-    now = answers_of(forest)
+    now = predictor_of(forest)
     read = now.table(batch)
     codes = now.encode(read)
     return traffic_of(now, codes).p_value, strangers_of(now, read, codes).p_value

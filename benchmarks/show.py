@@ -15,7 +15,7 @@ from benchmarks.measure import GRAIN, ratios
 from benchmarks.peers import PEERS, missing
 
 if TYPE_CHECKING:
-    from benchmarks.forest import Plan, Result
+    from benchmarks.forest import FoldPlan, Result
 
 FIT_TARGETS = {
     "500x10": 0.30,
@@ -36,7 +36,7 @@ OURS = [name for name, peer in PEERS.items() if peer.ours]
 DASH = "-"
 
 
-def forest_tables(results: list[Result], plan: Plan, took: float) -> None:
+def forest_tables(results: list[Result], plan: FoldPlan, took: float) -> None:
     """One table per quantity, then the notes."""
     out = console()
     trees = ", ".join(f"{result.shape.name} {result.shape.trees}" for result in results)
@@ -100,7 +100,7 @@ def verdict(met: bool | None) -> str:
     return DASH if met is None else "[green]met[/]" if met else "[red]missed[/]"
 
 
-def _fit(results: list[Result], plan: Plan) -> Table:
+def _fit(results: list[Result], plan: FoldPlan) -> Table:
     return _time_table(
         "Fit: time relative to the fastest peer",
         results,
@@ -110,13 +110,13 @@ def _fit(results: list[Result], plan: Plan) -> Table:
     )
 
 
-def _predict(results: list[Result], plan: Plan) -> Table:
+def _predict(results: list[Result], plan: FoldPlan) -> Table:
     title = "Predict: time of all fresh rows relative to the fastest peer"
     return _time_table(title, results, plan, "predict", lambda _: PREDICT_TARGET)
 
 
 def _time_table(
-    title: str, results: list[Result], plan: Plan, quantity: str, target: Callable[[Result], float | None]
+    title: str, results: list[Result], plan: FoldPlan, quantity: str, target: Callable[[Result], float | None]
 ) -> Table:
     """Rows: forests, as ratios to the fastest peer; below them that peer, its time, ours, target, verdict."""
     grid = _columns(title, results)
@@ -134,7 +134,7 @@ def _time_table(
     return grid
 
 
-def _one_row(results: list[Result], plan: Plan) -> Table:
+def _one_row(results: list[Result], plan: FoldPlan) -> Table:
     """One row predicted, relative to scikit-learn with the threads it is fastest with."""
     grid = _columns("One row predicted: time relative to scikit-learn's best (two threads or one)", results)
     bests = [result.best("one_row") for result in results]
@@ -153,7 +153,7 @@ def _one_row(results: list[Result], plan: Plan) -> Table:
     return grid
 
 
-def _accuracy(results: list[Result], plan: Plan) -> Table:
+def _accuracy(results: list[Result], plan: FoldPlan) -> Table:
     grid = _score_table("Accuracy on the fresh rows", results, plan, "accuracy")
     gaps = [result.against.get("accuracy") for result in results]
     met = [None if g is None else g["difference"] >= -(2 * g["error"] + DRAW) for g in gaps]
@@ -162,12 +162,12 @@ def _accuracy(results: list[Result], plan: Plan) -> Table:
     return grid
 
 
-def _loss(results: list[Result], plan: Plan) -> Table:
+def _loss(results: list[Result], plan: FoldPlan) -> Table:
     title = "Log-loss on the fresh rows (shares clipped at half a tree's vote, for all alike)"
     return _score_table(title, results, plan, "log-loss")
 
 
-def _score_table(title: str, results: list[Result], plan: Plan, quantity: str) -> Table:
+def _score_table(title: str, results: list[Result], plan: FoldPlan, quantity: str) -> Table:
     """Rows: forests with their scores; below them the paired difference to the peer that fits fastest."""
     grid = _columns(title, results)
     for name in plan.forests:
@@ -181,7 +181,7 @@ def _score_table(title: str, results: list[Result], plan: Plan, quantity: str) -
     return grid
 
 
-def _peak(results: list[Result], plan: Plan) -> Table:
+def _peak(results: list[Result], plan: FoldPlan) -> Table:
     """Rows: forests with the peak of one fit in MB; below them ours over (binned table + model)."""
     grid = _columns("Peak memory of one fit, data already loaded, in MB", results)
     for name in plan.forests:
@@ -200,7 +200,7 @@ def _peak(results: list[Result], plan: Plan) -> Table:
     return grid
 
 
-def _model(results: list[Result], plan: Plan) -> Table:
+def _model(results: list[Result], plan: FoldPlan) -> Table:
     """Rows: forests with the bytes of their model relative to scikit-learn's."""
     grid = _columns("Model bytes relative to scikit-learn's (YDF, XGBoost, LightGBM: serialised)", results)
     base = [result.model.get("sklearn") for result in results]
@@ -214,7 +214,7 @@ def _model(results: list[Result], plan: Plan) -> Table:
     return grid
 
 
-def _notes(results: list[Result], plan: Plan) -> list[str]:
+def _notes(results: list[Result], plan: FoldPlan) -> list[str]:
     """Versions, who is missing and why, and what to know of each peer."""
     lines = []
     for peer in (PEERS[name] for name in plan.forests):

@@ -153,8 +153,8 @@ def _python(verb: str, ending: str, n_trees: int) -> None:
 
     import hedgerow
     from hedgerow.commands.kinds import kind_for
-    from hedgerow.judge.answer import answers_of
-    from hedgerow.judge.columns import class_columns
+    from hedgerow.judge.answer import predictor_of
+    from hedgerow.judge.columns import classification_columns
     from hedgerow.judge.tally import judge
 
     frame = polars.read_csv("table.csv") if ending == "csv" else polars.read_parquet("table.parquet")
@@ -168,7 +168,7 @@ def _python(verb: str, ending: str, n_trees: int) -> None:
     if verb == "evaluate":
         judge(model, X, y)
         return
-    answers = class_columns(answers_of(model), X)
+    answers = classification_columns(predictor_of(model), X)
     columns = dict(zip(answers.names, [*answers.texts(), *answers.numbers()], strict=True))
     polars.DataFrame(columns).write_csv("python.csv")
 

@@ -97,7 +97,7 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
         return {"name": "python", "uncertainty": uncertainty}
 
     @property
-    def is_settled(self) -> bool:
+    def is_resolved(self) -> bool:
         """Whether every parameter is a number; otherwise `fit` chooses one of `candidates`."""
         return True
 
@@ -266,7 +266,7 @@ class BeliefGain(Criterion):
         return known
 
     @property
-    def is_settled(self) -> bool:
+    def is_resolved(self) -> bool:
         """Whether every parameter is a number."""
         return self.lam != "auto"
 

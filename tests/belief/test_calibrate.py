@@ -25,7 +25,7 @@ from hedgerow.belief.calibrate import (
     _SlopeLoss,
     cross_fitted,
     gain_of,
-    learn_map,
+    learn_calibrator,
     log_shares,
     rows_to_learn_on,
 )
@@ -75,14 +75,14 @@ def test_the_loss_is_that_of_the_map_its_numbers_mean(n_classes):
     probability, labels = timid(1100, n_classes)
     weights = np.random.default_rng(1).uniform(0.2, 3.0, len(labels))
     loss = _Loss(probability, labels, weights, mixes=True)
-    learned = learn_map(probability, labels, weights)
+    learned = learn_calibrator(probability, labels, weights)
     assert loss(loss.numbers_of(learned))[0] == pytest.approx(loss_of(learned, probability, labels, weights), rel=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_what_is_learned_is_the_minimum(n_classes):
     probability, labels = timid(300, n_classes)
-    learned = learn_map(probability, labels)
+    learned = learn_calibrator(probability, labels)
 
     def at(numbers: np.ndarray) -> float:
         mix = numbers[1 : 1 + n_classes**2].reshape(n_classes, n_classes)
@@ -101,13 +101,13 @@ def test_what_is_learned_is_the_minimum(n_classes):
 def test_timid_probabilities_become_better():
     probability, labels = timid(2000, 3, seed=0)
     later, truth = timid(2000, 3, seed=1)
-    mapped = learn_map(probability, labels).of(later)
+    mapped = learn_calibrator(probability, labels).of(later)
     assert log_loss(mapped, truth) < log_loss(later, truth) - 0.05
 
 
 def test_the_slope_is_never_below_one():
     probability, labels = timid(500, 2, slope=0.3)
-    assert learn_map(probability, labels).slope == 1.0
+    assert learn_calibrator(probability, labels).slope == 1.0
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -124,8 +124,8 @@ def test_slope_one_is_the_identity_up_to_the_floor(n_classes, seed):
 def test_permuting_classes_permutes_the_answer(n_classes, n_rows, seed):
     probability, labels = timid(n_rows, n_classes, seed)
     order = np.random.default_rng(seed).permutation(n_classes)
-    turned = learn_map(np.ascontiguousarray(probability[:, order]), np.argsort(order)[labels])
-    straight = learn_map(probability, labels)
+    turned = learn_calibrator(np.ascontiguousarray(probability[:, order]), np.argsort(order)[labels])
+    straight = learn_calibrator(probability, labels)
     np.testing.assert_allclose(turned.of(probability[:, order]), straight.of(probability)[:, order], rtol=0, atol=2e-3)
 
 
@@ -144,7 +144,7 @@ def test_the_bits_of_a_row_do_not_depend_on_the_others(n_classes, n_rows, seed):
 
 def test_many_rows_are_mapped_as_few_are():
     probability, labels = timid(10_000, 3)
-    learned = learn_map(probability, labels)
+    learned = learn_calibrator(probability, labels)
     np.testing.assert_array_equal(learned.of(probability)[5000:5010], learned.of(probability[5000:5010]))
 
 
@@ -152,9 +152,9 @@ def test_many_rows_are_mapped_as_few_are():
 def test_threads_of_other_libraries_change_no_bit(n_classes):
     probability, labels = timid(3000, n_classes)
     with threadpool_limits(1):
-        one = learn_map(probability, labels)
+        one = learn_calibrator(probability, labels)
     with threadpool_limits(4):
-        several = learn_map(probability, labels)
+        several = learn_calibrator(probability, labels)
     assert one.slope == several.slope
     np.testing.assert_array_equal(one.mix, several.mix)
     np.testing.assert_array_equal(one.offsets, several.offsets)
@@ -199,14 +199,14 @@ def test_of_two_that_learn_at_once_the_last_gives_blas_its_threads_back():
 def test_of_two_classes_a_larger_share_never_becomes_a_smaller_one(seed, n_rows, slope):
     probability, labels = timid(n_rows, 2, seed, slope)
     shares = np.linspace(0, 1, 200)
-    mapped = learn_map(probability, labels).of(np.column_stack([1 - shares, shares]))
+    mapped = learn_calibrator(probability, labels).of(np.column_stack([1 - shares, shares]))
     assert (np.diff(mapped[:, 1]) >= 0).all()
 
 
 def test_a_map_that_would_turn_two_classes_round_is_a_slope_alone():
     # Rows near the middle are of class 0, rows at both ends of class 1: the best mix would not be monotone.
     shares = np.tile([0.02, 0.45, 0.55, 0.98], 100)
-    learned = learn_map(np.column_stack([1 - shares, shares]), np.tile([1, 0, 0, 1], 100))
+    learned = learn_calibrator(np.column_stack([1 - shares, shares]), np.tile([1, 0, 0, 1], 100))
     assert learned.mix is None
     assert learned.slope == 1.0
 
@@ -214,7 +214,7 @@ def test_a_map_that_would_turn_two_classes_round_is_a_slope_alone():
 @pytest.mark.parametrize(("n_rows", "n_classes"), [(9, 2), (14, 3), (0, 2)])
 def test_too_few_rows_are_no_reason_to_change_anything(n_rows, n_classes):
     probability, labels = np.full((n_rows, n_classes), 1 / n_classes), np.zeros(n_rows, dtype=int)
-    learned = learn_map(probability, labels)
+    learned = learn_calibrator(probability, labels)
     assert str(n_rows) in learned.why
     assert str(5 * n_classes) in learned.why
     assert "none" in repr(learned)
@@ -223,39 +223,41 @@ def test_too_few_rows_are_no_reason_to_change_anything(n_rows, n_classes):
 
 
 def test_one_class_needs_no_map():
-    assert learn_map(np.ones((50, 1)), np.zeros(50, dtype=int)).why
+    assert learn_calibrator(np.ones((50, 1)), np.zeros(50, dtype=int)).why
 
 
 def test_a_class_that_does_not_occur_becomes_less_probable_and_stays_possible():
     probability, labels = timid(400, 2)
     wider = np.column_stack([0.9 * probability, np.full(400, 0.1)])
-    mapped = learn_map(wider, labels).of(wider)
+    mapped = learn_calibrator(wider, labels).of(wider)
     assert (mapped[:, 2] < wider[:, 2]).all()
     assert (mapped[:, 2] > 0).all()
 
 
 def test_equal_weights_change_nothing():
     probability, labels = timid(200, 3)
-    plain, weighted = learn_map(probability, labels), learn_map(probability, labels, np.full(200, 7.5))
+    plain, weighted = learn_calibrator(probability, labels), learn_calibrator(probability, labels, np.full(200, 7.5))
     np.testing.assert_allclose(weighted.mix, plain.mix, atol=1e-4)
 
 
 def test_few_rows_of_much_weight_count_as_few():
     probability, labels = timid(400, 2)
     weights = np.where(np.arange(400) < 10, 1000.0, 1.0)
-    assert abs(learn_map(probability, labels, weights).slope - 1) < abs(learn_map(probability, labels).slope - 1)
+    assert abs(learn_calibrator(probability, labels, weights).slope - 1) < abs(
+        learn_calibrator(probability, labels).slope - 1
+    )
 
 
 def test_a_start_changes_nothing_that_counts():
     probability, labels = timid(500, 3)
-    first = learn_map(probability, labels)
-    again = learn_map(probability, labels, start=first)
+    first = learn_calibrator(probability, labels)
+    again = learn_calibrator(probability, labels, start=first)
     np.testing.assert_allclose(again.of(probability), first.of(probability), atol=1e-4)
 
 
 def test_more_than_a_hundred_classes_share_one_slope():
     probability, labels = timid(700, 120)
-    learned = learn_map(probability, labels)
+    learned = learn_calibrator(probability, labels)
     assert learned.mix is None
     assert learned.slope > 1.2
     assert learned.of(probability).shape == (700, 120)
@@ -282,9 +284,9 @@ def test_the_loss_of_few_shares_is_that_of_all(slope):
 
 def test_many_classes_are_learned_from_the_shares_they_have(monkeypatch):
     shares, labels, weights = few_of_many()
-    found = learn_map(shares, labels, weights)
+    found = learn_calibrator(shares, labels, weights)
     monkeypatch.setattr(calibrate, "MOST_HELD", shares.size)  # no table is so sparse
-    dense = learn_map(shares, labels, weights)
+    dense = learn_calibrator(shares, labels, weights)
     assert found.slope == pytest.approx(dense.slope, abs=1e-4)
     np.testing.assert_allclose(found.offsets, dense.offsets, atol=1e-4)
 
@@ -292,7 +294,7 @@ def test_many_classes_are_learned_from_the_shares_they_have(monkeypatch):
 def test_rows_are_judged_by_maps_that_have_not_seen_them():
     rng = np.random.default_rng(0)
     probability, labels = rng.dirichlet(np.ones(6), 60), rng.integers(0, 6, 60)
-    learned = learn_map(probability, labels)
+    learned = learn_calibrator(probability, labels)
     told, judged = learned.of(probability), cross_fitted(probability, labels, start=learned)
     fresh = learned.of(rng.dirichlet(np.ones(6), 20_000))
     honest = log_loss(fresh, rng.integers(0, 6, 20_000))
@@ -333,7 +335,7 @@ def test_a_whole_forest_is_surer_than_the_trees_outside_whose_bags_a_row_lies():
 def test_mapped_opinions_keep_the_laws(seed, n_classes, caution):
     rng = np.random.default_rng(seed)
     counts = rng.poisson(rng.gamma(0.6, 4.0, (40, 5, n_classes))).astype(float)
-    some = learn_map(*timid(60, n_classes, seed))
+    some = learn_calibrator(*timid(60, n_classes, seed))
     plain = combine(counts, "average", caution=caution)
     opinion = some.opinion(plain)
     assert np.abs(opinion.probability.sum(axis=1) - 1).max() <= 1e-12
@@ -350,7 +352,7 @@ def test_mapped_opinions_keep_the_laws(seed, n_classes, caution):
 
 
 def test_an_opinion_without_evidence_stays_vacuous():
-    some = replace(learn_map(*timid(200, 3)), offsets=np.array([2.0, 0.0, -1.0]))
+    some = replace(learn_calibrator(*timid(200, 3)), offsets=np.array([2.0, 0.0, -1.0]))
     plain = combine(np.zeros((1, 4, 3)))
     opinion = some.opinion(plain)
     np.testing.assert_allclose(opinion.probability, 1 / 3)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.belief.calibrate import Calibration
-from hedgerow.belief.carried import CARRIED, _slope, carried, mapped
+from hedgerow.belief.carried import CARRIED, _slope, calibrated_shap, mapped
 
 
 def some_map(n_classes: int, rng: np.random.Generator, *, mixes: bool = True) -> Calibration:
@@ -39,7 +39,7 @@ def test_contributions_add_up_to_the_mapped_answer(what, n_classes, mixes, seed)
     rng = np.random.default_rng(seed)
     steep = some_map(n_classes, rng, mixes=mixes)
     base, ends, values = some_contributions(what, n_classes, rng)
-    of_base, of_features = carried(steep, what, base, values)
+    of_base, of_features = calibrated_shap(steep, what, base, values)
     np.testing.assert_allclose(of_base, mapped(steep, what, base[None])[0], atol=1e-14)
     np.testing.assert_allclose(of_base + of_features.sum(axis=1), mapped(steep, what, ends), rtol=0, atol=1e-12)
     if what == "probability":
@@ -66,7 +66,7 @@ def test_the_way_is_followed_closely(what):
     places = (np.arange(20_000) + 0.5) / 20_000
     fine = np.mean([_slope(steep, what, base + place * (ends - base)) for place in places[::10]], axis=0)
     expected = np.einsum("npm,nkm->npk", values, fine)
-    np.testing.assert_allclose(carried(steep, what, base, values)[1], expected, rtol=0, atol=2e-3)
+    np.testing.assert_allclose(calibrated_shap(steep, what, base, values)[1], expected, rtol=0, atol=2e-3)
 
 
 def test_a_feature_without_contributions_adds_nothing_and_pairs_add_up_to_features():
@@ -74,16 +74,16 @@ def test_a_feature_without_contributions_adds_nothing_and_pairs_add_up_to_featur
     steep = some_map(3, rng)
     base, _, values = some_contributions("probability", 3, rng)
     values[:, 1], values[:, -1] = 0.0, values[:, -1] + values[:, 1]
-    of_features = carried(steep, "probability", base, values)[1]
+    of_features = calibrated_shap(steep, "probability", base, values)[1]
     assert (of_features[:, 1] == 0).all()
     halved = np.stack([values * 0.25, values * 0.75], axis=2)
-    of_pairs = carried(steep, "probability", base, halved)[1]
+    of_pairs = calibrated_shap(steep, "probability", base, halved)[1]
     np.testing.assert_allclose(of_pairs.sum(axis=2), of_features, atol=1e-13)
 
 
 def test_nothing_added_changes_nothing():
     steep = some_map(2, np.random.default_rng(3))
     base = np.array([0.4, 0.6])
-    of_base, of_features = carried(steep, "probability", base, np.zeros((2, 3, 2)))
+    of_base, of_features = calibrated_shap(steep, "probability", base, np.zeros((2, 3, 2)))
     assert (of_features == 0).all()
     np.testing.assert_array_equal(of_base, steep.of(base[None])[0])

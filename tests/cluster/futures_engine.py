@@ -44,7 +44,7 @@ class FuturesEngine(Engine):
                 raise failure(waiting[future], reason) from reason
         return list(done)
 
-    def result(self, handle: Handle, about: str) -> Any:
+    def result(self, handle: Handle, info: str) -> Any:
         return handle.result()
 
     def forget(self, handles: Sequence[Handle]) -> None:

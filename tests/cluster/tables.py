@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import hedgerow
-from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.judge.fitted import fitted_of, publish
 
 INF = float("inf")
 #: So little that nodes of a few hundred rows are grown where their rows lie.
@@ -70,7 +70,7 @@ def assert_same_bytes(here: Any, there: Any) -> None:
         assert getattr(fitted_of(there).bins, name).tobytes() == getattr(fitted_of(here).bins, name).tobytes(), name
     assert fitted_of(there).schema == fitted_of(here).schema
     if hasattr(here, "classes_"):
-        assert saved(there) == saved(with_fitted(copy(here), replace(fitted_of(here), rows=None)))
+        assert saved(there) == saved(publish(copy(here), replace(fitted_of(here), rows=None)))
 
 
 def saved(model: Any) -> bytes:

@@ -158,10 +158,10 @@ def finished(engine: FuturesEngine, asking: Asking) -> Any:
     """Wait for all tasks that are asked for -> what is returned in the end."""
     while True:
         try:
-            about = next(asking)
+            info = next(asking)
         except StopIteration as end:
             return end.value
-        assert set(engine.as_finished(about)) == set(about)
+        assert set(engine.as_finished(info)) == set(info)
 
 
 def test_what_follows_from_the_abstract_methods() -> None:

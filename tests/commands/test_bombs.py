@@ -21,7 +21,7 @@ from hedgerow.commands.paths import check_out
 from hedgerow.commands.workbook import csv_from_workbook
 from hedgerow.exchange.answers import model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.fitted import fitted_of
 
 pytest.importorskip("python_calamine")
@@ -215,7 +215,7 @@ def test_answers_that_a_model_cannot_count_are_refused_in_words(run, write, tmp_
     table = write(X.head(5).to_csv(index=False))
     marks = {
         "model": model_mark(fitted_of(model)),
-        "table": table_mark(columns_of(answers_of(model).read(X.head(5)))),
+        "table": table_mark(columns_of(predictor_of(model).read(X.head(5)))),
     }
     answers = write(told(**marks, answers=[{"row": 3, "answer": answer}]), "a.json")
     result = run("learn", tmp_path / "m.hedge", answers, table, "-o", tmp_path / "2.hedge")

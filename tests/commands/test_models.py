@@ -22,14 +22,14 @@ GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/*.hedge"))
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_description_is_what_loading_finds(path):
-    about, model = describe_file(path), hedgerow.load(path)
-    assert about.estimator == type(model).__name__
-    assert about.schema == fitted_of(model).schema
-    assert np.array_equal(about.classes, getattr(model, "classes_", None))
-    assert (about.n_trees, about.n_nodes) == (model.forest_.n_trees, len(model.forest_.nodes))
-    assert about.n_leaves == model.forest_.leaf_start[-1]
-    assert about.caution == (getattr(model, "caution_", None) or getattr(model, "caution", None))
-    assert repr(about.parameters) == repr(model.get_params(deep=False))
+    info, model = describe_file(path), hedgerow.load(path)
+    assert info.estimator == type(model).__name__
+    assert info.schema == fitted_of(model).schema
+    assert np.array_equal(info.classes, getattr(model, "classes_", None))
+    assert (info.n_trees, info.n_nodes) == (model.forest_.n_trees, len(model.forest_.nodes))
+    assert info.n_leaves == model.forest_.leaf_start[-1]
+    assert info.caution == (getattr(model, "caution_", None) or getattr(model, "caution", None))
+    assert repr(info.parameters) == repr(model.get_params(deep=False))
 
 
 def test_inspect_prints_schema_classes_parameters_sizes_and_versions(run, model):
@@ -81,13 +81,13 @@ def test_a_mutated_file_is_described_or_refused_in_one_way():
         chance = Random(number)
         given = mutated(chance.choice(others), others, chance)
         try:
-            about = describe_file(io.BytesIO(given))
+            info = describe_file(io.BytesIO(given))
         except ModelFileError:
             continue
         described += 1
         with suppress(ModelFileError):  # a description does not look into the trees
             model = hedgerow.load(io.BytesIO(given))
-            assert (about.estimator, about.n_trees) == (type(model).__name__, model.forest_.n_trees)
+            assert (info.estimator, info.n_trees) == (type(model).__name__, model.forest_.n_trees)
     assert 30 < described < 270
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.commands.blocks import Numbers
-from hedgerow.commands.narrow import Narrow, narrowed
+from hedgerow.commands.blocks import NumericColumn
+from hedgerow.commands.narrow import ScaledIntegers, scaled_integers
 
 decimals = st.builds(
     lambda whole, digits: float(f"{whole}e-{digits}"), st.integers(-(10**10), 10**10), st.integers(0, 8)
@@ -19,7 +19,7 @@ decimals = st.builds(
 def test_numbers_come_back_bit_for_bit(given_numbers: list[float]) -> None:
     numbers = np.array(given_numbers, dtype=np.float64)
     numbers[np.isnan(numbers)] = np.nan  # every gap of a file is the same
-    back = Numbers([narrowed(numbers), narrowed(numbers[::-1])]).as_floats()
+    back = NumericColumn([scaled_integers(numbers), scaled_integers(numbers[::-1])]).as_floats()
     assert back.tobytes() == np.concatenate([numbers, numbers[::-1]]).tobytes()
 
 
@@ -40,5 +40,5 @@ def test_numbers_come_back_bit_for_bit(given_numbers: list[float]) -> None:
     ],
 )
 def test_few_digits_take_few_bytes(numbers: list[float], kind: type | None) -> None:
-    found = narrowed(np.array(numbers, dtype=np.float64))
-    assert (found.whole.dtype == kind) if isinstance(found, Narrow) else kind is None
+    found = scaled_integers(np.array(numbers, dtype=np.float64))
+    assert (found.whole.dtype == kind) if isinstance(found, ScaledIntegers) else kind is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.commands import output
-from hedgerow.judge.columns import NumberColumns
+from hedgerow.judge.columns import RegressionColumns
 
 
 class _Cells:
@@ -30,7 +30,7 @@ class _Cells:
 )
 def test_cells_come_back_as_their_text(cells, delimiter):
     file = io.StringIO(newline="")
-    answers = NumberColumns({"prediction": np.arange(len(cells)) / 8})
+    answers = RegressionColumns({"prediction": np.arange(len(cells)) / 8})
     output._write_csv(file, answers, _Cells(cells), "its ", True, delimiter)
     header, *rows = csv.reader(io.StringIO(file.getvalue(), newline=""), delimiter=delimiter, strict=True)
     assert header == ["kept 0", "its prediction"]
@@ -40,7 +40,7 @@ def test_cells_come_back_as_their_text(cells, delimiter):
 def test_cells_that_are_equal_keep_their_own_text():
     cells: list[object] = [1, True, 1.0, 0.0, -0.0, [1], {"a": None}]
     file = io.StringIO(newline="")
-    output._write_csv(file, NumberColumns({"p": np.zeros(7)}), _Cells(cells), "", False, ",")
+    output._write_csv(file, RegressionColumns({"p": np.zeros(7)}), _Cells(cells), "", False, ",")
     assert [row[0] for row in csv.reader(io.StringIO(file.getvalue()))][1:] == list(map(str, cells))
 
 

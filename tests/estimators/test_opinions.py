@@ -26,7 +26,7 @@ from hedgerow import (
     save,
 )
 from hedgerow.decisions import Coverage, UtilitySet, all_decisions, rows_needed
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.evidence import CAUTIONS
 from hedgerow.rules import Belief, Eva, Laplace, all_rules
 
@@ -698,7 +698,7 @@ def test_with_one_class_there_is_no_doubt_which(rule):
         assert (forest.predict(X) == 0).all()
         assert (forest.predict_bounds(X)[:, :, 1] == 1).all()
         assert all(np.isfinite(part).all() for part in forest.predict_uncertainty(X))
-        assert (forest.oob_evidence_.combine(weights=answers_of(forest).weights).probability == 1).all()
+        assert (forest.oob_evidence_.combine(weights=predictor_of(forest).weights).probability == 1).all()
 
 
 @pytest.mark.parametrize(

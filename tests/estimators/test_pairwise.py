@@ -22,7 +22,7 @@ from hedgerow.belief import belief_from_mass, contour_from_mass, mass_from_count
 from hedgerow.criteria import LAMBDAS, BeliefGain
 from hedgerow.errors import ModelFileError
 from hedgerow.judge.choose import _folds
-from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.judge.fitted import fitted_of, publish
 
 X, Y = load_iris(return_X_y=True)
 NOISY = X + np.random.default_rng(0).normal(size=X.shape)
@@ -174,7 +174,7 @@ def test_model_file_with_another_number_of_trees_is_refused():
     model = PairwiseTreesClassifier(random_state=0).fit(NOISY, Y)
     rows = Y < 2
     one_pair = PairwiseTreesClassifier(random_state=0).fit(NOISY[rows], Y[rows]).forest_
-    with_fitted(model, replace(fitted_of(model), forest=one_pair))
+    publish(model, replace(fitted_of(model), forest=one_pair))
     file = io.BytesIO()
     hedgerow.save(model, file)
     file.seek(0)

@@ -24,11 +24,11 @@ from hedgerow import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestReg
 from hedgerow.belief.calibrate import gain_of
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.judge.intervals import means_outside
 from hedgerow.judge.number_answers import number_bounds
-from hedgerow.target.base import AboutNumbers
+from hedgerow.target.base import RangeInfo
 from hedgerow.target.numbers import numbers_on_grid
 
 CRITERIA = ["squared_error", "absolute_error", "poisson"]
@@ -358,7 +358,7 @@ def test_bounds_hold_the_prediction_and_widen_with_caution(caution: float, seed:
 
 
 def test_a_value_outside_the_range_of_the_targets_is_its_own_bound() -> None:
-    lower, upper = number_bounds(np.array([-1.0, 2.0, 9.0]), np.array([3, 3, 3]), 1.0, AboutNumbers.between(0.0, 8.0))
+    lower, upper = number_bounds(np.array([-1.0, 2.0, 9.0]), np.array([3, 3, 3]), 1.0, RangeInfo.between(0.0, 8.0))
     assert (lower.tolist(), upper.tolist()) == ([-1.0, 1.5, 6.75], [1.25, 3.5, 9.0])
 
 
@@ -447,7 +447,7 @@ def test_jackknife_intervals_equal_their_twin(coverage: Fraction) -> None:
     by_tree = np.array(
         [tree.value[leaf, 0, 0] for tree, leaf in zip(forest.trees_, forest.apply(fresh).T, strict=True)]
     ).T
-    residuals = answers_of(forest).residuals("predict_interval")
+    residuals = predictor_of(forest).residuals("predict_interval")
     expected = jackknife_plus(by_tree, residuals.outside, residuals.residuals, coverage)
     assert np.allclose(forest.predict_interval(fresh, float(coverage), method="jackknife+"), expected)
 
@@ -462,7 +462,7 @@ def test_scaled_intervals_equal_their_twin(coverage: Fraction, criterion: str) -
     assert rows is not None
 
     def of_leaves(held: Any, asked: NDArray[Any]) -> NDArray[Any]:
-        now = answers_of(forest)
+        now = predictor_of(forest)
         return held[now.forest.leaves(now.read(asked).codes) + arrays.leaf_start[:-1]]  # type: ignore[no-any-return]
 
     outside = np.stack([rows.bags.outside(tree) for tree in range(7)], axis=1)
@@ -497,7 +497,7 @@ def test_scaled_quantiles_are_those_of_the_intervals() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
     forest = RandomForestRegressor(40, random_state=0).fit(X, y)
-    scaled = answers_of(forest).residuals("predict_interval").scaled
+    scaled = predictor_of(forest).residuals("predict_interval").scaled
     assert scaled is not None
     edge = 10 / (len(scaled) + 1)
     ends = forest.predict_quantiles(X, [edge, 1 - edge], method="scaled")
@@ -585,7 +585,7 @@ def test_quantiles_are_those_of_the_weighted_rows(weighting: str, bootstrap: boo
     forest, y, fresh = fitted_for_quantiles(bootstrap)
     levels = [Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(77, 100), Fraction(1)]
     got = forest.predict_quantiles(fresh, [float(q) for q in levels], weighting=weighting, interpolation="inverse")
-    now = answers_of(forest)
+    now = predictor_of(forest)
     training, leaves = (now.forest.leaves(codes) for codes in (now.fitted.rows.codes, now.read(fresh).codes))
     drawn = [_core.bag(now.fitted.seed, tree, 150, float(bootstrap)) for tree in range(8)]
     bags = np.array(drawn, dtype=np.int64).T
@@ -601,7 +601,7 @@ def quantile_forest_of(forest: Any, n_trees: int) -> Any:
     pytest.importorskip("quantile_forest", reason="quantile-forest is not installed")
     from quantile_forest._quantile_forest_fast import QuantileForest
 
-    rows = answers_of(forest).leaf_rows()
+    rows = predictor_of(forest).leaf_rows()
     sizes = np.diff(rows.row_start)
     start = forest.forest_.leaf_start
     members = np.zeros((n_trees, int(np.diff(start).max()), 1, int(sizes.max())), dtype=np.int64)
@@ -618,7 +618,7 @@ def quantile_forest_of(forest: Any, n_trees: int) -> Any:
 def test_quantiles_equal_those_of_quantile_forest_on_the_same_leaves(weighted_leaves: bool, interpolation: str) -> None:
     forest, _, fresh = fitted_for_quantiles(True)
     levels = [0.0, 0.05, 0.3, 0.5, 0.9, 0.99]
-    leaves = forest.forest_.leaves(answers_of(forest).read(fresh).codes).astype(np.int64)
+    leaves = forest.forest_.leaves(predictor_of(forest).read(fresh).codes).astype(np.int64)
     theirs = quantile_forest_of(forest, 8).predict(
         levels, leaves, interpolation=interpolation.encode(), weighted_leaves=weighted_leaves
     )[:, 0]
@@ -631,7 +631,7 @@ def test_quantiles_equal_those_of_quantile_forest_on_the_same_leaves(weighted_le
 def test_ranks_equal_those_of_quantile_forest_on_the_same_leaves(kind: str) -> None:
     forest, y, fresh = fitted_for_quantiles(True)
     asked = np.concatenate([y[:38], [y.min() - 1, y.max() + 1]])
-    leaves = forest.forest_.leaves(answers_of(forest).read(fresh).codes).astype(np.int64)
+    leaves = forest.forest_.leaves(predictor_of(forest).read(fresh).codes).astype(np.int64)
     theirs = quantile_forest_of(forest, 8).quantile_ranks(asked[:, None], leaves, kind=kind.encode())[:, 0]
     ours = forest.quantile_ranks(fresh, asked, weighting="row", kind=kind)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
@@ -649,7 +649,7 @@ def test_out_of_bag_quantiles_are_those_of_the_trees_whose_bags_do_not_hold_the_
     how = {"weighting": weighting, "interpolation": "inverse"}
     got = forest.predict_quantiles(None, [float(level) for level in levels], **how)
     ranks = forest.quantile_ranks(None, y, weighting=weighting, kind="weak")
-    now = answers_of(forest)
+    now = predictor_of(forest)
     leaves = now.forest.leaves(now.fitted.rows.codes)
     bags = np.column_stack([now.fitted.rows.bags.times(tree) for tree in range(4)]).astype(np.int64)
     assert (bags > 0).all(axis=1).any()  # some rows are in every bag

@@ -37,7 +37,7 @@ from hedgerow.decisions import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.exchange.export import to_onnx, to_sklearn, to_treelite
 from hedgerow.exchange.export.recorded import Recorded
 from hedgerow.exchange.export.recorder import NotExpressible, Recorder
-from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.judge.fitted import fitted_of, publish
 from hedgerow.rules import Belief, CdmVote, Setting, all_rules
 
 RULES = [rule for rule in all_rules() if rule.onnx]
@@ -84,7 +84,7 @@ def assert_onnx_agrees(forest: Any, X: Any) -> None:
 def with_one_path(forest: Any) -> Any:
     """A fitted forest -> the same with ``unseen="larger"``: exports do not widen what is said about unknown values."""
     fitted = fitted_of(forest)
-    return with_fitted(copy(forest), replace(fitted, forest=fitted.forest.with_unseen(None)))
+    return publish(copy(forest), replace(fitted, forest=fitted.forest.with_unseen(None)))
 
 
 class Coarse(Entropy):

@@ -33,7 +33,7 @@ from hedgerow import (
     RandomForestClassifier,
 )
 from hedgerow.decisions import Coverage, Dominance, UtilitySet, all_decisions
-from hedgerow.estimators.trees import TreesEstimator
+from hedgerow.estimators.trees import BaseTrees
 from hedgerow.exchange.export import export_svg
 from hedgerow.exchange.files import describe_file
 from hedgerow.exchange.files.model import ESTIMATORS
@@ -96,7 +96,7 @@ def test_a_loaded_model_has_every_attribute_a_pickled_one_has(fitted: Fitted) ->
     assert set(vars(again)) == set(vars(unpickled))
     one, other = fitted_of(again), fitted_of(unpickled)
     assert (one.seed, one.fingerprint, one.origins) == (other.seed, other.fingerprint, other.origins)
-    assert np.array_equal(one.about.prior, other.about.prior)
+    assert np.array_equal(one.info.prior, other.info.prior)
     for name in (
         "n_classes_",
         "n_features_in_",
@@ -380,7 +380,7 @@ def test_loading_imports_and_runs_nothing_that_is_not_ours(small: Fitted, tmp_pa
 
 def test_the_table_of_estimators_knows_every_public_one() -> None:
     public = [getattr(hedgerow, name) for name in hedgerow.__all__]
-    estimators = {each for each in public if isinstance(each, type) and issubclass(each, TreesEstimator)}
+    estimators = {each for each in public if isinstance(each, type) and issubclass(each, BaseTrees)}
     assert estimators == {estimator_named(name) for name in ESTIMATORS}
     assert all(estimator_named(name).__name__ == name for name in ESTIMATORS)
 

@@ -14,7 +14,7 @@ from tests.reference.models import NUMBER_MODELS
 import hedgerow
 from hedgerow import ModelFileError, RandomForestRegressor
 from hedgerow.exchange.files.container import read_file, write_file
-from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.judge.fitted import fitted_of, publish
 
 
 def saved(model: Any) -> bytes:
@@ -71,7 +71,7 @@ def test_a_file_keeps_the_criterion_of_the_fit_and_the_one_that_was_set() -> Non
 
 def test_a_criterion_that_is_none_is_refused() -> None:
     model = NUMBER_MODELS["number-forest"]()[0]
-    with_fitted(model, replace(fitted_of(model), criterion="gini"))
+    publish(model, replace(fitted_of(model), criterion="gini"))
     with pytest.raises(ModelFileError, match="criterion must be one of"):
         hedgerow.load(io.BytesIO(saved(model)))
 

@@ -11,7 +11,7 @@ from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, Random
 from hedgerow.explain.change import Limits, smallest_change
 from hedgerow.explain.question import counts_of, only_class
 from hedgerow.explain.space import Space
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.rules import Belief
 
 KINDS = {
@@ -66,10 +66,10 @@ def small_table(n_classes: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
     X, y = small_table(n_classes, seed=len(kind))
     forest = KINDS[kind]().fit(X, y)
-    now = answers_of(forest)
+    now = predictor_of(forest)
     space = Space(now)
     assert (space.margins is None) == kind.endswith(("no sum over trees", "no sum"))
-    assert now.is_mapped == kind.startswith("calibrated")
+    assert now.is_calibrated == kind.startswith("calibrated")
     batch = now.read(X, all_features=True)
     columns, codes = batch.columns, batch.codes
     open_rows = np.flatnonzero(only_class(now, counts_of(now, codes)) < 0)[:4]
@@ -88,7 +88,7 @@ def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
 def test_a_wanted_class_is_reached_at_the_least_cost():
     X, y = small_table(3, seed=11)
     forest = RandomForestClassifier(8, caution=2.0, random_state=0).fit(X, y)
-    now = answers_of(forest)
+    now = predictor_of(forest)
     space = Space(now)
     batch = now.read(X, all_features=True)
     columns, codes = batch.columns, batch.codes

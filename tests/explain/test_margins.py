@@ -11,10 +11,10 @@ from tests.reference.margins import ROUNDING, mapped_at, mapped_most
 
 from hedgerow import RandomForestClassifier, _core
 from hedgerow.belief.calibrate import Calibration
-from hedgerow.explain.margins import mapped_margins
+from hedgerow.explain.margins import calibrated_margins
 from hedgerow.explain.question import tree_shares
 from hedgerow.explain.space import Space
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 
 
 @pytest.mark.parametrize("calibration", [None, "oob"])
@@ -22,7 +22,7 @@ from hedgerow.judge.answer import answers_of
 def test_margins_at_a_point_are_those_of_the_forest(n_classes, calibration):
     X, y = make_classification(200, 6, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0)
     forest = RandomForestClassifier(15, caution=2.0, calibration=calibration, random_state=0).fit(X[:150], y[:150])
-    now = answers_of(forest)
+    now = predictor_of(forest)
     space, batch = Space(now), now.read(X[150:])
     opinion = now.opinion(batch)
     expected = opinion.lower[:, :, None] - opinion.upper[:, None, :]
@@ -51,7 +51,9 @@ def largest(shares, vacuity, steep, starts):
     """What the core says no choice of leaves exceeds."""
     n_leaves, n_classes = shares.shape
     told = {"n_classes": n_classes, "added": np.zeros(n_leaves * n_classes**2)}
-    told |= {"tree_shares": np.full(len(starts) - 1, 1 / (len(starts) - 1))} | mapped_margins(shares, vacuity, steep)
+    told |= {"tree_shares": np.full(len(starts) - 1, 1 / (len(starts) - 1))} | calibrated_margins(
+        shares, vacuity, steep
+    )
     found = _core.largest_margins(np.arange(n_leaves, dtype=np.int32), starts, **told)
     return found.reshape(n_classes, n_classes)
 

@@ -8,13 +8,13 @@ import pytest
 from hedgerow import RandomForestClassifier, combine, decide
 from hedgerow.explain.question import only_class, questions
 from hedgerow.explain.settle import MOST_CASES, calm_caution, confirmed_cases
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.rules import Laplace
 
 
 def question_of(forest, X):
     """One block of samples."""
-    now = answers_of(forest)
+    now = predictor_of(forest)
     ((_, question),) = questions(now, now.read(X, all_features=True))
     return question
 

@@ -29,7 +29,7 @@ from hedgerow import (
     RandomForestRegressor,
 )
 from hedgerow.explain import shap_values
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.rules import Setting, resolve_rule
 from hedgerow.rules.additive import WHAT, additive
@@ -87,8 +87,8 @@ def _fitted(make: Any, n_classes: int, **parameters: Any) -> tuple[Any, pd.DataF
 
 def values_of_leaves(forest: Any, what: str = "probability") -> list[np.ndarray]:
     """What each leaf adds to what the forest says, (leaves, K) for each tree."""
-    asked = additive(answers_of(forest).rule, what, forest.forest_.n_trees)
-    setting = Setting.of(forest.n_classes_, answers_of(forest).caution, fitted_of(forest).about.prior)
+    asked = additive(predictor_of(forest).rule, what, forest.forest_.n_trees)
+    setting = Setting.of(forest.n_classes_, predictor_of(forest).caution, fitted_of(forest).info.prior)
     return [
         asked.of_classes(asked.lift(forest.forest_.evidence_in(tree), setting), setting)
         for tree in range(forest.forest_.n_trees)
@@ -97,7 +97,7 @@ def values_of_leaves(forest: Any, what: str = "probability") -> list[np.ndarray]
 
 def said(forest: Any, X: Any, what: str) -> np.ndarray:
     """What the forest says of the samples, (n, K)."""
-    opinion = forest.evidence(X).combine(answers_of(forest).rule, weights=answers_of(forest).weights)
+    opinion = forest.evidence(X).combine(predictor_of(forest).rule, weights=predictor_of(forest).weights)
     if what == "width":
         return np.asarray(opinion.upper - opinion.lower)
     if what == "log_odds":
@@ -122,7 +122,7 @@ EVERY_FOREST = pytest.mark.parametrize(
 def test_values_are_those_of_the_definition_with_nominal_and_missing_cells(make, parameters):
     forest, X = fitted(make, **parameters)
     found = shap_values(forest, X[:6])
-    codes, leaves = answers_of(forest).read(X[:6]).codes, values_of_leaves(forest)
+    codes, leaves = predictor_of(forest).read(X[:6]).codes, values_of_leaves(forest)
     trees = forest.trees_
     missing = np.iinfo(codes.dtype).max
     for row in range(6):
@@ -135,8 +135,8 @@ def test_values_against_a_background_are_those_of_the_definition(make, parameter
     forest, X = fitted(make, **parameters)
     found = shap_values(forest, X[:4], background=X[20:27])
     codes, others, leaves = (
-        answers_of(forest).read(X[:4]).codes,
-        answers_of(forest).read(X[20:27]).codes,
+        predictor_of(forest).read(X[:4]).codes,
+        predictor_of(forest).read(X[20:27]).codes,
         values_of_leaves(forest),
     )
     trees = forest.trees_
@@ -152,12 +152,12 @@ def test_interactions_are_those_of_the_definition(make, parameters, against):
     forest, X = fitted(make, **parameters)
     background = X[20:24] if against else None
     found = shap_values(forest, X[:3], interactions=True, background=background)
-    codes, leaves = answers_of(forest).read(X[:3]).codes, values_of_leaves(forest)
+    codes, leaves = predictor_of(forest).read(X[:3]).codes, values_of_leaves(forest)
     trees = forest.trees_
     missing = np.iinfo(codes.dtype).max
     for row in range(3):
         game = (
-            background_game(trees, leaves, codes[:, row], answers_of(forest).read(background).codes, missing)
+            background_game(trees, leaves, codes[:, row], predictor_of(forest).read(background).codes, missing)
             if against
             else path_game(trees, leaves, codes[:, row], missing)
         )
@@ -324,7 +324,7 @@ def test_values_of_a_regressor_add_up_to_what_it_says(what):
 
 def test_values_of_a_regressor_are_what_their_definition_says():
     forest, X = number_forest()
-    trees, codes = forest.trees_, answers_of(forest).read(X).codes
+    trees, codes = forest.trees_, predictor_of(forest).read(X).codes
     leaves = [np.zeros((tree.n_leaves, 1)) for tree in trees]
     for held, tree in zip(leaves, trees, strict=True):
         held[tree.nodes.payload[tree.is_leaf], 0] = tree.value[tree.is_leaf, 0, 0] / len(trees)

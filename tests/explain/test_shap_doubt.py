@@ -9,7 +9,7 @@ from tests.reference.shap import path_game, shapley_values
 
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.explain import shap_values
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.rules.doubts import DOUBTS, doubt_sums
 
 FORESTS = [
@@ -21,7 +21,7 @@ FORESTS = [
 
 def by_definition(forest, X, what):
     """(n, p): Shapley values of the doubt itself, over all subsets of the features."""
-    now = answers_of(forest)
+    now = predictor_of(forest)
     codes, sums = now.read(X).codes, doubt_sums(now.plain_rule, what, now.forest.n_trees)
     counts = [np.asarray(now.forest.evidence_in(tree), dtype=float) for tree in range(now.forest.n_trees)]
     leaves = [sums.lift(each, now.setting) for each in counts]
@@ -53,7 +53,7 @@ def test_values_add_up_to_the_doubt(make, parameters, what, against):
 def test_a_map_changes_neither_vacuity_nor_conflict():
     X, y = mixed_table(150, 3, seed=3)
     forest = RandomForestClassifier(10, random_state=0).fit(X, y)
-    assert answers_of(forest).is_mapped
+    assert predictor_of(forest).is_calibrated
     for what in ("vacuity", "conflict"):
         found = shap_values(forest, X[:10], what)
         expected = getattr(forest.predict_uncertainty(X[:10]), what)

@@ -18,8 +18,8 @@ U, v = load_diabetes(return_X_y=True)
 
 def test_figures_are_those_of_the_forest_and_of_rows_outside_its_bags():
     forest = hedgerow.RandomForestClassifier(15, calibration=None, oob_score=True, random_state=0).fit(X, y)
-    about = describe(forest)
-    facts = dict(about.facts)
+    info = describe(forest)
+    facts = dict(info.facts)
     opinion = forest.oob_evidence_.as_forest().combine()
     sets = hedgerow.decide(opinion, "dominance")
     single = sets.sum(axis=1) == 1
@@ -30,8 +30,8 @@ def test_figures_are_those_of_the_forest_and_of_rows_outside_its_bags():
     leaves = np.mean([tree.n_leaves for tree in forest.trees_])
     assert facts["trees"].startswith(f"15, with {leaves:.0f} leaves")
     named = {f"x[{number}]": share for number, share in enumerate(forest.feature_importances_)}
-    assert dict(about.importances) == pytest.approx(named)
-    assert list(dict(about.importances).values()) == sorted(named.values(), reverse=True)
+    assert dict(info.importances) == pytest.approx(named)
+    assert list(dict(info.importances).values()) == sorted(named.values(), reverse=True)
 
 
 MODELS = {
@@ -49,15 +49,15 @@ MODELS = {
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_model_has_a_page_also_after_loading(kind):
     model, file = MODELS[kind](), io.BytesIO()
-    about = describe(model)
+    info = describe(model)
     rows = {"regressor": "442 rows, 10", "pairs": "rows not known, 4"}.get(
         kind, "150 rows, 4"
     )  # a pair has its own rows
-    assert about.facts[0] == ("trained on", f"{rows} features")
-    assert all(name in about.to_text() for name, _ in about.facts)
+    assert info.facts[0] == ("trained on", f"{rows} features")
+    assert all(name in info.to_text() for name, _ in info.facts)
     hedgerow.save(model, file)
     loaded = describe(hedgerow.load(io.BytesIO(file.getvalue())))
-    assert dict(loaded.importances) == pytest.approx(dict(about.importances))
+    assert dict(loaded.importances) == pytest.approx(dict(info.importances))
 
 
 def test_names_that_no_terminal_can_show_are_written_in_escapes():

@@ -75,7 +75,7 @@ def test_but_for_the_order_of_trees_merging_is_commutative() -> None:
     one, other = merge(first, second), merge(second, first)
     assert same_bins(fitted_of(one).bins, fitted_of(other).bins)
     assert np.array_equal(one.apply(ROWS)[:, [3, 4, 5, 0, 1, 2]], other.apply(ROWS))
-    assert np.array_equal(fitted_of(one).about.prior, fitted_of(other).about.prior)
+    assert np.array_equal(fitted_of(one).info.prior, fitted_of(other).info.prior)
 
 
 @pytest.mark.parametrize("leaf_counts", ["all", "inbag", "oob"])

@@ -13,7 +13,7 @@ from tests.reference.draws import Bag
 
 import hedgerow
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier, RandomForestRegressor, _core
-from hedgerow.forest.rows import Bags, Judges, Origin, drawn_once
+from hedgerow.forest.rows import Bags, OobMask, Provenance, drawn_once
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.params.resolve import resolve_settings
 
@@ -54,7 +54,7 @@ def test_later_rows_have_poisson_draws_and_bags_cannot_be_continued() -> None:
     rows = np.array([3, 39, 30_000])
     expected = np.stack([bags.times(tree, 0, 30_001)[rows] == 0 for tree in range(3)], axis=1)
     np.testing.assert_array_equal(bags.outside_each(3, rows), expected)
-    grown = Origin(3, 0, 5, -1.0, "all", 40, 40, (20.0, 20.0))
+    grown = Provenance(3, 0, 5, -1.0, "all", 40, 40, (20.0, 20.0))
     assert drawn_once(grown)
     assert not drawn_once(grown.after(np.zeros(2, dtype=np.int64)))
 
@@ -84,7 +84,7 @@ def test_out_of_bag_knows_the_bags_again() -> None:
     outside = np.stack([~np.isin(np.arange(150), rows) for rows in model.estimators_samples_], axis=1)
     rows = fitted_of(model).rows
     assert rows is not None
-    np.testing.assert_array_equal(Judges(rows.bags).table(12), outside)
+    np.testing.assert_array_equal(OobMask(rows.bags).table(12), outside)
     votes = np.stack([member.predict_proba(X)[:, 1] for member in model.estimators_], axis=1)
     judged = outside.any(axis=1)
     expected = np.where(outside, votes, 0).sum(axis=1)[judged] / outside.sum(axis=1)[judged]

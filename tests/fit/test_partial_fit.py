@@ -27,7 +27,7 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.judge.fitted import fitted_of, publish
 from hedgerow.rules import Belief
 
 SENSES = ("all", "inbag", "distinct", "oob")
@@ -293,8 +293,8 @@ def test_a_copy_goes_on_as_the_original_does(leaf_counts: str, copy: Any) -> Non
 
 def test_a_forest_of_uncertain_labels_takes_later_rows() -> None:
     X, y = table(200, 2)
-    blurred = [{0, 1} if row % 3 == 0 else {int(label)} for row, label in enumerate(y[:100])]
-    forest = RandomForestClassifier(3, random_state=0).fit(X[:100], blurred)
+    soft = [{0, 1} if row % 3 == 0 else {int(label)} for row, label in enumerate(y[:100])]
+    forest = RandomForestClassifier(3, random_state=0).fit(X[:100], soft)
     before = [tree.counts[0].sum() for tree in forest.trees_]
     forest.partial_fit(X[100:], y[100:])
     assert [tree.counts[0].sum() for tree in forest.trees_] == [amount + 100 for amount in before]
@@ -351,13 +351,13 @@ def test_out_of_bag_figures_of_regressors_are_those_of_all_rows() -> None:
     forest = RandomForestRegressor(20, random_state=0, oob_score=True, min_samples_leaf=5).fit(X[:200], y[:200])
     forest.partial_fit(X[200:], y[200:])
     predicted = np.zeros(400)
-    judges = np.zeros(400)
+    oob_mask = np.zeros(400)
     nodes = forest.apply(X)
     for number, tree in enumerate(forest.trees_):
         outside = times_counted(forest, number, 400, "oob", 1.0) > 0
         predicted[outside] += tree.value[nodes[outside, number], 0, 0]
-        judges += outside
-    np.testing.assert_allclose(forest.oob_prediction_, predicted / judges, rtol=1e-12)
+        oob_mask += outside
+    np.testing.assert_allclose(forest.oob_prediction_, predicted / oob_mask, rtol=1e-12)
     low, high = forest.predict_interval(X).T
     assert np.mean((low <= y) & (y <= high)) > 0.85
     assert forest.predict_quantiles(X[:3]).shape == (3, 3)
@@ -385,7 +385,7 @@ def test_models_from_older_files_know_enough(model: Any) -> None:
     X, y = table(200)
     model = clone(model).set_params(random_state=0).fit(X[:100], np.where(y[:100] == 2, 0, y[:100]))
     old = pickle.loads(pickle.dumps(model))
-    with_fitted(old, replace(fitted_of(old), origins=()))
+    publish(old, replace(fitted_of(old), origins=()))
     for each in (model, old):
         each.partial_fit(X[100:], y[100:] % 2)
     assert fitted_of(old).origins == fitted_of(model).origins

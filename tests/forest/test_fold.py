@@ -27,9 +27,9 @@ from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import Votes
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.rules import Average, Eva, Laplace, Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
-from hedgerow.rules.uncertainty import UncertaintyAnd
+from hedgerow.rules.uncertainty import UncertaintyWith
 
 RULES = list(all_rules())
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,7 +118,7 @@ def test_threads_do_not_change_the_numbers_of_distinct_leaves():
 @pytest.mark.parametrize("n_classes", [2, 7, 20])
 def test_a_probability_is_the_same_bits_whether_distinct_leaves_are_known_or_not(n_classes, leaf_counts):
     estimator, X, _, _ = fitted(n_classes, leaf_counts=leaf_counts)
-    codes = answers_of(estimator).read(X).codes
+    codes = predictor_of(estimator).read(X).codes
     alone, together = replace(estimator.forest_), replace(estimator.forest_)
     assert not alone.repays_distinct(1)
     assert together.repays_distinct(len(X))
@@ -129,7 +129,7 @@ def test_a_probability_is_the_same_bits_whether_distinct_leaves_are_known_or_not
 def test_shares_beyond_the_budget_are_read_from_the_counts(monkeypatch):
     estimator, X, _, _ = fitted(3)
     monkeypatch.setattr(hedgerow.forest.forest, "SHARE_BUDGET", 0)
-    codes = answers_of(estimator).read(X).codes
+    codes = predictor_of(estimator).read(X).codes
     np.testing.assert_array_equal(replace(estimator.forest_).probability(codes), estimator.forest_.probability(codes))
 
 
@@ -361,7 +361,7 @@ def test_uncertainty_and_doubt_in_one_pass_are_those_of_two(rule):
     for some in (X[:1], X):
         evidence = replace(forest.evidence(some), cache=StateCache())
         setting = Setting.of(evidence.forest.n_classes, evidence.caution, evidence.prior)
-        doubt, parts = fold(evidence.forest, evidence.codes, UncertaintyAnd(rule), setting)
+        doubt, parts = fold(evidence.forest, evidence.codes, UncertaintyWith(rule), setting)
         opinion = evidence.combine(rule)
         np.testing.assert_array_equal([doubt.conflict, doubt.vacuity], [opinion.conflict, opinion.vacuity])
         for name, expected in vars(evidence.uncertainty()).items():
@@ -473,7 +473,7 @@ def test_the_mean_out_of_bag_is_that_of_the_shares_in_leaves_without_the_row(n_c
     expected = combine_seen(counts, seen, "average").probability
     expected[~seen.any(axis=1)] = np.nan
     evidence, rows = forest.oob_evidence_, np.arange(len(y))
-    labels, bags = answers_of(forest).rows_with_judges().target.labels, evidence.judges.bags
+    labels, bags = predictor_of(forest).oob_rows().target.labels, evidence.oob_mask.bags
     found = forest.forest_.probability_outside(evidence.codes, rows, labels, bags)
     # a row weighs what rows of its class weigh on average in the leaf, up to rounding of the weights
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
@@ -512,7 +512,7 @@ def test_memory_of_out_of_bag_evidence_does_not_grow_with_cells_times_classes(mo
     X, y = rng.normal(size=(3000, 2)), rng.integers(0, 1500, 3000)
     evidence = RandomForestClassifier(2, random_state=0).fit(X, y).oob_evidence_
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 1 << 20)
-    asked, how = (evidence.forest, evidence.codes, Votes(), Setting.of(1500)), {"judges": evidence.judges}
+    asked, how = (evidence.forest, evidence.codes, Votes(), Setting.of(1500)), {"oob_mask": evidence.oob_mask}
     peak, answer = peak_of(lambda: hedgerow.forest.fold.fold(*asked, **how)), 3000 * 1500 * 8
     assert peak < 1.5 * answer  # the cells of one tree and all classes are as large as the answer
 

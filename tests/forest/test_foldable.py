@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 import hedgerow.forest.fold
 from hedgerow import RandomForestClassifier, RandomForestRegressor, combine
 from hedgerow.forest.fold import fold
-from hedgerow.forest.foldable import MeanOf, predictions
+from hedgerow.forest.foldable import MeanReducer, predictions
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.rules import Belief, all_rules
 
@@ -59,20 +59,20 @@ def numbers():
     X = rng.normal(size=(90, 3))
     model = RandomForestRegressor(7, random_state=0).fit(X, X[:, 0] ** 2)
     rows = fitted_of(model).rows
-    return model.forest_, rows, rows.judges.table(7)
+    return model.forest_, rows, rows.oob_mask.table(7)
 
 
 def test_the_mean_of_numbers_is_that_of_the_leaves_reached(numbers):
     forest, rows, _ = numbers
     said = forest.values[forest.leaves(rows.codes) + forest.leaf_start[:-1]]
-    found = fold(forest, rows.codes, MeanOf(predictions), None)
+    found = fold(forest, rows.codes, MeanReducer(predictions), None)
     np.testing.assert_allclose(found[:, 0], said.mean(axis=1), rtol=1e-12)
 
 
 def test_out_of_bag_it_is_that_of_the_trees_that_may_judge_a_row(numbers):
     forest, rows, judge = numbers
     said = forest.values[forest.leaves(rows.codes) + forest.leaf_start[:-1]]
-    found = fold(forest, rows.codes, MeanOf(predictions), None, judges=rows.judges)[:, 0]
+    found = fold(forest, rows.codes, MeanReducer(predictions), None, oob_mask=rows.oob_mask)[:, 0]
     assert (~judge.any(axis=1)).any()
     np.testing.assert_array_equal(np.isnan(found), ~judge.any(axis=1))
     judged = judge.any(axis=1)
@@ -83,9 +83,9 @@ def test_out_of_bag_it_is_that_of_the_trees_that_may_judge_a_row(numbers):
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_arrays_are_finished_in_blocks_like_records(numbers, n_threads, monkeypatch):
     forest, rows, _ = numbers
-    whole = fold(forest, rows.codes, MeanOf(lambda leaves: leaves.table()), None)
+    whole = fold(forest, rows.codes, MeanReducer(lambda leaves: leaves.table()), None)
     monkeypatch.setattr(hedgerow.forest.fold, "FINISHED_ROWS", 20)
-    again = fold(forest, rows.codes, MeanOf(lambda leaves: leaves.table()), None, n_threads=n_threads)
+    again = fold(forest, rows.codes, MeanReducer(lambda leaves: leaves.table()), None, n_threads=n_threads)
     np.testing.assert_array_equal(again, whole)
 
 

@@ -29,7 +29,7 @@ from hedgerow.judge.fitted import fitted_of
 from hedgerow.params.resolve import resolve_settings
 from hedgerow.table import read_training_table
 from hedgerow.table.bins import encode, find_bins
-from hedgerow.target.base import Labels
+from hedgerow.target.base import ClassLabels
 
 SPLITTERS = ["best", "random", "random_decision"]
 SENSES = ["all", "inbag", "distinct", "oob"]
@@ -155,7 +155,7 @@ def test_estimators_grow_the_trees_of_the_twin(estimator: Any) -> None:
 # ---- best is best -------------------------------------------------------------------------------------------
 
 
-def quality_of_root(tree: Node, codes: NDArray[Any], labels: Labels, criterion: str) -> float:
+def quality_of_root(tree: Node, codes: NDArray[Any], labels: ClassLabels, criterion: str) -> float:
     """What the split at the root is worth, by sending all rows through it."""
     assert tree.feature is not None
     column = codes[tree.feature]

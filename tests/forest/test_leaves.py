@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomForestClassifier, RandomForestRegressor
-from hedgerow.forest.counts import DENSE_CLASSES, Counts
+from hedgerow.forest.counts import DENSE_CLASSES, ClassCounts
 from hedgerow.forest.forest import TYPES, Forest, join_forests, some_trees
-from hedgerow.forest.leaves import Leaves
-from hedgerow.forest.moments import Moments
+from hedgerow.forest.leaves import LeafPayload
+from hedgerow.forest.moments import LeafMoments
 
 KINDS = ("few", "many", "weighted", "many weighted", "numbers", "weighted numbers", "medians", "later numbers")
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
@@ -32,7 +32,7 @@ def fitted(kind: str) -> Any:
     return RandomForestClassifier(4, random_state=0).fit(X, y, weights)
 
 
-def assert_same(one: Leaves, other: Leaves) -> None:
+def assert_same(one: LeafPayload, other: LeafPayload) -> None:
     assert type(one) is type(other)
     assert list(one.arrays()) == list(other.arrays())
     for name, array in one.arrays().items():
@@ -84,7 +84,7 @@ def test_more_classes_leave_the_counts_of_the_others(kind: str, n_classes: int) 
     leaves = fitted(kind).forest_.evidence
     n_classes = max(n_classes, leaves.n_classes + 1)
     places = np.arange(leaves.n_classes) + (np.arange(leaves.n_classes) > 0)  # the new class is the second
-    wide = leaves.widen(places, n_classes)
+    wide = leaves.add_classes(places, n_classes)
     wide.check()
     assert (wide.entry_start is None) == (n_classes <= DENSE_CLASSES)
     for weighted in (False, True):
@@ -145,8 +145,8 @@ def test_arrays_of_both_kinds_are_refused() -> None:
     forest = fitted("few").forest_
     with pytest.raises(ValueError, match="got variances too"):
         Forest.from_arrays(3, forest.arrays() | {"variances": np.zeros(3)})
-    assert isinstance(forest.evidence, Counts)
-    assert isinstance(fitted("numbers").forest_.evidence, Moments)
+    assert isinstance(forest.evidence, ClassCounts)
+    assert isinstance(fitted("numbers").forest_.evidence, LeafMoments)
 
 
 @pytest.mark.parametrize("kind", ["few", "many", "weighted", "many weighted"])

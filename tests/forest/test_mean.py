@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow
 from hedgerow.forest.mean import FEW, mean_of_leaves
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 
 QUESTIONS = ["predict", "predict_interval", "predict_uncertainty", "predict_bounds"]
 
@@ -41,7 +41,7 @@ def numbers(model: Any, asked: str, rows: Any) -> Any:
 
 def test_only_the_leaves_that_few_rows_reach_are_asked() -> None:
     model, rows = forest_and_rows()
-    now, asked = answers_of(model), []
+    now, asked = predictor_of(model), []
 
     def says(at: Any) -> Any:
         asked.append(at)

@@ -13,10 +13,10 @@ from tests.reference.fold import combine_seen
 import hedgerow.forest.fold
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.forest.fold import fold
-from hedgerow.forest.foldable import ProbabilityOf, Several, Votes
+from hedgerow.forest.foldable import ProbabilityReducer, RuleStack, Votes
 from hedgerow.forest.patterns import MANY_CLASSES
 from hedgerow.rules import Average, Laplace, Setting, Uncertainty, all_rules
-from hedgerow.rules.uncertainty import UncertaintyAnd
+from hedgerow.rules.uncertainty import UncertaintyWith
 
 N_CLASSES = MANY_CLASSES + 20
 RULES = [rule for rule in all_rules() if rule.by_class and not rule.needs_weights]
@@ -54,14 +54,14 @@ def test_out_of_bag_a_row_is_taken_out_of_its_leaves(rule: Any) -> None:
     forest, _, _ = fitted(3)
     evidence = forest.oob_evidence_
     found = evidence.combine(rule, caution=1.5, prior=np.ones(N_CLASSES))
-    assert_close(found, combine_seen(evidence.counts, evidence.may_judge, rule, caution=1.5))
+    assert_close(found, combine_seen(evidence.counts, evidence.tree_mask, rule, caution=1.5))
 
 
 @pytest.mark.parametrize("out_of_bag", [False, True])
 def test_weighted_leaves_count_rows_in_proportion_to_weights(out_of_bag: bool) -> None:
     forest, X, _ = fitted(4, weighted=True)
     evidence = forest.oob_evidence_ if out_of_bag else forest.evidence(X[:40])
-    assert_close(evidence.combine("average"), combine_seen(evidence.counts, evidence.may_judge, Average(), caution=1.0))
+    assert_close(evidence.combine("average"), combine_seen(evidence.counts, evidence.tree_mask, Average(), caution=1.0))
 
 
 def test_tree_weights_multiply_states() -> None:
@@ -103,8 +103,8 @@ def test_a_rule_with_its_own_arithmetic_says_again_what_its_columns_are() -> Non
 
 def test_questions_side_by_side_know_their_blocks() -> None:
     setting = Setting.of(5)
-    assert Several([(Average(), setting), (Laplace(), setting)]).class_blocks(setting) == (0, 5, 12, 17)
-    assert UncertaintyAnd(Average()).class_blocks(setting) == (0, 5, 12)
+    assert RuleStack([(Average(), setting), (Laplace(), setting)]).class_blocks(setting) == (0, 5, 12, 17)
+    assert UncertaintyWith(Average()).class_blocks(setting) == (0, 5, 12)
     assert Votes().class_blocks(setting) == Uncertainty().class_blocks(setting) == (0,)
 
 
@@ -130,7 +130,7 @@ def test_probabilities_alone_have_the_bits_of_the_opinion() -> None:
     forest, X, _ = fitted(None)
     evidence = forest.evidence(X)
     setting = Setting.of(N_CLASSES, evidence.caution, evidence.prior)
-    alone = fold(forest.forest_, evidence.codes, ProbabilityOf(evidence.rule), setting)
+    alone = fold(forest.forest_, evidence.codes, ProbabilityReducer(evidence.rule), setting)
     assert np.array_equal(alone, evidence.combine().probability)
     assert np.array_equal(alone, evidence.probability())
 

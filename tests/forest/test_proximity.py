@@ -20,7 +20,7 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 
 SENSES = ["all", "inbag", "distinct", "oob"]
 
@@ -90,7 +90,7 @@ def test_blocks_and_threads_do_not_change_a_bit(monkeypatch):
     forest, X, _ = fitted()
     whole, outside = forest.proximity(X), forest.proximity(oob=True)
     monkeypatch.setattr(hedgerow.forest.proximity, "BLOCK_ROWS", 16)
-    monkeypatch.setattr(ClassAnswers, "many_threads", lambda *_: 3)
+    monkeypatch.setattr(ClassificationPredictor, "many_threads", lambda *_: 3)
     for one, other in ((forest.proximity(X), whole), (forest.proximity(oob=True), outside)):
         np.testing.assert_array_equal(one.indptr, other.indptr)
         np.testing.assert_array_equal(one.indices, other.indices)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import _core
-from hedgerow.forest.rows import Bags, Judges, Origin, drawn_once
+from hedgerow.forest.rows import Bags, OobMask, Provenance, drawn_once
 
 
 def test_a_bag_depends_on_seed_tree_and_row_alone() -> None:
@@ -37,26 +37,26 @@ def test_without_bags_every_row_counts_once_and_no_tree_may_judge_it() -> None:
     bags = Bags(1, 0.0, 80, leaf_counts="inbag")
     assert bags.counted(0, 0, 80) is None
     assert (bags.times(0) == 1).all()
-    assert not Judges(bags).table(3).any()
+    assert not OobMask(bags).table(3).any()
 
 
 def test_the_judges_of_a_row_are_the_trees_whose_bags_do_not_hold_it() -> None:
-    judges = Judges(Bags(2, 1.0, 60), np.arange(60, dtype=np.uint16) % 3)
-    table = judges.table(7)
-    np.testing.assert_array_equal(judges.number(7), table.sum(axis=1))
+    oob_mask = OobMask(Bags(2, 1.0, 60), np.arange(60, dtype=np.uint16) % 3)
+    table = oob_mask.table(7)
+    np.testing.assert_array_equal(oob_mask.number(7), table.sum(axis=1))
     for tree in range(7):
-        np.testing.assert_array_equal(table[:, tree], judges.of(tree))
-    assert judges.certain.all()
-    assert judges.own_weight is None
-    assert judges.for_core()[2] is judges.own_class
-    blurred = Judges(judges.bags, np.ones((60, 3)), np.arange(60) < 5)
-    assert blurred.own_class is None
-    assert blurred.own_weight is blurred.own
-    assert blurred.certain.sum() == 5
+        np.testing.assert_array_equal(table[:, tree], oob_mask.of(tree))
+    assert oob_mask.certain.all()
+    assert oob_mask.own_weight is None
+    assert oob_mask.for_core()[2] is oob_mask.own_class
+    soft = OobMask(oob_mask.bags, np.ones((60, 3)), np.arange(60) < 5)
+    assert soft.own_class is None
+    assert soft.own_weight is soft.own
+    assert soft.certain.sum() == 5
 
 
 def test_bags_of_a_few_rows_may_be_drawn_again() -> None:
-    origins = [Origin(3, 0, seed, 1.0, "all", 2, 4, (2.0, 2.0)) for seed in range(60)]
+    origins = [Provenance(3, 0, seed, 1.0, "all", 2, 4, (2.0, 2.0)) for seed in range(60)]
     found = {drawn_once(origin) for origin in origins}
     assert found == {True, False}
-    assert all(drawn_once(Origin(3, 0, seed, 1.0, "all", 200, 400, (1.0, 1.0))) for seed in range(5))
+    assert all(drawn_once(Provenance(3, 0, seed, 1.0, "all", 200, 400, (1.0, 1.0))) for seed in range(5))

@@ -19,7 +19,7 @@ from hedgerow.exchange.files.describe import describe_file
 from hedgerow.explain import shap_values
 from hedgerow.forest.nodes import SUBSET, Nodes
 from hedgerow.forest.subsets import IS_LIST, LISTS_RIGHT, Subset, n_words, subset_from, words_from
-from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.judge.fitted import fitted_of, publish
 
 N_CATEGORIES = 600
 
@@ -48,7 +48,7 @@ def with_bits(model: Any) -> Any:
     left = nodes.goes_left(splits, N_CATEGORIES)
     plain = {int(node): Subset(0, words_from(left[i])) for i, node in enumerate(splits)}
     forest = type(now.forest)(nodes.with_subsets(plain), now.forest.evidence)
-    return with_fitted(copy(model), replace(now, forest=forest))
+    return publish(copy(model), replace(now, forest=forest))
 
 
 @pytest.mark.parametrize("n_categories", [1, 63, 64, 65, 255, 256, 257, 1_000, 65_535])

@@ -25,7 +25,7 @@ from hedgerow import (
     RandomForestRegressor,
     combine,
 )
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.rules import rule_names
 
@@ -60,12 +60,12 @@ def strangers() -> pd.DataFrame:
 def slow_counts_of(model: Any, Z: pd.DataFrame, *, add: bool) -> np.ndarray:
     """(n, T, K): the counts of the leaves of each tree together."""
     fitted = fitted_of(model)
-    codes, unseen = answers_of(model).read(Z).codes, fitted.forest.structure.unseen
+    codes, unseen = predictor_of(model).read(Z).codes, fitted.forest.structure.unseen
     trees = fitted.trees()
     return np.array(
         [
             [
-                slow_counts(tree, slow_leaves(tree, row, unseen.gapless, fitted.meaning.missing_code), add=add)
+                slow_counts(tree, slow_leaves(tree, row, unseen.gapless, fitted.codebook.missing_code), add=add)
                 for tree in trees
             ]
             for row in codes.T
@@ -115,12 +115,12 @@ def test_numbers_are_means_over_the_leaves(policy: str, kind: Any) -> None:
     X, y = animals()
     forest = kind(7, unseen=policy, bootstrap=True, random_state=0).fit(X, y + np.arange(len(y)) / 100)
     fitted = fitted_of(forest)
-    codes, gapless = answers_of(forest).read(strangers()).codes, fitted.forest.structure.unseen.gapless
+    codes, gapless = predictor_of(forest).read(strangers()).codes, fitted.forest.structure.unseen.gapless
     said = []
     for row in codes.T:
         of_trees = []
         for tree in fitted.trees():
-            leaves = slow_leaves(tree, row, gapless, fitted.meaning.missing_code)
+            leaves = slow_leaves(tree, row, gapless, fitted.codebook.missing_code)
             parts = [part if policy == "shares" else tree.counts[node, 0] for node, part in leaves]
             of_trees.append(np.average([tree.value[node, 0, 0] for node, _ in leaves], weights=parts))
         said.append(np.mean(of_trees))

@@ -26,7 +26,7 @@ from hedgerow import (
     theory,
 )
 from hedgerow.forest.forest import some_trees
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.choose import feature_numbers
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.judge.number_answers import number_trace
@@ -65,7 +65,7 @@ def test_rows_without_a_judge_are_named_and_left_out_of_the_score(kind: type[Any
     y = y if outputs == 1 else np.column_stack([y, 1 - y])
     with pytest.warns(UserWarning, match="Some inputs do not have OOB scores") as told:
         forest = kind(2, oob_score=True, random_state=0).fit(X, y)
-    judged = fitted_of(forest).rows.judges.number(2) > 0
+    judged = fitted_of(forest).rows.oob_mask.number(2) > 0
     assert len(told) == 1
     assert f"{(~judged).sum()} of 80 rows" in str(told[0].message)
     output = forest.outputs_[0]
@@ -163,7 +163,7 @@ def test_some_trees_of_a_forest_are_a_forest() -> None:
     for n_classes in (3, 12):
         X, y = draw(7, n_classes=n_classes)
         forest = RandomForestClassifier(8, calibration=None, categorical_features=[3], random_state=0).fit(X, y)
-        codes = answers_of(forest).read(X).codes
+        codes = predictor_of(forest).read(X).codes
         part = some_trees(forest.forest_, 2, 5)
         assert np.array_equal(part.leaves(codes), forest.forest_.leaves(codes)[:, 2:5])
         for tree in range(3):

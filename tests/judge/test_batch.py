@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from hedgerow import RandomForestClassifier, UncertainTable
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.batch import Batch
 
 
@@ -50,7 +50,7 @@ def parts_of(batch: Batch) -> dict[str, Any]:
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("rows", SLICES.values(), ids=SLICES)
 def test_a_slice_has_the_parts_of_its_rows(rows: Any, before: bool) -> None:
-    now = answers_of(FOREST)
+    now = predictor_of(FOREST)
     whole = parts_of(now.read(ROWS))
     batch = now.read(ROWS)
     if before:
@@ -66,7 +66,7 @@ def test_a_slice_has_the_parts_of_its_rows(rows: Any, before: bool) -> None:
 
 
 def test_a_slice_without_unseen_values_has_none() -> None:
-    batch = answers_of(FOREST).read(ROWS)
+    batch = predictor_of(FOREST).read(ROWS)
     assert batch.unseen is not None
     assert batch.unseen.rows.tolist() == [2, 5, 7, 9]
     assert batch[0:2].unseen is None
@@ -78,7 +78,7 @@ def test_a_slice_without_unseen_values_has_none() -> None:
 def test_a_slice_has_the_uncertain_cells_of_its_rows(rows: Any) -> None:
     known = {(0, "ward"): {"n", "s"}, (2, "b"): (0.0, 1.0), (5, "a"): {0.0: 1, 1.0: 3}, (5, "b"): (0.0, 3.0)}
     forest = RandomForestClassifier(20, random_state=0).fit(TRAIN, TRAIN.a > 0)
-    now = answers_of(forest)
+    now = predictor_of(forest)
     batch = now.read(UncertainTable(ROWS, known), uncertain=True)
     some = batch[rows]
     if len(some):
@@ -89,7 +89,7 @@ def test_a_slice_has_the_uncertain_cells_of_its_rows(rows: Any) -> None:
 
 
 def test_probabilities_pay_neither_for_unseen_values_nor_for_novelty() -> None:
-    now = answers_of(FOREST)
+    now = predictor_of(FOREST)
     batch = now.read(ROWS)
     now.probability(batch)
     now.labels(batch)
@@ -99,7 +99,7 @@ def test_probabilities_pay_neither_for_unseen_values_nor_for_novelty() -> None:
 
 
 def test_threads_share_the_answers_of_a_model() -> None:
-    now = answers_of(FOREST)
+    now = predictor_of(FOREST)
     tables = [table(8, seed).assign(a=900.0 if seed % 2 else 0.0) for seed in range(40)]
     alone = [FOREST.predict_bounds(each) for each in tables]
 

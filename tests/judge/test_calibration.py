@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 
 from hedgerow import ExtraTreesClassifier, RandomForestClassifier, combine, load, merge, save, to_onnx, to_sklearn
 from hedgerow.decisions import Coverage
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.rules import all_rules, resolve_rule
 
 N_TREES = 25
@@ -77,14 +77,14 @@ def test_all_answers_rest_on_the_mapped_probabilities():
 def test_every_rule_keeps_its_laws_or_steps_aside(rule):
     X, y, later, _ = halves(n=150)
     model = forest(rule=rule, caution=1.0).fit(X, y)
-    answers = answers_of(model)
+    answers = predictor_of(model)
     narrow = answers.opinion(answers.read(later))
     assert np.abs(narrow.probability.sum(axis=1) - 1).max() <= 1e-12
     assert (narrow.lower <= narrow.probability).all()
     assert (narrow.probability <= narrow.upper).all()
     assert bool(model.calibration_.why) == (rule.chooses or not rule.calibrates)
     if "widens" in rule.laws:
-        wide = answers_of(model.set_params(caution=2.0)).opinion(answers.read(later))
+        wide = predictor_of(model.set_params(caution=2.0)).opinion(answers.read(later))
         assert (wide.lower <= narrow.lower + 1e-12).all()
         assert (wide.upper >= narrow.upper - 1e-12).all()
 
@@ -209,7 +209,7 @@ def test_out_of_bag_figures_are_those_of_fresh_rows():
     fresh = model.predict_proba(rng.normal(size=(4000, 4)))
     honest = log_loss(fresh, rng.integers(0, 6, 4000))
     assert abs(log_loss(model.oob_decision_function_, y) - honest) < 0.2
-    judged = answers_of(model).calibration.of(model.oob_evidence_.combine().probability)
+    judged = predictor_of(model).calibration.of(model.oob_evidence_.combine().probability)
     assert log_loss(judged, y) < log_loss(model.oob_decision_function_, y)
     assert model.oob_score_ == np.mean(model.oob_decision_function_.argmax(axis=1) == y)
 
@@ -294,6 +294,6 @@ def test_the_out_of_bag_score_is_that_of_the_model_also_where_it_has_no_map() ->
     forest = RandomForestClassifier(4, oob_score=True, random_state=0, n_jobs=1, max_depth=6)
     with pytest.warns(UserWarning, match="OOB"):
         forest.fit(X, y)
-    assert not answers_of(forest).is_mapped
+    assert not predictor_of(forest).is_calibrated
     judged = forest.oob_evidence_.judged
     assert forest.oob_score_ == (forest.oob_decision_function_.argmax(axis=1) == y)[judged].mean()

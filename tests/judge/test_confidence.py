@@ -37,7 +37,7 @@ def test_strangers_lower_it_and_other_rows_keep_their_bits():
     careful = hedgerow.RandomForestClassifier(50, random_state=0, novelty=0.01).fit(X, Y)
     rows = np.vstack([X, STRANGER])
     before, after = plain.predict_confidence(rows), careful.predict_confidence(rows)
-    now = careful.__answers__()
+    now = careful._predictor()
     trusted = trust(now.read(rows).novelty, 0.01)
     assert trusted[-1] < 0.1 < before[-1]
     assert np.array_equal(after[trusted >= 1], before[trusted >= 1])

@@ -7,7 +7,7 @@ import pytest
 
 from hedgerow import RandomForestClassifier
 from hedgerow.judge import judgement
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.table import Factors, NamedColumns
 
 
@@ -19,8 +19,8 @@ def test_blocks_of_rows_are_judged_like_all_rows(monkeypatch: pytest.MonkeyPatch
     model = RandomForestClassifier(10, random_state=0).fit(table.some(slice(0, 60)), y[:60])
     table.listed[0][70] = 1e6  # farther outside than any training row: the opinion is open
     monkeypatch.setattr(judgement, "BLOCK_ROWS", 17)
-    judged = judgement.judge_classes(model, table, y)
-    now = answers_of(model)
+    judged = judgement.evaluate_classifier(model, table, y)
+    now = predictor_of(model)
     opinion = now.opinion(now.read(table))
     np.testing.assert_array_equal(judged.probability, opinion.probability)
     np.testing.assert_array_equal(judged.sets, now.chosen(opinion))

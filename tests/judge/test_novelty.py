@@ -31,7 +31,7 @@ from hedgerow.forest.hulls import (
     measure,
     measure_outside,
 )
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.novelty import learned_novelty, novelty_of, p_values
 
 
@@ -52,20 +52,20 @@ def test_scores_are_those_of_the_values_row_by_row(seed: int, n_trees: int) -> N
     Z = mixed(seed + 100)[0]
     Z.loc[:9, "a"] *= 10
     forest = RandomForestClassifier(n_trees, random_state=seed, min_samples_leaf=1 + seed % 3).fit(X, y)
-    now = answers_of(forest)
-    rows, meaning = now.fitted.rows, now.meaning
-    hulls = learned_novelty(now.fitted).hulls
-    cells, every = cells_of_codes(rows.codes, hulls, meaning), np.arange(rows.n_rows)
-    own, half, number = measure_outside(hulls, forest.forest_, rows.codes, cells, meaning, every, rows.bags)
-    assert (number == rows.judges.table(len(hulls.features)).sum(axis=1)).all()
+    now = predictor_of(forest)
+    rows, codebook = now.fitted.rows, now.codebook
+    leaf_ranges = learned_novelty(now.fitted).leaf_ranges
+    cells, every = cells_of_codes(rows.codes, leaf_ranges, codebook), np.arange(rows.n_rows)
+    own, half, number = measure_outside(leaf_ranges, forest.forest_, rows.codes, cells, codebook, every, rows.bags)
+    assert (number == rows.oob_mask.table(len(leaf_ranges.features)).sum(axis=1)).all()
     assert (np.isnan(half.total) == (number == 0)).all()
     np.testing.assert_allclose(
-        np.column_stack(own[:2]), slow_scores(forest, hulls.features, X, X, oob=True), atol=1e-12
+        np.column_stack(own[:2]), slow_scores(forest, leaf_ranges.features, X, X, oob=True), atol=1e-12
     )
     table, codes = now.table(Z), now.read(Z).codes
-    other = measure(hulls, forest.forest_, codes, cells_of_table(table, codes, hulls, meaning), meaning)
+    other = measure(leaf_ranges, forest.forest_, codes, cells_of_table(table, codes, leaf_ranges, codebook), codebook)
     np.testing.assert_allclose(
-        np.column_stack(other[:2]), slow_scores(forest, hulls.features, X, Z, oob=False), atol=1e-12
+        np.column_stack(other[:2]), slow_scores(forest, leaf_ranges.features, X, Z, oob=False), atol=1e-12
     )
 
 
@@ -104,11 +104,11 @@ def test_the_four_cases_are_strange_and_named() -> None:
     cases.loc[2, "colour"] = "violet"
     cases.loc[3, "c"] = np.nan
     cases.loc[4, "c"] = -np.inf
-    now = answers_of(forest)
+    now = predictor_of(forest)
     found = novelty_of(now.fitted, now.table(cases))
     assert found.p_value[0] > 0.2
     assert (found.p_value[1:] <= 1.5 / 301).all()
-    assert [now.meaning.names[feature] for feature in found.feature[1:]] == ["a", "colour", "c", "c"]
+    assert [now.codebook.names[feature] for feature in found.feature[1:]] == ["a", "colour", "c", "c"]
     blank = pd.DataFrame({"a": [np.nan], "b": [np.nan], "c": [np.nan], "colour": [None]})
     assert forest.predict_novelty(blank)[0] <= 1.5 / 301
 
@@ -178,9 +178,9 @@ def test_hulls_take_at_most_a_third_of_the_model() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     for n_trees, with_hulls in ((20, 20), (LEAST_TREES, LEAST_TREES), (90, LEAST_TREES), (100, 40), (200, 80)):
         forest = RandomForestClassifier(n_trees, random_state=0).fit(X, y)
-        hulls = learned_novelty(forest._fitted).hulls
-        assert hulls.features.shape == (with_hulls, min(MOST_MARKS * n_trees // with_hulls, 11))  # 11 is 2 √30
-        assert hulls.marks.nbytes <= 0.3 * forest.forest_.nbytes
+        leaf_ranges = learned_novelty(forest._fitted).leaf_ranges
+        assert leaf_ranges.features.shape == (with_hulls, min(MOST_MARKS * n_trees // with_hulls, 11))  # 11 is 2 √30
+        assert leaf_ranges.marks.nbytes <= 0.3 * forest.forest_.nbytes
 
 
 def test_later_rows_and_trees_are_taken_in() -> None:
@@ -189,7 +189,7 @@ def test_later_rows_and_trees_are_taken_in() -> None:
     before = forest.predict_novelty(X[1::2] + 0.3)
     forest.partial_fit(X[1::2] + 0.3, y[1::2])
     assert forest.predict_novelty(X[1::2] + 0.3).mean() > before.mean()
-    assert learned_novelty(forest.grow_more(5)._fitted).hulls.features.shape[0] == 25
+    assert learned_novelty(forest.grow_more(5)._fitted).leaf_ranges.features.shape[0] == 25
 
 
 @pytest.mark.parametrize("model", [DecisionTreeClassifier(), ExtraTreesClassifier(5)])
@@ -232,4 +232,6 @@ def test_numbers_whose_squares_overflow_have_a_spread(size: float) -> None:
     turned = small.predict_novelty(rows * [1, 1, 1, -1.0])
     assert np.isfinite(large.predict_bounds(rows * [size, 1, 1, size])).all()
     assert large.predict_novelty(rows * [size, 1, 1, size]).shape == turned.shape
-    assert learned_novelty(answers_of(large).fitted).hulls.usual.spread[0] == pytest.approx(X[:, 0].std() * size)
+    assert learned_novelty(predictor_of(large).fitted).leaf_ranges.usual.spread[0] == pytest.approx(
+        X[:, 0].std() * size
+    )

@@ -8,7 +8,7 @@ import pytest
 from hedgerow import RandomForestClassifier
 from hedgerow.decisions import Coverage
 from hedgerow.judge import outside
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.metrics import tally_sets
 
 
@@ -35,10 +35,10 @@ def test_blocks_make_the_tally_of_all_rows(parameters: dict, monkeypatch: pytest
     monkeypatch.setattr(outside, "BLOCK_ROWS", 37)
     X, y = table()
     weight = np.where(np.arange(len(y)) % 7 == 0, 0.0, 1.0 + np.arange(len(y)) % 3)
-    now = answers_of(RandomForestClassifier(12, random_state=0, **parameters).fit(X, y, sample_weight=weight))
+    now = predictor_of(RandomForestClassifier(12, random_state=0, **parameters).fit(X, y, sample_weight=weight))
     evidence = now.oob_evidence()
     trial, judged = now.try_out(evidence, evidence.rule, now.caution, now.asked_decision)
-    labels = now.rows_with_judges().target.labels[judged]
+    labels = now.oob_rows().target.labels[judged]
     whole = tally_sets(
         now.classes[labels], now.named(trial.opinion.probability), trial.sets, classes=now.classes
     ).figures()
@@ -48,6 +48,6 @@ def test_blocks_make_the_tally_of_all_rows(parameters: dict, monkeypatch: pytest
 
 def test_no_judge_means_no_tally() -> None:
     X, y = table(12)
-    now = answers_of(RandomForestClassifier(1, max_samples=8.0, random_state=0).fit(X, y))
+    now = predictor_of(RandomForestClassifier(1, max_samples=8.0, random_state=0).fit(X, y))
     assert not now.oob_evidence().judged.any()
     assert outside.oob_tally(now) is None

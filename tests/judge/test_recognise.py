@@ -12,14 +12,14 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import hedgerow
 from hedgerow.errors import ModelFileError
-from hedgerow.exchange.files.marks import marks_from_contents, marks_to_contents
-from hedgerow.judge.answer import answers_of
+from hedgerow.exchange.files.marks import sketch_from_contents, sketch_to_contents
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.fitted import Learned, fitted_of
-from hedgerow.judge.recognise import ALL_HASHES, MOST_MARKS, Recognised, marks_of, recognised
+from hedgerow.judge.recognise import ALL_HASHES, MOST_MARKS, TrainingOverlap, row_sketch, training_overlap
 
 
-def found(model, X) -> Recognised | None:
-    return recognised(fitted_of(model), [answers_of(model).read(X).codes])
+def found(model, X) -> TrainingOverlap | None:
+    return training_overlap(fitted_of(model), [predictor_of(model).read(X).codes])
 
 
 def loaded(model):
@@ -56,7 +56,7 @@ def test_a_long_table_keeps_few_marks_and_still_counts():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 4))
     model = hedgerow.RandomForestClassifier(3, calibration=None, random_state=0).fit(X[:20_000], X[:20_000, 0] > 0)
-    marks = marks_of(fitted_of(model))
+    marks = row_sketch(fitted_of(model))
     assert len(marks.kept) <= MOST_MARKS
     assert marks.below < ALL_HASHES / 10
     assert found(model, X[10_000:30_000]).share == pytest.approx(0.5, abs=0.1)
@@ -67,7 +67,7 @@ def test_rows_that_repeat_are_no_sign_of_training_rows():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({name: rng.choice(["a", "b", "c"], 900) for name in "pqr"})
     model = hedgerow.RandomForestClassifier(5, random_state=0).fit(X[:450], X["p"][:450] == "a")
-    assert marks_of(fitted_of(model)).repeats == 1
+    assert row_sketch(fitted_of(model)).repeats == 1
     assert found(model, X[450:]) is None
     assert found(model, X[:450]) is None
 
@@ -81,7 +81,7 @@ def test_numbers_of_one_column_fall_into_the_bins_of_others():
 def test_a_mark_alone_does_not_tell_whether_a_row_was_there():
     X = np.random.default_rng(1).normal(size=(30_000, 3))
     model = hedgerow.RandomForestClassifier(3, calibration=None, random_state=0).fit(X[:2000], X[:2000, 0] > 0)
-    marks = marks_of(fitted_of(model))
+    marks = row_sketch(fitted_of(model))
     assert 0.012 < marks.chance < 0.02  # of rows that were not there
 
 
@@ -98,15 +98,15 @@ def test_a_mark_alone_does_not_tell_whether_a_row_was_there():
 )
 def test_marks_of_a_file_are_checked(told, kept):
     with pytest.raises(ModelFileError, match="marks"):
-        marks_from_contents(Learned(), {"marks": told}, {"marks": np.array(kept, dtype=np.uint16)})
+        sketch_from_contents(Learned(), {"marks": told}, {"marks": np.array(kept, dtype=np.uint16)})
 
 
 def test_a_file_of_an_earlier_version_has_no_marks():
     X, y = load_breast_cancer(return_X_y=True)
     model = loaded(hedgerow.RandomForestClassifier(3, random_state=0).fit(X, y))
     fitted = fitted_of(model)
-    told, arrays = marks_to_contents(fitted)
+    told, arrays = sketch_to_contents(fitted)
     assert told.keys() == arrays.keys() == {"marks"}
     del fitted.learned._known["marks"]
     assert found(model, X) is None
-    assert marks_to_contents(fitted) == ({}, {})
+    assert sketch_to_contents(fitted) == ({}, {})

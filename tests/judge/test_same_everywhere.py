@@ -29,7 +29,7 @@ from hedgerow import (
 )
 from hedgerow.commands.cli import app
 from hedgerow.explain.report.why import one_line
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 
 
 def patients(n_rows: int, seed: int) -> pd.DataFrame:
@@ -284,7 +284,7 @@ def test_outputs_agree_with_models_of_one_output(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*CLASSIFIERS, *OTHERS])
 def test_slices_of_a_batch_are_answered_as_the_batch(name: str) -> None:
-    now, rows = fitted(name).__answers__(), np.array([12, 0, 5, 5, 11, 2])
+    now, rows = fitted(name)._predictor(), np.array([12, 0, 5, 5, 11, 2])
     batch = now.read(ODD)
     before, after = now.bounds(batch[rows]), now.bounds(batch)
     for found, expected in zip(enumerate_parts(before), enumerate_parts(after), strict=True):
@@ -315,7 +315,7 @@ def test_the_command_agrees_with_the_model(name: str, tmp_path: Path) -> None:
 
 def classes_of(name: str) -> NDArray[Any]:
     """The classes of a model as plain text."""
-    return np.asarray(answers_of(fitted(name)).classes)
+    return np.asarray(predictor_of(fitted(name)).classes)
 
 
 def page_data(report: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow import RandomForestClassifier
-from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.answer import ClassificationPredictor, predictor_of
 from hedgerow.rules import Laplace
 
 
@@ -21,7 +21,7 @@ def fitted(**parameters: Any) -> tuple[RandomForestClassifier, Any, Any]:
 def test_a_second_call_takes_what_the_first_has_settled() -> None:
     model, X, _ = fitted(caution=1)
     model.predict_set(X[:1])
-    first, second = answers_of(model), answers_of(model)
+    first, second = predictor_of(model), predictor_of(model)
     for name in ("rule", "plain_rule", "calibration", "caution", "setting", "decision"):
         assert getattr(first, name) is getattr(second, name), name
 
@@ -49,16 +49,16 @@ def test_a_rule_that_is_an_object_may_change_meanwhile() -> None:
 
 def test_what_is_learned_later_is_settled_again() -> None:
     model, _, _ = fitted(caution="auto")
-    chosen = answers_of(model).caution
+    chosen = predictor_of(model).caution
     model._fitted.learned.put("caution", ("average", "auto"), chosen + 1)
-    assert answers_of(model).caution == chosen + 1
+    assert predictor_of(model).caution == chosen + 1
 
 
 def test_another_rule_or_caution_for_one_question_leaves_the_others_alone() -> None:
     model, X, _ = fitted(caution=1.0)
-    now: ClassAnswers = answers_of(model)
+    now: ClassificationPredictor = predictor_of(model)
     batch = now.read(X)
     before = now.bounds(batch)
     wider = now.under(caution=5.0).bounds(batch)
     assert (wider[:, :, 1] - wider[:, :, 0] > before[:, :, 1] - before[:, :, 0]).all()
-    assert answers_of(model).bounds(batch).tobytes() == before.tobytes()
+    assert predictor_of(model).bounds(batch).tobytes() == before.tobytes()

@@ -56,7 +56,7 @@ def test_unknown_values_leave_a_case_open_unless_nothing_depends_on_them(make: t
 def test_bounds_are_the_envelope_of_the_answers_for_all_known_values() -> None:
     ward = FOREST.predict_bounds(filled(ODD[1:2], "ward"))
     found = FOREST.predict_bounds(ODD[1:2])[0]
-    as_it_is = FOREST.evidence(ODD[1:2]).combine(FOREST.__answers__().rule)
+    as_it_is = FOREST.evidence(ODD[1:2]).combine(FOREST._predictor().rule)
     np.testing.assert_allclose(found[:, 0], np.minimum(ward[:, :, 0].min(axis=0), as_it_is.lower[0]), atol=1e-15)
     np.testing.assert_allclose(found[:, 1], np.maximum(ward[:, :, 1].max(axis=0), as_it_is.upper[0]), atol=1e-15)
     # Of age some values stand for all: the two ends are among them.

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import hedgerow
 from hedgerow.decisions import Hurwicz
-from hedgerow.estimators.trees import TreesEstimator
+from hedgerow.estimators.trees import BaseTrees
 from hedgerow.params.checks import check_parameters, parameters_of
 from hedgerow.params.resolve import resolve_settings
 from hedgerow.params.table import PARAMETERS, Params, rows_of, with_parameters_described
@@ -82,7 +82,7 @@ def test_defaults_are_set_as_they_are_and_pass_their_checks(kind: Any) -> None:
 def test_a_docstring_describes_each_parameter_once(kind: Any) -> None:
     for name, row in parameters_of(kind).items():
         assert row.kind
-        assert row.about
+        assert row.info
         assert kind.__doc__.count(f"\n    {name} : {row.kind}, default=") == 1
     assert "{" not in kind.__doc__.split("Attributes")[0].replace('{"', "")
 
@@ -110,8 +110,8 @@ def test_what_an_estimator_does_not_take_has_a_value_that_changes_nothing() -> N
         False,
         0,
     )
-    for name in set(PARAMETERS) & set(vars(TreesEstimator)):
-        PARAMETERS[name].check(name, getattr(TreesEstimator, name))
+    for name in set(PARAMETERS) & set(vars(BaseTrees)):
+        PARAMETERS[name].check(name, getattr(BaseTrees, name))
 
 
 def test_every_parameter_is_checked_somewhere() -> None:
@@ -143,7 +143,7 @@ def test_a_class_changes_a_default_or_drops_a_parameter() -> None:
             "n_estimators",
             "max_depth",
             "random_state",
-            variants={"n_estimators": replace(PARAMETERS["n_estimators"], about="Number of stumps.")},
+            variants={"n_estimators": replace(PARAMETERS["n_estimators"], info="Number of stumps.")},
         )
 
         def __init__(self, n_estimators: Any = 20, *, max_depth: int | None = 1, random_state: Any = None) -> None:

@@ -26,7 +26,7 @@ from hedgerow import explain, plot, structure
 from hedgerow.decisions import all_decisions
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.estimators.regressor import TreesRegressor
-from hedgerow.estimators.trees import TreesEstimator
+from hedgerow.estimators.trees import BaseTrees
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.rules import rule_names
 from hedgerow.table import Factors, NamedColumns, Schema
@@ -162,7 +162,7 @@ def _of_any(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "trees_", lambda: [_walked(tree) for tree in model.trees_[:2]]
     yield "export", lambda: [_exported(tree) for tree in model.trees_[:1]]
     yield "export_code", lambda: _programs(model, _LANGUAGES if turn is None else (_LANGUAGES[turn % 3],))
-    if getattr(type(model), "__one_tree__", False):
+    if getattr(type(model), "_single_tree", False):
         yield "get_depth", lambda: (model.get_depth(), model.get_n_leaves())
     yield "TreeDisplay", lambda: plot.TreeDisplay.from_estimator(model, max_depth=depth, ax=_axes(turn))
     yield "describe", lambda: explain.describe(model).to_text().encode()
@@ -282,7 +282,7 @@ def _later(model: Any, X: Any, y: NDArray[Any]) -> Iterator[Question]:
     yield "drift", lambda: model.drift(X, y, reference=(X, y), n_permutations=9)
     yield "suggest", lambda: model.suggest(X, 2)
     yield "merge", lambda: hedgerow.merge(model, model).predict(X)
-    if getattr(type(model), "__one_tree__", False):
+    if getattr(type(model), "_single_tree", False):
         yield "cost_complexity_pruning_path", lambda: copy.copy(model).cost_complexity_pruning_path(X, y)
     fewer = {"n_estimators": 2} if "n_estimators" in model.get_params() and not model.warm_start else {}
     yield "fit", lambda: copy.copy(model).set_params(**fewer).fit(X, y)
@@ -344,7 +344,7 @@ def _held_as(values: NDArray[Any]) -> Any:
 
 
 def _some_numbers(model: Any, n_rows: int) -> NDArray[np.float64]:
-    return np.linspace(fitted_of(model).about.low, fitted_of(model).about.high, n_rows)
+    return np.linspace(fitted_of(model).info.low, fitted_of(model).info.high, n_rows)
 
 
 def _each_output(model: Any, outputs: list[Any], X: Any, name: str) -> None:
@@ -360,7 +360,7 @@ def _each_column(table: NDArray[Any], columns: list[NDArray[Any]]) -> None:
 
 def _properties(kind: type) -> list[str]:
     """Public attributes that are computed when asked for."""
-    found = [name for name in dir(TreesEstimator if kind is None else kind) if not name.startswith("_")]
+    found = [name for name in dir(BaseTrees if kind is None else kind) if not name.startswith("_")]
     return [name for name in found if isinstance(_declared(kind, name), property)]
 
 

@@ -55,7 +55,7 @@ def cheapest(space: Space, codes: np.ndarray, values: list[float], limits: Limit
     now, choices = space.now, []
     for feature in space.features.tolist():
         at, last = int(codes[feature]), int(now.fitted.bins.n_bins[feature])
-        if at == now.meaning.missing_code or feature in limits.immutable:
+        if at == now.codebook.missing_code or feature in limits.immutable:
             choices.append([at])
         else:
             low = at if feature in limits.increasing else 0
@@ -88,6 +88,6 @@ def _cost(now, space: Space, codes: np.ndarray, values: list[float], point: np.n
         if now.fitted.bins.nominal[feature]:
             total += 1.0
         else:
-            low, high = now.meaning.range_of(feature)
-            total += abs(now.meaning.value_of_code(feature, code) - values[feature]) / (high - low)
+            low, high = now.codebook.range_of(feature)
+            total += abs(now.codebook.value_of_code(feature, code) - values[feature]) / (high - low)
     return total

@@ -151,7 +151,7 @@ def belief_quality(amounts: list[int], n_classes: int, lam: float, caution: floa
 
 
 class Twin:
-    """Grows the same trees as the core from codes (p, n), `Bins`, `Labels` and `GrowSettings`."""
+    """Grows the same trees as the core from codes (p, n), `Bins`, `ClassLabels` and `GrowthParams`."""
 
     def __init__(self, codes: NDArray[Any], bins: Any, labels: Any, settings: Any) -> None:
         self.missing = int(np.iinfo(codes.dtype).max)

@@ -1,4 +1,4 @@
-"""Strangeness one row, tree and feature at a time, from the values themselves."""
+"""NoveltyScores one row, tree and feature at a time, from the values themselves."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def slow_limit(forest: Any, X: Any, y: NDArray[Any], asked: Any, weights: Any = 
         without = np.where(np.isnan(without) & (bag == 0)[:, :, None], mean, without)
         judged = (bag == 0).any(axis=1)
         left_out = np.array([np.nanmean(without[row], axis=0) for row in np.flatnonzero(judged)])
-        judges = (bag == 0).sum(axis=1)[judged]
-        chance = shares.var(axis=0, ddof=1) * np.mean(1 / judges - 1 / n_trees)
+        oob_mask = (bag == 0).sum(axis=1)[judged]
+        chance = shares.var(axis=0, ddof=1) * np.mean(1 / oob_mask - 1 / n_trees)
         result[sample] = np.maximum((n_rows - 1) * (left_out.var(axis=0) - chance), 0)
     return result

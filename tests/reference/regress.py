@@ -24,7 +24,7 @@ NOTHING = -1e300
 
 
 class NumberTwin(Twin):
-    """Grows the same trees as the core from codes (p, n), `Bins`, `Numbers` and `GrowSettings`."""
+    """Grows the same trees as the core from codes (p, n), `Bins`, `RealTargets` and `GrowthParams`."""
 
     def __init__(self, codes: NDArray[Any], bins: Any, numbers: Any, settings: Any) -> None:
         self.missing = int(np.iinfo(codes.dtype).max)

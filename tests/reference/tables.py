@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.criteria import resolve_criterion
-from hedgerow.forest.grow import NO_LIMIT, GrowSettings
+from hedgerow.forest.grow import NO_LIMIT, GrowthParams
 from hedgerow.table import read_training_table
 from hedgerow.table.bins import Bins, encode, find_bins
-from hedgerow.target.base import Labels
+from hedgerow.target.base import ClassLabels
 from hedgerow.target.classes import make_labels, weigh_rows
 
 
@@ -24,8 +24,8 @@ class Drawn:
     nominal: list[int]
     codes: NDArray[Any]
     bins: Bins
-    labels: Labels
-    settings: GrowSettings
+    labels: ClassLabels
+    settings: GrowthParams
 
 
 def draw_column(rng: np.random.Generator, n_rows: int) -> tuple[NDArray[np.float64], bool]:
@@ -112,7 +112,7 @@ def draw_settings(
     nominal: list[int],
     splitter: str,
     criterion: str,
-) -> GrowSettings:
+) -> GrowthParams:
     """Each limit is set in a fifth of the cases."""
 
     def sometimes(value: Any, otherwise: Any) -> Any:
@@ -122,7 +122,7 @@ def draw_settings(
     senses = ["all", "inbag", "distinct", "oob"] if resampled else ["all", "inbag", "distinct"]
     signs = [0 if j in nominal else int(rng.integers(-1, 2)) for j in range(n_features)]
     constrained = n_classes == 2 and splitter != "random_decision" and any(signs)
-    return GrowSettings(
+    return GrowthParams(
         splitter=splitter,
         criterion=resolve_criterion(criterion),
         leaf_counts=str(rng.choice(senses)),

@@ -15,8 +15,8 @@ import pytest
 
 from hedgerow import RandomForestClassifier
 from hedgerow.datasets import (
-    About,
     DatasetError,
+    DatasetInfo,
     cache_folder,
     describe_dataset,
     find_dataset,
@@ -40,7 +40,9 @@ ARFF = """% a comment
 2, ?, 'dark blue', 2
 3, 1e-3, ?, 2
 """
-SMALL = About("small", "small.csv.gz", "0" * 64, "classification", 3, 2, 2, {"no": 1, "yes": 2}, "yes", ("colour",), 7)
+SMALL = DatasetInfo(
+    "small", "small.csv.gz", "0" * 64, "classification", 3, 2, 2, {"no": 1, "yes": 2}, "yes", ("colour",), 7
+)
 
 
 class Server(BaseHTTPRequestHandler):
@@ -90,14 +92,14 @@ def test_every_small_set_of_the_folder_is_the_one_in_the_registry(data_folder):
     assert len(small) > 40
     for name in small:
         dataset = load_dataset(name, data=data_folder)
-        assert sum(column.null_count for column in dataset.X.itercolumns()) == dataset.about.missing
+        assert sum(column.null_count for column in dataset.X.itercolumns()) == dataset.info.missing
 
 
 def test_a_loaded_set_goes_into_a_forest_as_it_is(data_folder):
     dataset = load_dataset("congressional-voting", data=data_folder)
     forest = RandomForestClassifier(10, random_state=0).fit(dataset.X, dataset.y)
     assert forest.score(dataset.X, dataset.y) > 0.95
-    assert dataset.is_positive().sum() == dataset.about.classes["republican"]
+    assert dataset.is_positive().sum() == dataset.info.classes["republican"]
 
 
 def test_a_changed_file_is_refused(data_folder, tmp_path):
@@ -183,8 +185,8 @@ def test_numbers_come_without_copying_names(data_folder):
 
 def test_the_registry_holds_no_path_of_a_machine():
     for name in known_datasets():
-        about = describe_dataset(name)
-        assert Path(about.file).name == about.file
-        assert len(about.sha256) == 64
-        assert about.url is None or about.url.startswith("https://")
-        assert about.task == "regression" or sum(about.classes.values()) == about.rows
+        info = describe_dataset(name)
+        assert Path(info.file).name == info.file
+        assert len(info.sha256) == 64
+        assert info.url is None or info.url.startswith("https://")
+        assert info.task == "regression" or sum(info.classes.values()) == info.rows

@@ -249,10 +249,10 @@ def test_the_papers_numbers_fit_counts_of_all_rows_better_than_counts_out_of_bag
 
 def test_our_copies_have_the_shapes_of_table_1():
     for title, name in busch.PAPER["files"].items():
-        about = describe_dataset(name)
+        info = describe_dataset(name)
         instances, features, ratio = busch.PAPER["table_1"]["rows"][title]
-        assert (about.rows, about.features) == (instances, features)
-        assert round(about.classes[about.positive] / about.rows, 2) == ratio
+        assert (info.rows, info.features) == (instances, features)
+        assert round(info.classes[info.positive] / info.rows, 2) == ratio
 
 
 def test_leaves_of_one_row_leave_averages_votes_and_pools_alike(cancer):
@@ -341,8 +341,8 @@ def test_one_small_set_runs_from_the_file_to_the_report(data_folder, tmp_path):
 def test_only_four_test_sets_allow_every_printed_decimal_and_none_the_misprinted_one():
     assert fewest_tests() == sutton.QUARTERS == 4
     for title, (_, _, learned, tested) in SUTTON["table_2"]["rows"].items():
-        about = describe_dataset(SUTTON["sets"][title])
-        y = np.zeros(about.rows, dtype=np.int64)
+        info = describe_dataset(SUTTON["sets"][title])
+        y = np.zeros(info.rows, dtype=np.int64)
         assert {(len(fit), len(test)) for fit, test in sutton.quarters(y, 0)} == {(learned, tested)}
         for cell in printed_errors(3):
             if cell.title == title:

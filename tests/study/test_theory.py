@@ -162,7 +162,7 @@ def test_strength_and_correlation_are_breimans():
     X = X + np.random.default_rng(0).normal(size=X.shape)
     forest = RandomForestClassifier(25, leaf_counts="inbag", random_state=0).fit(X, y)
     found = theory.strength_of(forest)
-    outside = forest.oob_evidence_.may_judge
+    outside = forest.oob_evidence_.tree_mask
     votes = np.stack(
         [_vote(tree, leaves) for tree, leaves in zip(forest.trees_, forest.apply(X).T, strict=True)], axis=1
     )

@@ -11,7 +11,7 @@ import pytest
 import hedgerow
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
-from hedgerow.table.recoded import Recoded, recoded
+from hedgerow.table.recoded import CompactColumn, recoded
 
 NAMES = ("plain", "rounded", "gaps", "tails", "constant", "empty")
 QUESTIONS = ["predict_proba", "predict_bounds", "predict_set", "predict_confidence", "predict_novelty"]
@@ -49,9 +49,9 @@ def later() -> list[Any]:
 @pytest.mark.parametrize("novelty", [None, 0.1])
 def test_answers_are_those_about_the_column_itself(max_bins: int | str, novelty: float | None) -> None:
     forest, given = model(max_bins, novelty), later()
-    meaning = fitted_of(forest).meaning
-    short = [recoded(column, feature, meaning) for feature, column in enumerate(given)]
-    assert [isinstance(column, Recoded) for column in short] == [True, False, True, True, True, True]
+    codebook = fitted_of(forest).codebook
+    short = [recoded(column, feature, codebook) for feature, column in enumerate(given)]
+    assert [isinstance(column, CompactColumn) for column in short] == [True, False, True, True, True, True]
     whole, kept = NamedColumns(NAMES, given), NamedColumns(NAMES, short)
     for asked in QUESTIONS:
         answer = getattr(forest, asked)
@@ -63,8 +63,8 @@ def test_answers_are_those_about_the_column_itself(max_bins: int | str, novelty:
 
 def test_numbers_outside_the_range_come_back_and_others_within_their_bin() -> None:
     column = later()[0]
-    found = recoded(column, 0, fitted_of(model()).meaning)
-    low, high = fitted_of(model()).meaning.range_of(0)
+    found = recoded(column, 0, fitted_of(model()).codebook)
+    low, high = fitted_of(model()).codebook.range_of(0)
     outside = (column < low) | (column > high)
     assert outside.any()
     np.testing.assert_array_equal(found[:][outside], column[outside])
@@ -77,4 +77,4 @@ def test_numbers_outside_the_range_come_back_and_others_within_their_bin() -> No
 def test_a_model_that_knows_every_value_gets_the_numbers() -> None:
     given = columns(0, 500)
     small = hedgerow.RandomForestClassifier(3, random_state=0).fit(NamedColumns(NAMES, given), given[0] > 0)
-    assert recoded(given[0], 0, fitted_of(small).meaning) is given[0]
+    assert recoded(given[0], 0, fitted_of(small).codebook) is given[0]

@@ -29,7 +29,7 @@ from hedgerow import (
 )
 from hedgerow.belief import contour_from_mass, mass_from_sets, pignistic_from_mass
 from hedgerow.criteria import BeliefGain
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets, read_labels
 from hedgerow.rules import merge_states
@@ -239,8 +239,8 @@ def test_out_of_bag_evidence_is_that_of_the_leaves_without_the_row(rule):
     opinion = evidence.combine()
     for row in np.flatnonzero(judged):
         seen = np.flatnonzero(evidence.seen[row])
-        now = answers_of(model)
-        alone = combine(expected[row : row + 1, seen], now.rule, caution=1.0, prior=now.about.prior)
+        now = predictor_of(model)
+        alone = combine(expected[row : row + 1, seen], now.rule, caution=1.0, prior=now.info.prior)
         if rule != "median":  # a stacked rule sees silent trees as zeros
             np.testing.assert_allclose(opinion.probability[row], alone.probability[0], atol=1e-9)
 
@@ -254,7 +254,7 @@ def test_stacked_rules_see_the_rows_own_evidence_taken_out():
     states = (
         evidence.rule.lift(evidence.counts.reshape(-1, 3), setting).reshape(len(Y), 7, -1) * evidence.seen[:, :, None]
     )
-    expected = answers_of(model).rule.finish(merge_states(states, "stack"), setting)
+    expected = predictor_of(model).rule.finish(merge_states(states, "stack"), setting)
     np.testing.assert_allclose(evidence.combine().probability, expected.probability, atol=1e-12)
 
 
@@ -340,10 +340,10 @@ def test_shares_stay_within_what_is_possible_and_certain_labels_stay_certain(sha
 
 def test_refining_finds_the_true_class_of_most_blurred_rows():
     sets = blur(Y, 0.6)
-    blurred = np.array([len(each) > 1 for each in sets])
+    soft = np.array([len(each) > 1 for each in sets])
     shares = RandomForestClassifier(5, random_state=0).fit(X, sets).label_shares_
-    assert (shares.argmax(axis=1) == Y)[blurred].mean() > 0.9
-    assert shares[blurred].max(axis=1).mean() > 0.8
+    assert (shares.argmax(axis=1) == Y)[soft].mean() > 0.9
+    assert shares[soft].max(axis=1).mean() > 0.8
 
 
 def test_plausibilities_weigh_what_the_trees_say():
@@ -481,5 +481,5 @@ def test_labels_may_be_text():
 def test_labels_are_refined_before_lam_is_chosen():
     model = RandomForestClassifier(6, criterion=BeliefGain(lam="auto"), label_rounds=2, random_state=0)
     model.fit(X, blur(Y, 0.5))
-    assert fitted_of(model).criterion.is_settled
+    assert fitted_of(model).criterion.is_resolved
     assert model.score(X, Y) > 0.9

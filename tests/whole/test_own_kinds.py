@@ -24,7 +24,7 @@ from hedgerow.decisions.base import Checked
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import shap_values
 from hedgerow.explain.space import Space
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.rules import Rule, Setting, register, registry, resolve_rule
 from hedgerow.rules.mean import distribution
 
@@ -134,7 +134,7 @@ def test_a_rule_of_ones_own_answers_explains_and_reports(table):
     np.testing.assert_allclose(added.base + added.values.sum(axis=1), opinion.lower[:5], atol=1e-9)
     with pytest.raises(ValueError, match=r"got 'probability' of Halving\(\), of which lower, upper, width adds up"):
         shap_values(forest, X[:5])
-    assert Space(answers_of(forest)).margins is not None  # the search for the smallest change knows its bounds
+    assert Space(predictor_of(forest)).margins is not None  # the search for the smallest change knows its bounds
     why = forest.explain(X[:3], time_limit=0.2)
     assert why[0].to_dict()["rule"] == "halving"
     assert why[0].shap.unit == "lower"
@@ -210,7 +210,7 @@ def test_a_decision_of_ones_own_chooses_explains_reports_and_is_saved(table, tmp
     assert page_settings(forest.report(X, seconds=0))["decision"] == {"name": None, "options": {}, "text": text}
     hedgerow.save(forest, tmp_path / "model.hedge")
     np.testing.assert_array_equal(hedgerow.load(tmp_path / "model.hedge").predict_set(X), chosen)
-    forest.set_params(decision=answers_of(forest).decision)  # an object, calibrated where it must be
+    forest.set_params(decision=predictor_of(forest).decision)  # an object, calibrated where it must be
     hedgerow.save(forest, tmp_path / "object.hedge")
     np.testing.assert_array_equal(hedgerow.load(tmp_path / "object.hedge").predict_set(X), chosen)
 

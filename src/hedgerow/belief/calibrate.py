@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from threadpoolctl import ThreadpoolController
 
-from hedgerow.belief.one_row import RowOpinion, is_row, mapped_shares, with_shares
+from hedgerow.belief.one_row import RowOpinion, calibrated_shares, is_row, with_shares
 from hedgerow.belief.opinion import Opinion, across, opinion_from_lower
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ class Calibration:
         if self.why:
             return probability
         if is_row(probability, len(self.offsets)):
-            return np.array([mapped_shares(self, FLOOR, probability[0].tolist())])
+            return np.array([calibrated_shares(self, FLOOR, probability[0].tolist())])
         if len(probability) <= _BLOCK:
             return softmax(self.scores(log_shares(probability)))  # type: ignore[no-any-return]
         mapped = np.empty(probability.shape)
@@ -115,7 +115,7 @@ class Calibration:
 
     def row(self, row: RowOpinion) -> RowOpinion:
         """The same for one row."""
-        return row if self.why else with_shares(row, mapped_shares(self, FLOOR, row.probability))
+        return row if self.why else with_shares(row, calibrated_shares(self, FLOOR, row.probability))
 
     def numbers(self) -> dict[str, Any]:
         """-> floor, slope, mix, offsets and gain by name, as plain Python."""
@@ -153,7 +153,7 @@ def softmax(scores: Any) -> Any:
     return shares / across(shares, "sum")
 
 
-def learn_map(
+def learn_calibrator(
     probability: Floats,
     labels: NDArray[np.integer[Any]],
     weights: Floats | None = None,
@@ -186,13 +186,13 @@ def cross_fitted(
     *,
     start: Calibration | None = None,
 ) -> Floats:
-    """What `learn_map` takes -> mapped probabilities (n, K), each row by a map learned on four fifths of the others."""
+    """What `learn_calibrator` takes -> mapped probabilities (n, K), each row by a map learned on four fifths of the others."""
     if start is not None and start.why:
         return probability
     mapped = np.empty(probability.shape)
     for held_in, held_out in _parts(labels):
         of_part = None if weights is None else weights[held_in]
-        learned = learn_map(probability[held_in], labels[held_in], of_part, start=start)
+        learned = learn_calibrator(probability[held_in], labels[held_in], of_part, start=start)
         mapped[held_out] = learned.of(probability[held_out])
     return mapped
 
@@ -211,10 +211,10 @@ def gain_of(n_trees: int, bag_mean: float) -> float:
     probability exp(-mean), the slope is too low by about 2.33 (1 - 1/T) (E[1/J] - 1/T): by 7 % with 50 trees, 4 % with
     100 and 1 % with 300. Measured on eleven tables with 1 to 100 trees.
     """
-    judges = np.arange(1, n_trees + 1)
-    ways = gammaln(n_trees + 1) - gammaln(judges + 1) - gammaln(n_trees - judges + 1)
-    outside = np.exp(ways - bag_mean * judges + (n_trees - judges) * np.log(-np.expm1(-bag_mean)))
-    excess = (outside / judges).sum() / outside.sum() - 1 / n_trees
+    oob_mask = np.arange(1, n_trees + 1)
+    ways = gammaln(n_trees + 1) - gammaln(oob_mask + 1) - gammaln(n_trees - oob_mask + 1)
+    outside = np.exp(ways - bag_mean * oob_mask + (n_trees - oob_mask) * np.log(-np.expm1(-bag_mean)))
+    excess = (outside / oob_mask).sum() / outside.sum() - 1 / n_trees
     return float(1 + 2.33 * (1 - 1 / n_trees) * excess)
 
 
@@ -268,7 +268,7 @@ def _minimum(loss: _Loss | _SlopeLoss, start: Calibration | None) -> Calibration
     options = {"maxcor": 30, "maxiter": 500, "maxfun": 1000, "ftol": 1e-10, "gtol": 1e-3}
     with _one_thread:
         found = minimize(loss, numbers, jac=True, method="L-BFGS-B", bounds=limits, options=options)
-    return loss.map_of(found.x)
+    return loss.calibrator_of(found.x)
 
 
 class _OneThread:
@@ -354,7 +354,7 @@ class _Loss:
             return np.concatenate([[start.slope], start.offsets])
         return np.concatenate([[start.slope], mix.ravel(), start.offsets + self.centre @ mix])
 
-    def map_of(self, numbers: Floats) -> Calibration:
+    def calibrator_of(self, numbers: Floats) -> Calibration:
         """Numbers -> the map, its numbers rounded."""
         slope, mix, centred = self._split(numbers)
         offsets = centred - self.centre @ mix if self.mixes else centred
@@ -415,7 +415,7 @@ class _SlopeLoss:
             return np.concatenate([[1.0], np.zeros(self.n_classes)])
         return np.concatenate([[start.slope], start.offsets])
 
-    def map_of(self, numbers: Floats) -> Calibration:
+    def calibrator_of(self, numbers: Floats) -> Calibration:
         """Numbers -> the map, its numbers rounded."""
         on_grid = np.rint(numbers / GRID) * GRID
         return Calibration(float(on_grid[0]), None, on_grid[1:])

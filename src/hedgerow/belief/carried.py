@@ -26,7 +26,7 @@ NODES = 16
 _CELLS = 1_000_000
 
 
-def carried(calibration: Calibration, what: str, base: Floats, values: Floats) -> tuple[Floats, Floats]:
+def calibrated_shap(calibration: Calibration, what: str, base: Floats, values: Floats) -> tuple[Floats, Floats]:
     """What features add to the quantities that an answer depends on -> what they add to the mapped answer.
 
     Parameters

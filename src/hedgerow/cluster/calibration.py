@@ -9,24 +9,31 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.part import Part
-from hedgerow.cluster.target import TableTarget
+from hedgerow.cluster.target import DistributedTarget
 from hedgerow.cluster.training import ClusterTable
 from hedgerow.forest.threads import reading_threads
 from hedgerow.judge.calibration import Sample
 from hedgerow.judge.fitted import Fitted
 
 
-def sample_on_cluster(engine: Engine, estimator: Any, target: TableTarget, training: ClusterTable) -> list[Handle]:
+def sample_on_cluster(
+    engine: Engine, estimator: Any, target: DistributedTarget, training: ClusterTable
+) -> list[Handle]:
     """The rows on which one machine would learn out of bag, taken from each part; none if nothing is learned."""
     plan = training.plan
     if plan.bags.mean == 0:
         return []
-    some = target.rows_to_learn_on(estimator, plan.n_rows, len(training.about.names))
+    some = target.rows_to_learn_on(estimator, plan.n_rows, len(training.info.names))
     return [] if some is None else engine.ask("sampled", _sample, training.parts, some)
 
 
 def learn_on_cluster(
-    engine: Engine, samples: list[Handle], estimator: Any, target: TableTarget, training: ClusterTable, fitted: Fitted
+    engine: Engine,
+    samples: list[Handle],
+    estimator: Any,
+    target: DistributedTarget,
+    training: ClusterTable,
+    fitted: Fitted,
 ) -> None:
     """Samples of all parts, what the fit publishes -> the same with what is learned on the samples.
 

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import rows_to_learn_on
 from hedgerow.cluster.engine import Engine, Handle
-from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
-from hedgerow.forest.grow import GrowSettings
+from hedgerow.cluster.target import DistributedTarget, PartitionTarget, ResolvedTarget, Targets, Weighed, WeighedTable
+from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags, times_counted
-from hedgerow.judge.calibration import Sample, cannot_be_mapped, learn_on_sample, rule_key
+from hedgerow.judge.calibration import Sample, calibration_obstacle, learn_on_sample, rule_key
 from hedgerow.judge.fitted import Fitted
 from hedgerow.rules import resolve_rule
 from hedgerow.table.sums import Spread, exact_sums_by
-from hedgerow.target.base import AboutClasses, Labels
+from hedgerow.target.base import ClassInfo, ClassLabels
 from hedgerow.target.class_target import weight_steps
 from hedgerow.target.classes import (
     FixedPoint,
@@ -36,7 +36,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class TableClasses(TableTarget):
+class DistributedClasses(DistributedTarget):
     """The labels of a table.
 
     Parameters
@@ -93,7 +93,7 @@ class TableClasses(TableTarget):
         """(K,): rows of each class."""
         return np.bincount(values, minlength=len(self.classes))
 
-    def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowSettings]) -> Settled:
+    def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
         """Choose how weights become whole numbers, and what a model keeps of the rows and classes."""
         if table.n_rows == 0:
             raise ValueError(f"class_weight must leave some row a weight above zero, got {self.class_weight!r}")
@@ -107,7 +107,9 @@ class TableClasses(TableTarget):
             "weight_unit": _weight_unit(table, fixed),
         }
         make = partial(_make, len(self.classes), fixed, self.balances_bags)
-        return Settled(settings, make, tally, AboutClasses.counting(self.classes, table.class_rows.astype(np.float64)))
+        return ResolvedTarget(
+            settings, make, tally, ClassInfo.counting(self.classes, table.class_rows.astype(np.float64))
+        )
 
     def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64] | None:
         """The rows for a map of probabilities.
@@ -115,7 +117,7 @@ class TableClasses(TableTarget):
         Only the maps of rules whose probabilities are means of class shares can be learned on single training rows.
         """
         rule, wanted = resolve_rule(estimator.rule), estimator.calibration == "oob"
-        learns = wanted and not cannot_be_mapped(rule) and rule.plain_mean
+        learns = wanted and not calibration_obstacle(rule) and rule.plain_mean
         return rows_to_learn_on(n_rows, n_classes) if learns else None
 
     def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
@@ -124,10 +126,10 @@ class TableClasses(TableTarget):
         fitted.learned.put("calibration", rule_key(estimator.rule), learned)
 
 
-class PartClasses(PartTarget):
-    """Class numbers and weights of the rows of a part, in `Labels`."""
+class PartitionClasses(PartitionTarget):
+    """Class numbers and weights of the rows of a part, in `ClassLabels`."""
 
-    core: Labels
+    core: ClassLabels
     per_row = ("numbers", "weights")
     leaves_add_up = True
 
@@ -193,23 +195,23 @@ def _all_classes(told: list[Array]) -> Array:
     return np.unique(np.concatenate(told))
 
 
-def _exact_amounts(engine: Engine, given: list[Handle], target: TableClasses) -> list[int]:
+def _exact_amounts(engine: Engine, given: list[Handle], target: DistributedClasses) -> list[int]:
     """The exact weight of the rows of each class in all partitions."""
     asked = engine.ask("classes", _amounts_in, given, engine.put("target", target))
     return [sum(each) for each in zip(*engine.gather(asked, "partition {} (classes)"), strict=True)]
 
 
-def _amounts_in(given: tuple[Any, Targets], target: TableClasses) -> list[int]:
+def _amounts_in(given: tuple[Any, Targets], target: DistributedClasses) -> list[int]:
     return exact_sums_by(target.labels(given[1]), given[1].weights, len(target.classes))
 
 
-def _make(n_classes: int, fixed: FixedPoint | None, balances_bags: bool, weighed: Weighed) -> PartClasses:
+def _make(n_classes: int, fixed: FixedPoint | None, balances_bags: bool, weighed: Weighed) -> PartitionClasses:
     """Class numbers and weights of one partition -> labels for the core."""
     weights = weighed.weights
     if weights is None and balances_bags:
         weights = np.ones(len(weighed.values))
     labels = weighed.values.astype(np.uint16, copy=False)
-    return PartClasses(labels_from(labels, n_classes, weights, fixed, balance_bag=balances_bags))
+    return PartitionClasses(labels_from(labels, n_classes, weights, fixed, balance_bag=balances_bags))
 
 
 def _weight_scale(table: WeighedTable, fixed: FixedPoint | None) -> float:
@@ -250,7 +252,7 @@ def _off_by(fixed: FixedPoint, weights: Floats) -> Floats:
     return np.asarray(np.abs(fixed.of(weights) * fixed.unit - weights))
 
 
-def _weights_inside(labels: Labels, times: NDArray[np.uint32], balance: Floats | None) -> NDArray[np.int64]:
+def _weights_inside(labels: ClassLabels, times: NDArray[np.uint32], balance: Floats | None) -> NDArray[np.int64]:
     """(n,): weights times multiplicities, balanced if classes are balanced, as the grower computes them."""
     assert labels.weights is not None
     weights: NDArray[np.int64] = labels.weights * np.maximum(times, 1).astype(np.int64)

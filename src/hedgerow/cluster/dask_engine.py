@@ -15,21 +15,21 @@ from dask.delayed import delayed
 from dask.sizeof import sizeof
 from distributed import Client, get_client
 
-from hedgerow.cluster.classes import PartClasses
+from hedgerow.cluster.classes import PartitionClasses
 from hedgerow.cluster.engine import Engine, Handle, failure
 from hedgerow.cluster.limits import Worker
-from hedgerow.cluster.numbers import PartNumbers
-from hedgerow.cluster.part import Part, Plan
+from hedgerow.cluster.numbers import PartitionReals
+from hedgerow.cluster.part import Part, PartPlan
 from hedgerow.cluster.piece import Piece
 from hedgerow.cluster.rows import rows_from
 from hedgerow.cluster.target import Targets, Weighed
 from hedgerow.errors import ClusterError
-from hedgerow.forest.counts import Counts
+from hedgerow.forest.counts import ClassCounts
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.moments import Moments
+from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import Nodes
 from hedgerow.table.bins import Bins
-from hedgerow.target.base import Labels, Numbers
+from hedgerow.target.base import ClassLabels, RealTargets
 
 #: How long a cluster may be without workers before a fit gives up, in seconds.
 PATIENCE = 30.0
@@ -209,17 +209,17 @@ def _bytes_held(held: Any) -> int:
 # an object of an unknown type, however large its arrays are.
 _KNOWN = (
     Bins,
-    Counts,
+    ClassCounts,
     Forest,
-    Labels,
-    Moments,
+    ClassLabels,
+    LeafMoments,
     Nodes,
-    Numbers,
+    RealTargets,
     Part,
-    PartClasses,
-    PartNumbers,
+    PartitionClasses,
+    PartitionReals,
     Piece,
-    Plan,
+    PartPlan,
     Targets,
     Weighed,
 )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.cluster.rows import Rows
-from hedgerow.cluster.target import TableTarget, Targets, Weighed
+from hedgerow.cluster.target import DistributedTarget, Targets, Weighed
 from hedgerow.table import Schema, Table, read_table, read_training_table, values_of_one_kind
 from hedgerow.table.bins import Bins, Codes, bins_from_columns, encode
 from hedgerow.table.schema import Kind
@@ -29,7 +29,7 @@ class Described(NamedTuple):
     schema : Schema or None
         The schema that it would have as a table of its own; None if it has no rows.
     told : Any
-        The summary of its targets by `TableTarget.read`; None if it has no rows.
+        The summary of its targets by `DistributedTarget.read`; None if it has no rows.
     weighs : bool
         Whether some row has a weight above zero.
     """
@@ -40,7 +40,7 @@ class Described(NamedTuple):
     weighs: bool
 
 
-def see(target: TableTarget, categorical_features: Any, rows: Rows) -> tuple[Described, Targets]:
+def see(target: DistributedTarget, categorical_features: Any, rows: Rows) -> tuple[Described, Targets]:
     """The rows of a partition -> their summary, and their targets."""
     n_rows = len(rows.X)
     if n_rows == 0:

@@ -10,29 +10,29 @@ from functools import partial
 from typing import Any
 
 from hedgerow.cluster.calibration import learn_on_cluster, sample_on_cluster
-from hedgerow.cluster.classes import TableClasses
+from hedgerow.cluster.classes import DistributedClasses
 from hedgerow.cluster.engine import Engine
 from hedgerow.cluster.forest import grow_on_cluster
 from hedgerow.cluster.limits import Limits, limits_for
-from hedgerow.cluster.numbers import TableNumbers
+from hedgerow.cluster.numbers import DistributedReals
 from hedgerow.cluster.progress import progress_on_cluster
-from hedgerow.cluster.target import TableTarget
+from hedgerow.cluster.target import DistributedTarget
 from hedgerow.cluster.training import ClusterTable, read_on_cluster
 from hedgerow.fit.run import check_constraints
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.prune import prune
 from hedgerow.forest.training import Fingerprint
 from hedgerow.forest.unseen import unseen_from
-from hedgerow.judge.fitted import Fitted, with_fitted
+from hedgerow.judge.fitted import Fitted, publish
 from hedgerow.params.checks import check_parameters, refuse_unsettled
 from hedgerow.params.resolve import most_trees, resolve_settings
 from hedgerow.table import Schema
 
 #: What an estimator predicts -> its target, before anything is read.
-_TARGETS: dict[str, Callable[[Any], TableTarget]] = {
-    "classes": lambda estimator: TableClasses(estimator.class_weight),
-    "numbers": lambda estimator: TableNumbers(),
+_TARGETS: dict[str, Callable[[Any], DistributedTarget]] = {
+    "classes": lambda estimator: DistributedClasses(estimator.class_weight),
+    "numbers": lambda estimator: DistributedReals(),
 }
 
 
@@ -63,16 +63,16 @@ def fit_on_cluster(
         forest = grow_on_cluster(engine, training.plan, training.parts, training.part_rows, n_trees, limits, show)
         fitted = published(estimator, training, forest)
         learn_on_cluster(engine, samples, estimator, target, training, fitted)
-    with_fitted(estimator, fitted)
+    publish(estimator, fitted)
 
 
-def checked_target(estimator: Any) -> TableTarget:
+def checked_target(estimator: Any) -> DistributedTarget:
     """Check the parameters of an estimator, as far as this is possible before reading -> what it predicts."""
     check_parameters(estimator)
-    return _TARGETS[estimator.__task__.kind](estimator)
+    return _TARGETS[estimator._task.kind](estimator)
 
 
-def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> GrowSettings:
+def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> GrowthParams:
     """How an estimator grows trees on a table with so many rows and classes."""
     settings = resolve_settings(estimator, n_rows, schema.n_features, schema.names, n_classes)
     check_constraints(settings, schema)
@@ -81,13 +81,13 @@ def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> 
 
 def published(estimator: Any, training: ClusterTable, forest: Forest) -> Fitted:
     """A table on a cluster and the trees grown on it -> what the fit publishes."""
-    plan, about, settings = training.plan, training.about, training.plan.settings
+    plan, info, settings = training.plan, training.info, training.plan.settings
     forest = prune(forest, settings.criterion, estimator.ccp_alpha)
     forest = forest.with_unseen(unseen_from(plan.has_missing.astype(bool), estimator.unseen))
     return Fitted(
         schema=training.schema,
         bins=plan.bins,
-        about=about,
+        info=info,
         forest=forest,
         criterion=settings.criterion,
         seed=settings.seed,

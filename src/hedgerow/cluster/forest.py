@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.cluster.engine import Asking, Engine, Handle, add_arrays
 from hedgerow.cluster.limits import Limits, has_room, in_batches
-from hedgerow.cluster.part import Plan, grow_trees, join_parts
+from hedgerow.cluster.part import PartPlan, grow_trees, join_parts
 from hedgerow.cluster.piece import (
     KEPT_SHARE,
     CountRequest,
@@ -46,7 +46,7 @@ Show = Callable[[int, str], None]
 
 def grow_on_cluster(
     engine: Engine,
-    plan: Plan,
+    plan: PartPlan,
     parts: list[Handle],
     part_rows: list[int],
     n_trees: int,
@@ -150,7 +150,7 @@ class _Growing:
     """A forest that is being grown: the tops of some trees, then what is below them, in waves of bounded size."""
 
     def __init__(
-        self, engine: Engine, plan: Plan, plan_there: Handle, pieces: list[Handle], limits: Limits, show: Show
+        self, engine: Engine, plan: PartPlan, plan_there: Handle, pieces: list[Handle], limits: Limits, show: Show
     ) -> None:
         self.engine, self.plan, self.plan_there, self.pieces, self.show = engine, plan, plan_there, pieces, show
         self.limits, self.n_done = limits, 0
@@ -285,7 +285,7 @@ def n_threads_of(engine: Engine) -> int:
     return sum(each.n_threads for each in engine.workers())
 
 
-def _refuse_what_needs_all_rows(plan: Plan, gather_bytes: int) -> None:
+def _refuse_what_needs_all_rows(plan: PartPlan, gather_bytes: int) -> None:
     """Refuse settings with which trees can only be grown if all rows are in one place, unless the table fits."""
     size = plan.n_rows * plan.row_bytes
     advice = f"raise gather_bytes above {size:,}, the size of the table, if a worker has several times as much memory"

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.cluster.engine import Engine, Handle
-from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
-from hedgerow.forest.grow import GrowSettings
+from hedgerow.cluster.target import DistributedTarget, PartitionTarget, ResolvedTarget, Targets, Weighed, WeighedTable
+from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.rows import Grid as OriginGrid
 from hedgerow.judge.calibration import Sample
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.intervals import learn_residuals, rows_to_judge
-from hedgerow.target.base import AboutNumbers, Numbers
+from hedgerow.target.base import RangeInfo, RealTargets
 from hedgerow.target.numbers import Grid, check_poisson, find_grid, read_targets, values_of, weights_of
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class TableNumbers(TableTarget):
+class DistributedReals(DistributedTarget):
     """The smallest and the largest number of a table, once they are known; rows of weight 0 count too."""
 
     low: float = np.nan
@@ -49,7 +49,7 @@ class TableNumbers(TableTarget):
         """(1,): the number of rows."""
         return np.array([len(values)])
 
-    def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowSettings]) -> Settled:
+    def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
         """Choose the grid of the numbers, and what a model keeps of rows and numbers."""
         settings = replace(settings_for(table.n_rows, 1), leaf_counts="inbag")
         if settings.criterion == "poisson":
@@ -62,7 +62,7 @@ class TableNumbers(TableTarget):
             "weight_scale": table.spread(weights_of).high if scaled else 1.0,
             "grid": OriginGrid.of(values.low, values.high),
         }
-        return Settled(settings, partial(_make, grid), tally, AboutNumbers.between(values.low, values.high))
+        return ResolvedTarget(settings, partial(_make, grid), tally, RangeInfo.between(values.low, values.high))
 
     def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64]:
         """The rows for intervals."""
@@ -74,10 +74,10 @@ class TableNumbers(TableTarget):
         fitted.learned.put("residuals", None, learn_residuals(fitted.forest, *known, n_threads))
 
 
-class PartNumbers(PartTarget):
-    """The numbers of the rows of a part, in `Numbers`."""
+class PartitionReals(PartitionTarget):
+    """The numbers of the rows of a part, in `RealTargets`."""
 
-    core: Numbers
+    core: RealTargets
     per_row = ("values", "weights", "sums", "amounts")
     leaves_add_up = False  # because the last bits of a mean depend on the order of the rows
 
@@ -132,6 +132,6 @@ class PartNumbers(PartTarget):
         return found
 
 
-def _make(grid: Grid, weighed: Weighed) -> PartNumbers:
+def _make(grid: Grid, weighed: Weighed) -> PartitionReals:
     """Numbers and weights of one partition -> numbers for the core."""
-    return PartNumbers(grid.numbers(weighed.values, weighed.weights))
+    return PartitionReals(grid.numbers(weighed.values, weighed.weights))

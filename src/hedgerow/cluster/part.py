@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cluster.target import PartTarget
+from hedgerow.cluster.target import PartitionTarget
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowSettings, grow_forest
+from hedgerow.forest.grow import GrowthParams, grow_forest
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import bags_of
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import Labels, Numbers
+from hedgerow.target.base import ClassLabels, RealTargets
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Part:
         Number of its first row in the whole table.
     codes : (p, n) uint8 or uint16
         The codes of its rows.
-    target : PartTarget
+    target : PartitionTarget
         The target of its rows.
     """
 
     first_row: int
     codes: Codes
-    target: PartTarget
+    target: PartitionTarget
 
     @property
     def n_rows(self) -> int:
@@ -41,34 +41,34 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PartPlan:
     """What every task of a fit must know.
 
     Parameters
     ----------
-    bins, settings : Bins, GrowSettings
+    bins, settings : Bins, GrowthParams
         The same as in a fit on one machine.
     n_rows : int
         Number of rows of the whole table.
     has_missing : (p,) uint8
         Which features have missing values anywhere in the table.
-    target : PartTarget
+    target : PartitionTarget
         The target of a part without rows; it has the classes and units of the whole table.
     keeps : bool
         Whether workers have room to keep, from one level to the next, which rows are in which nodes.
     """
 
     bins: Bins
-    settings: GrowSettings
+    settings: GrowthParams
     n_rows: int
     has_missing: NDArray[np.uint8]
-    target: PartTarget
+    target: PartitionTarget
     keeps: bool = True
 
     @property
-    def labels(self) -> Labels | Numbers:
+    def labels(self) -> ClassLabels | RealTargets:
         """The target without rows, in the form in which the core takes it."""
-        labels: Labels | Numbers = self.target.core
+        labels: ClassLabels | RealTargets = self.target.core
         return labels
 
     @property
@@ -119,6 +119,6 @@ def join_parts(*parts: Part) -> Part:
     return Part(parts[0].first_row, codes, parts[0].target.joined([part.target for part in parts]))
 
 
-def grow_trees(table: Part, plan: Plan, first: int, last: int) -> Forest:
+def grow_trees(table: Part, plan: PartPlan, first: int, last: int) -> Forest:
     """The whole table -> trees number `first` to ``last - 1``."""
     return grow_forest(table.codes, plan.bins, table.target.core, plan.settings, first_tree=first, n_trees=last - first)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.cluster.memory import use_memory
-from hedgerow.cluster.part import Part, Plan, join_parts
-from hedgerow.cluster.target import PartTarget
+from hedgerow.cluster.part import Part, PartPlan, join_parts
+from hedgerow.cluster.target import PartitionTarget
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.nodes import Nodes
@@ -128,7 +128,7 @@ class Piece:
         Number of its first row in the whole table.
     rows : (n, ``plan.row_codes``) uint8 or uint16
         The codes of its rows, row after row: most tasks read few features of some rows, or copy whole rows.
-    target : PartTarget
+    target : PartitionTarget
         The target of its rows.
     kept : Kept
         What its worker remembers.
@@ -136,7 +136,7 @@ class Piece:
 
     first_row: int
     rows: Codes
-    target: PartTarget
+    target: PartitionTarget
     kept: Kept = field(default_factory=Kept, compare=False, repr=False)
 
     @property
@@ -151,10 +151,10 @@ class Block(NamedTuple):
     n_rows: NDArray[np.int64]
     rows: Codes
     times: NDArray[np.uint16]
-    target: PartTarget
+    target: PartitionTarget
 
 
-def piece_of(plan: Plan, *parts: Part) -> Piece:
+def piece_of(plan: PartPlan, *parts: Part) -> Piece:
     """Parts in the order of the table -> one piece, on a worker that has room for it."""
     use_memory(plan.keeps)
     whole = join_parts(*parts) if len(parts) > 1 else parts[0]
@@ -164,7 +164,7 @@ def piece_of(plan: Plan, *parts: Part) -> Piece:
     return Piece(whole.first_row, rows, whole.target)
 
 
-def sum_roots(piece: Piece, plan: Plan, trees: list[int], balances: list[Floats | None]) -> Floats:
+def sum_roots(piece: Piece, plan: PartPlan, trees: list[int], balances: list[Floats | None]) -> Floats:
     """-> (T, cells): sums over the rows in the bag of each tree."""
     root, none = Nodes.one_leaf(), np.zeros(1, dtype=np.uint32)
     totals = []
@@ -176,14 +176,14 @@ def sum_roots(piece: Piece, plan: Plan, trees: list[int], balances: list[Floats 
     return np.array(totals)
 
 
-def sum_bins(piece: Piece, plan: Plan, requests: list[SumRequest]) -> NDArray[Any]:
+def sum_bins(piece: Piece, plan: PartPlan, requests: list[SumRequest]) -> NDArray[Any]:
     """-> a flat array: sums over the rows of each node, for each bin of its features; see `histogram.hpp`."""
     use_memory(plan.keeps)
     sums = [_sum_bins_of_tree(piece, plan, request) for request in requests]
     return np.concatenate(sums) if sums else np.empty(0, dtype=plan.cell_type)
 
 
-def look_at_numbers(piece: Piece, plan: Plan, requests: list[SumRequest]) -> Floats:
+def look_at_numbers(piece: Piece, plan: PartPlan, requests: list[SumRequest]) -> Floats:
     """-> (nodes, 4): smallest and largest number of each node, amount and sum of its first row; NaN without rows."""
     return np.concatenate([_numbers_of_tree(piece, plan, request) for request in requests])
 
@@ -199,7 +199,7 @@ def first_of_numbers(*pieces: Floats) -> Floats:
     return result
 
 
-def gather_rows(piece: Piece, plan: Plan, gathering: Gathering, number: int) -> Block:
+def gather_rows(piece: Piece, plan: PartPlan, gathering: Gathering, number: int) -> Block:
     """-> the rows of a piece that are in the nodes of a group."""
     use_memory(plan.keeps)
     sketch = gathering.sketch
@@ -214,7 +214,7 @@ def gather_rows(piece: Piece, plan: Plan, gathering: Gathering, number: int) -> 
     return Block(np.diff(start), np.take(piece.rows, rows, axis=0), times.astype(np.uint16), target)
 
 
-def grow_gathered(plan: Plan, inherited: dict[str, Any], *blocks: Block) -> tuple[Forest, NDArray[np.uint8]]:
+def grow_gathered(plan: PartPlan, inherited: dict[str, Any], *blocks: Block) -> tuple[Forest, NDArray[np.uint8]]:
     """What some nodes inherit, and their rows from all pieces -> the trees below them.
 
     The second result says which of the nodes are leaves because all their numbers are equal.
@@ -231,7 +231,7 @@ def grow_gathered(plan: Plan, inherited: dict[str, Any], *blocks: Block) -> tupl
     return grown, np.array(alike, dtype=np.uint8)
 
 
-def count_leaves(piece: Piece, plan: Plan, request: CountRequest) -> NDArray[np.int64]:
+def count_leaves(piece: Piece, plan: PartPlan, request: CountRequest) -> NDArray[np.int64]:
     """-> (2, leaves, K): rows of each class in each leaf, and their weight in units."""
     ends = sorted({end for leaf in request.leaves for end in leaf})
     found = _arrived(piece, plan, request.sketch, np.array(ends, dtype=np.uint32), inside=True, outside=True)
@@ -241,7 +241,7 @@ def count_leaves(piece: Piece, plan: Plan, request: CountRequest) -> NDArray[np.
     return np.stack([in_ends[:, [position[end] for end in leaf]].sum(axis=1) for leaf in request.leaves], axis=1)
 
 
-def _to_gather(piece: Piece, plan: Plan, sketch: Sketch, nodes: NDArray[np.uint32]) -> Arrived:
+def _to_gather(piece: Piece, plan: PartPlan, sketch: Sketch, nodes: NDArray[np.uint32]) -> Arrived:
     """The rows of these nodes that are to be gathered; those in the bag may be known."""
     outside = plan.bags.mean > 0 and plan.bags.count_outside
     known = piece.kept.take(sketch)
@@ -262,7 +262,7 @@ def _side_by_side(one: Arrived, other: Arrived) -> Arrived:
 
 
 def _arrived(
-    piece: Piece, plan: Plan, sketch: Sketch, nodes: NDArray[np.uint32], *, inside: bool, outside: bool
+    piece: Piece, plan: PartPlan, sketch: Sketch, nodes: NDArray[np.uint32], *, inside: bool, outside: bool
 ) -> Arrived:
     """The rows that reach these nodes from the root: those in the bag, or those that are not, or all."""
     where = (piece.rows, *sketch.top, nodes, *plan.bag(sketch.tree), piece.first_row)
@@ -270,7 +270,7 @@ def _arrived(
 
 
 @contextmanager
-def _in_bag(piece: Piece, plan: Plan, sketch: Sketch) -> Iterator[_core.RowsInNodes]:
+def _in_bag(piece: Piece, plan: PartPlan, sketch: Sketch) -> Iterator[_core.RowsInNodes]:
     """The rows in the bag of a tree; where they have gone is kept for the next level."""
     known = piece.kept.take(sketch)
     if known is None:
@@ -281,14 +281,14 @@ def _in_bag(piece: Piece, plan: Plan, sketch: Sketch) -> Iterator[_core.RowsInNo
 
 
 def _added(
-    piece: Piece, plan: Plan, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
+    piece: Piece, plan: PartPlan, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
 ) -> tuple[NDArray[np.uint16] | None, NDArray[Any], Floats | None]:
     """Groups (n,) of all rows of a piece, and what some of the rows (r,) add to the sums of their nodes."""
     amounts, sums = piece.target.amounts(rows, times, balance)
     return (None, amounts, None) if plan.is_blind else (piece.target.groups, amounts, sums)
 
 
-def _sum_bins_of_tree(piece: Piece, plan: Plan, request: SumRequest) -> NDArray[Any]:
+def _sum_bins_of_tree(piece: Piece, plan: PartPlan, request: SumRequest) -> NDArray[Any]:
     n_bins, asked = plan.bins.n_bins, (request.start, request.features)
     with _in_bag(piece, plan, request.sketch) as known:
         where = (piece.rows, *request.sketch.top, request.nodes, plan.keeps)
@@ -301,7 +301,7 @@ def _sum_bins_of_tree(piece: Piece, plan: Plan, request: SumRequest) -> NDArray[
     return _core.histograms(piece.rows, n_bins, *of_rows, plan.n_cells, *asked)
 
 
-def _numbers_of_tree(piece: Piece, plan: Plan, request: SumRequest) -> Floats:
+def _numbers_of_tree(piece: Piece, plan: PartPlan, request: SumRequest) -> Floats:
     with _in_bag(piece, plan, request.sketch) as known:
         found = Arrived(*known.rows(piece.rows, *request.sketch.top, request.nodes, plan.keeps))
     return piece.target.look(found.rows, found.times, found.spans)

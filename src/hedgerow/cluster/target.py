@@ -1,6 +1,6 @@
 """Target: the labels or numbers of a table on a cluster -> what tasks and the core must know of them.
 
-`classes` and `numbers` have a `TableTarget` and a `PartTarget` each. The first reads targets and knows what those of
+`classes` and `numbers` have a `DistributedTarget` and a `PartitionTarget` each. The first reads targets and knows what those of
 the whole table have in common; the second knows what the rows of one part add to nodes and leaves.
 """
 
@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.cluster.engine import Engine, Handle
-from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags
 from hedgerow.judge.calibration import Sample
 from hedgerow.judge.fitted import Fitted
 from hedgerow.table.sums import Spread, spread_of
-from hedgerow.target.base import About
+from hedgerow.target.base import TargetInfo
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
@@ -37,7 +37,7 @@ class Targets:
     values : (n,) array
         Numbers, or for each row the number of its class among the classes of the partition.
     told : Any
-        Their summary by `TableTarget.read`; None without rows.
+        Their summary by `DistributedTarget.read`; None without rows.
     weights : (n,) float64 or None
         Weights as given.
     """
@@ -90,7 +90,7 @@ class WeighedTable:
     is_weighted: bool
 
     @classmethod
-    def of(cls, engine: Engine, given: list[Handle], target: TableTarget) -> WeighedTable:
+    def of(cls, engine: Engine, given: list[Handle], target: DistributedTarget) -> WeighedTable:
         """Handles of the results of `see` -> the weighed targets."""
         there = engine.put("target", target)
         parts = engine.ask("weigh", _weigh, given, there)
@@ -118,28 +118,28 @@ class WeighedTable:
         return total
 
 
-class Settled(NamedTuple):
+class ResolvedTarget(NamedTuple):
     """What parts and models need to know about a target.
 
     Parameters
     ----------
-    settings : GrowSettings
+    settings : GrowthParams
         How trees are grown.
     make : callable
         Weighed targets of a partition -> what they add to nodes.
     tally : dict
-        What an `Origin` keeps of the rows, beside their number and bags.
+        What an `Provenance` keeps of the rows, beside their number and bags.
     about : About
         What a fitted model keeps of its target.
     """
 
-    settings: GrowSettings
-    make: Callable[[Weighed], PartTarget]
+    settings: GrowthParams
+    make: Callable[[Weighed], PartitionTarget]
     tally: dict[str, Any]
-    about: About
+    info: TargetInfo
 
 
-class TableTarget(ABC):
+class DistributedTarget(ABC):
     """What is to be predicted in a whole table; before `known`, it holds only parameters of the estimator."""
 
     @abstractmethod
@@ -159,7 +159,7 @@ class TableTarget(ABC):
         """Weighed targets of a partition -> (K,): number of rows of each class; of all rows in a regression."""
 
     @abstractmethod
-    def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowSettings]) -> Settled:
+    def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
         """Weighed targets of all rows, and ``settings_for(n_rows, n_classes)`` -> what parts and models need."""
 
     @abstractmethod
@@ -172,7 +172,7 @@ class TableTarget(ABC):
 
 
 @dataclass(frozen=True)
-class PartTarget(ABC):
+class PartitionTarget(ABC):
     """The labels or numbers of the rows of a part.
 
     Parameters
@@ -265,11 +265,11 @@ class PartTarget(ABC):
         return type(self)(replace(self.core, **arrays))
 
 
-def _weigh(given: tuple[Any, Targets], target: TableTarget) -> Weighed:
+def _weigh(given: tuple[Any, Targets], target: DistributedTarget) -> Weighed:
     return target.weigh(given[1])
 
 
-def _tell(weighed: Weighed, target: TableTarget) -> tuple[NDArray[np.intp], bool]:
+def _tell(weighed: Weighed, target: DistributedTarget) -> tuple[NDArray[np.intp], bool]:
     return target.class_rows(weighed.values), weighed.weights is not None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow import _core
 from hedgerow.cluster.engine import FAN_IN, Asking, Engine, Handle, add_arrays
-from hedgerow.cluster.part import Plan
+from hedgerow.cluster.part import PartPlan
 from hedgerow.cluster.piece import Sketch, SumRequest, first_of_numbers, look_at_numbers, sum_bins, sum_roots
 from hedgerow.forest.grow import bins_in_core, options_in_core
 
@@ -30,12 +30,12 @@ class TopGrower:
     """
 
     def __init__(
-        self, engine: Engine, plan: Plan, plan_there: Handle, pieces: list[Handle], trees: range, gather_rows: int
+        self, engine: Engine, plan: PartPlan, plan_there: Handle, pieces: list[Handle], trees: range, gather_rows: int
     ) -> None:
         self.engine, self.plan, self.plan_there, self.pieces, self.trees = engine, plan, plan_there, pieces, trees
-        target = plan.labels.told(plan.settings.criterion)
-        told = bins_in_core(plan.bins), target, options_in_core(plan.settings)
-        self.top = _core.Top(*told, plan.n_rows, trees.start, len(trees), gather_rows)
+        target = plan.labels.fields(plan.settings.criterion)
+        fields = bins_in_core(plan.bins), target, options_in_core(plan.settings)
+        self.top = _core.Top(*fields, plan.n_rows, trees.start, len(trees), gather_rows)
 
     def grow(self, sum_bytes: int, show: Callable[[str], None]) -> Asking:
         """Grow the tops to their ends; sums of a batch take at most `sum_bytes`; `show` gets a text for each level."""

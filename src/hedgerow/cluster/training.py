@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.describe import Described, encode_rows, find_cuts, sample_columns, schema_of_all, see
 from hedgerow.cluster.engine import Engine, Handle
-from hedgerow.cluster.part import Part, Plan
+from hedgerow.cluster.part import Part, PartPlan
 from hedgerow.cluster.rows import Rows
-from hedgerow.cluster.target import PartTarget, TableTarget, Weighed, WeighedTable
-from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.rows import Origin
+from hedgerow.cluster.target import DistributedTarget, PartitionTarget, Weighed, WeighedTable
+from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.rows import Provenance
 from hedgerow.params.checks import check_n_rows
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins, bin_limits
-from hedgerow.target.base import About
+from hedgerow.target.base import TargetInfo
 from hedgerow.target.classes import check_some_weight
 
 #: A schema, rows and classes of a table -> how trees are grown on it.
-SettingsFor = Callable[[Schema, int, int], GrowSettings]
+SettingsFor = Callable[[Schema, int, int], GrowthParams]
 
 
 @dataclass(frozen=True)
@@ -44,26 +44,26 @@ class ClusterTable:
     about : About
         What a fitted model keeps of its target.
     tally : dict
-        What an `Origin` keeps of the rows, beside their number and bags.
+        What an `Provenance` keeps of the rows, beside their number and bags.
     """
 
     schema: Schema
-    plan: Plan
+    plan: PartPlan
     parts: list[Handle]
     part_rows: list[int]
-    about: About
+    info: TargetInfo
     tally: dict[str, Any]
 
-    def origin(self, n_trees: int) -> Origin:
+    def origin(self, n_trees: int) -> Provenance:
         """The origin of trees that were grown on these rows."""
         bags = self.plan.bags
-        return Origin(n_trees, 0, bags.seed, bags.mean, bags.leaf_counts, bags.n_rows, bags.n_rows, **self.tally)
+        return Provenance(n_trees, 0, bags.seed, bags.mean, bags.leaf_counts, bags.n_rows, bags.n_rows, **self.tally)
 
 
 def read_on_cluster(
     engine: Engine,
     partitions: Sequence[Any],
-    target: TableTarget,
+    target: DistributedTarget,
     settings_for: SettingsFor,
     categorical_features: Any = None,
     max_bins: int | str | None = "auto",
@@ -85,8 +85,8 @@ def read_on_cluster(
     missing = np.max(engine.gather(engine.each("missing", _missing_in, parts), "partition {} (encode)"), axis=0)
     engine.forget(table.parts)
     nothing = settled.make(Weighed(np.empty(0), np.empty(0) if table.is_weighted else None))
-    plan = Plan(bins, settled.settings, table.n_rows, missing, nothing)
-    return ClusterTable(schema, plan, parts, table.part_rows, settled.about, settled.tally)
+    plan = PartPlan(bins, settled.settings, table.n_rows, missing, nothing)
+    return ClusterTable(schema, plan, parts, table.part_rows, settled.info, settled.tally)
 
 
 def _find_bins(
@@ -109,7 +109,7 @@ def _find_bins(
 
 
 def _encode_part(
-    schema: Schema, bins: Bins, make: Callable[[Weighed], PartTarget], rows: Rows, weighed: Weighed, first_row: int
+    schema: Schema, bins: Bins, make: Callable[[Weighed], PartitionTarget], rows: Rows, weighed: Weighed, first_row: int
 ) -> Part:
     """The rows of a partition, and their weighed targets -> its part of the table."""
     return Part(first_row, encode_rows(schema, bins, rows, weighed), make(weighed))

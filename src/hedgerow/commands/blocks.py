@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.commands.narrow import Narrow, narrowed
+from hedgerow.commands.narrow import ScaledIntegers, scaled_integers
 from hedgerow.commands.notation import POINT, Notation, are_codes, is_gap, parse_texts
 from hedgerow.commands.sheet import Array
 from hedgerow.table import Factors
@@ -23,7 +23,7 @@ from hedgerow.table import Factors
 FIRST_BYTES, BLOCK_BYTES = 1 << 18, 1 << 20
 
 #: What is known of a column: numbers (n,), NaN where missing; or all its texts, those for missing values too.
-Part = Array | Narrow | Factors
+Part = Array | ScaledIntegers | Factors
 
 _QUOTE, _LINE_END = ord('"'), (ord("\n"), ord("\r"))
 
@@ -74,17 +74,17 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumericColumn:
     """A column of numbers in parts, most of them in fewer bytes than floats."""
 
-    parts: list[Array | Narrow]
+    parts: list[Array | ScaledIntegers]
 
     def as_floats(self) -> NDArray[np.float64]:
         """(n,): the numbers."""
-        sizes = [len(part.whole) if isinstance(part, Narrow) else len(part) for part in self.parts]
+        sizes = [len(part.whole) if isinstance(part, ScaledIntegers) else len(part) for part in self.parts]
         numbers = np.empty(sum(sizes), dtype=np.float64)
         for part, place in zip(self.parts, np.split(numbers, np.cumsum(sizes)[:-1]), strict=True):
-            if isinstance(part, Narrow):
+            if isinstance(part, ScaledIntegers):
                 part.into(place)
             else:
                 place[:] = part
@@ -92,7 +92,7 @@ class Numbers:
 
 
 #: A whole column.
-Column = Numbers | Factors
+Column = NumericColumn | Factors
 
 
 def part_from_texts(texts: Sequence[str], layout: Layout, as_text: bool) -> Part:
@@ -266,14 +266,14 @@ def _part(column: Any, is_text: bool) -> Part:
     numbers: Array = column.to_numpy(zero_copy_only=False)
     if np.isnan(numbers).sum() != column.null_count:
         raise _Doubtful
-    return narrowed(numbers)  # a copy, so that pyarrow can use its memory for the next block
+    return scaled_integers(numbers)  # a copy, so that pyarrow can use its memory for the next block
 
 
 def _may_be_codes(part: Part) -> bool:
     """Whether numbers may have been codes such as 01069: whole and not negative."""
-    if isinstance(part, Factors) or (isinstance(part, Narrow) and part.scale != 1):
+    if isinstance(part, Factors) or (isinstance(part, ScaledIntegers) and part.scale != 1):
         return False
-    numbers = part.as_floats() if isinstance(part, Narrow) else part
+    numbers = part.as_floats() if isinstance(part, ScaledIntegers) else part
     return bool(((numbers >= 0) & (np.floor(numbers) == numbers) | np.isnan(numbers)).all())
 
 
@@ -299,7 +299,7 @@ def _joined(parts: list[Part]) -> Column:
     """The parts of a column, one below the other."""
     numbers = [part for part in parts if not isinstance(part, Factors)]
     if numbers:
-        return Numbers(numbers)
+        return NumericColumn(numbers)
     return joined([part for part in parts if isinstance(part, Factors)])
 
 

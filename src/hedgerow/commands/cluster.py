@@ -9,7 +9,7 @@ from typing import Any
 
 from hedgerow.commands.evaluate import show_tally, tally_of
 from hedgerow.commands.fit import check_output, estimator_for, feature_counts, feature_words, save_model
-from hedgerow.commands.kinds import kind_of, model_asked
+from hedgerow.commands.kinds import model_asked, presenter_of
 from hedgerow.commands.options.evaluate import EvaluateOptions
 from hedgerow.commands.options.fit import FitOptions
 from hedgerow.commands.options.predict import PredictOptions
@@ -17,8 +17,8 @@ from hedgerow.commands.options.shared import Measuring, Reading
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import Kept, columns_of
 from hedgerow.commands.paths import STREAM, check_folder
-from hedgerow.commands.predict import answers_of
-from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
+from hedgerow.commands.predict import predictions_of
+from hedgerow.commands.talk import collected_notes, facts, listed, note, number_of, say_once, show, write_json
 from hedgerow.commands.typed import require_pyarrow, sheet_from_table, write_parquet
 from hedgerow.errors import ClusterError
 from hedgerow.judge.fitted import fitted_of
@@ -75,7 +75,7 @@ def predict_on_cluster(options: PredictOptions) -> None:
     told = [each for each in _of_each_partition(_answer, model, asked) if each is not None]
     rows, undecided = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
     said = f"{number_of(rows, 'row')} in {number_of(len(told), 'file')}"
-    say(said + kind_of(model).undecided(undecided))
+    note(said + presenter_of(model).undecided(undecided))
 
 
 def evaluate_on_cluster(options: EvaluateOptions) -> None:
@@ -113,7 +113,7 @@ def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) 
         return None, []
     sheet = sheet_from_table(pyarrow.Table.from_pandas(frame, preserve_index=False), options)
     try:
-        with what_is_said() as said:
+        with collected_notes() as said:
             return function(sheet, number, model, options), said
     except DataError as error:
         raise DataError(f"partition {number}: {error}", error.lines) from None
@@ -124,7 +124,7 @@ def _answer(sheet: Any, number: int, model: Any, options: PredictOptions) -> tup
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
-    answers, kept = answers_of(model, sheet, options)
+    answers, kept = predictions_of(model, sheet, options)
     packed = BytesIO()
     write_parquet(columns_of(answers, Kept(sheet, kept), options.prefix), packed)
     files, folder = url_to_fs(options.out)
@@ -193,7 +193,7 @@ def _report(model: Any, n_partitions: int) -> dict[str, Any]:
         "features": feature_counts(fitted.schema.nominal),
         "estimator": type(model).__name__,
         "trees": model.forest_.n_trees,
-        **kind_of(model).classes(model),
+        **presenter_of(model).classes(model),
     }
 
 

@@ -15,15 +15,15 @@ from threadpoolctl import threadpool_limits
 import hedgerow
 from hedgerow.commands.fit import features_of
 from hedgerow.commands.honest import columns_of, held_out, refitted
-from hedgerow.commands.kinds import kind_for
+from hedgerow.commands.kinds import presenter_for
 from hedgerow.commands.options.compare import CompareOptions
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_sheet
-from hedgerow.commands.talk import grid, number_of, say, score, share, show, write_json
+from hedgerow.commands.talk import grid, note, number_of, score, share, show, write_json
 from hedgerow.commands.views import labelled_rows
 from hedgerow.forest.threads import thread_count
-from hedgerow.judge.judgement import judge_classes, judge_numbers, mean_log_loss
+from hedgerow.judge.judgement import evaluate_classifier, evaluate_regressor, mean_log_loss
 from hedgerow.metrics.tally import add_tallies, tally_numbers
 from hedgerow.table import Factors, NamedColumns
 
@@ -48,7 +48,9 @@ def compare(options: CompareOptions) -> None:
             with threadpool_limits(thread_count(options.jobs)):  # scikit-learn's boosting has no other way
                 found[name] = _of_other(task, model, matrix, y, parts)
         except Exception as reason:  # whatever another library says of a table that it does not take
-            say(f"note: {name} is left out, because it does not take this table: {str(reason).strip().splitlines()[0]}")
+            note(
+                f"note: {name} is left out, because it does not take this table: {str(reason).strip().splitlines()[0]}"
+            )
     if options.as_json:
         write_json({"rows": len(y), "folds": options.folds, "models": found})
         return
@@ -66,14 +68,14 @@ class _Classes:
 
     def read_target(self, sheet: Sheet, name: str) -> Array:
         """A column -> labels (n,) of two classes or more."""
-        y = kind_for(regression=False).read_target(sheet, name)
+        y = presenter_for(regression=False).read_target(sheet, name)
         if len(np.unique(y)) < 2:
             raise DataError(f"target {name!r} must have two classes or more, got one; was the table filtered?")
         return y
 
     def judged(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
         """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
-        found = [(judge_classes(model, table.some(rows), y[rows]), len(rows)) for model, rows in models]
+        found = [(evaluate_classifier(model, table.some(rows), y[rows]), len(rows)) for model, rows in models]
         loss = sum(each.log_loss() * n_rows for each, n_rows in found) / len(y)
         return {**add_tallies([each.tally for each, _ in found]).figures(), "log_loss": loss}
 
@@ -108,11 +110,11 @@ class _Numbers:
 
     def read_target(self, sheet: Sheet, name: str) -> Array:
         """A column -> numbers (n,)."""
-        return kind_for(regression=True).read_target(sheet, name)
+        return presenter_for(regression=True).read_target(sheet, name)
 
     def judged(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
         """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
-        tallies = [judge_numbers(model, table.some(rows), y[rows], None).tally for model, rows in models]
+        tallies = [evaluate_regressor(model, table.some(rows), y[rows], None).tally for model, rows in models]
         figures: dict[str, Any] = add_tallies(tallies).figures()
         return figures
 

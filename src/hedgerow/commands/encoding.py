@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.packed import all_bytes, first_bytes, opened
-from hedgerow.commands.talk import say
+from hedgerow.commands.talk import note
 
 #: Marks at the beginning of a file; longer ones first, because one begins with another.
 _MARKS = {
@@ -59,7 +59,7 @@ def _decoded(data: bytes | Path, encoding: str, *, said: bool = False) -> bytes:
             f"the file must be {encoding}, got byte 0x{whole[reason.start]:02x} in line {line}; give another --encoding"
         ) from None
     if said:
-        say(f"note: read as {encoding.upper()}; --encoding names another encoding")
+        note(f"note: read as {encoding.upper()}; --encoding names another encoding")
     return text.removeprefix("\ufeff").encode()
 
 
@@ -108,5 +108,5 @@ def _from_western(whole: bytes) -> bytes:
     at = next(number for number, sign in enumerate(text) if sign > "\x7f")
     example = text[max(0, at - _AROUND) : at + _AROUND].replace("\r", "\n").split("\n")
     shown = next(part for part in example if any(sign > "\x7f" for sign in part))
-    say(f"note: read as CP1252, because it is not UTF-8: {shown!r}; --encoding names another encoding")
+    note(f"note: read as CP1252, because it is not UTF-8: {shown!r}; --encoding names another encoding")
     return text.encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow.commands.judgement import group_grid, groups_of, rows_of_fit
-from hedgerow.commands.kinds import kind_of, model_asked
+from hedgerow.commands.kinds import model_asked, presenter_of
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.evaluate import EvaluateOptions
 from hedgerow.commands.outcome import UsageError
@@ -15,7 +15,7 @@ from hedgerow.commands.talk import show, write_json
 from hedgerow.commands.views import labelled_rows
 from hedgerow.explain.judged import figures_by
 from hedgerow.judge.tally import judge
-from hedgerow.metrics import NumberTally, SetTally
+from hedgerow.metrics import RegressionTally, SetTally
 from hedgerow.table import NamedColumns
 
 
@@ -23,7 +23,7 @@ def evaluate(options: EvaluateOptions) -> None:
     """Load, read, judge, report."""
     require_one_stdin(options.model, *options.data, options.costs)
     model = model_asked(options, options.coverage)
-    kind = kind_of(model)
+    kind = presenter_of(model)
     sheet, table, y = _read(model, read_sheet(options.data, options), options)
     judged = kind.judged(model, table, y, options.coverage)
     known = rows_of_fit(model, table)
@@ -48,13 +48,13 @@ def _read(model: Any, sheet: Sheet, options: EvaluateOptions) -> tuple[Sheet, Na
     if options.skip_unlabelled:
         sheet = labelled_rows(sheet, options.target)
     prepare_for(model, sheet, [options.target, *options.by])
-    y = kind_of(model).known_target(model, sheet, options.target)
+    y = presenter_of(model).known_target(model, sheet, options.target)
     other = tuple(dict.fromkeys((options.target, *options.by)))
     table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns, only_asked=True)
     return sheet, table, y
 
 
-def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | NumberTally:
+def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | RegressionTally:
     """A model and a sheet -> sums from which the figures follow that a cluster can add up."""
     for option, value in (("--by", options.by), ("--costs", options.costs), ("--positive", options.positive)):
         if value:
@@ -63,9 +63,9 @@ def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | N
     return judge(model, table, y, coverage=options.coverage)
 
 
-def show_tally(model: Any, tally: SetTally | NumberTally, options: EvaluateOptions) -> None:
+def show_tally(model: Any, tally: SetTally | RegressionTally, options: EvaluateOptions) -> None:
     """Print figures, as text or as JSON."""
-    report, shown = kind_of(model).evaluation(tally, options.coverage)
+    report, shown = presenter_of(model).evaluation(tally, options.coverage)
     if options.as_json:
         write_json(report)
     else:

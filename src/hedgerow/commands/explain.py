@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.commands.kind import Kind
-from hedgerow.commands.kinds import explained_model, kind_of
+from hedgerow.commands.kind import Presenter
+from hedgerow.commands.kinds import explained_model, presenter_of
 from hedgerow.commands.match import columns_named, immutable_columns, prepare_for, table_for
 from hedgerow.commands.options.explain import ExplainOptions
 from hedgerow.commands.outcome import DataError, UsageError
@@ -16,7 +16,7 @@ from hedgerow.commands.output import write_text
 from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
-from hedgerow.commands.talk import listed, number_of, say, show, write_json
+from hedgerow.commands.talk import listed, note, number_of, show, write_json
 from hedgerow.commands.views import labelled_rows
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
@@ -34,23 +34,23 @@ def explain(options: ExplainOptions) -> None:
     other = tuple(name for name in (options.id, options.target) if name)
     prepare_for(model, sheet, texts=[options.id])
     table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
-    kind = kind_of(model)
+    kind = presenter_of(model)
     rows = _chosen_rows(options, sheet) if options.rows else kind.doubtful(model, table)
     found = _explain_rows(model, options, table, rows) if len(rows) else []
     names = sheet.cells(options.id).tolist() if options.id else None
     found = [_counted_from_one(each, row, names) for each, row in zip(found, rows.tolist(), strict=True)]
     if not options.rows:
-        say(f"{number_of(sheet.n_rows, 'row')}{kind.undecided(len(rows))}")
+        note(f"{number_of(sheet.n_rows, 'row')}{kind.undecided(len(rows))}")
     _write(options, found, kind)
 
 
-def _write(options: ExplainOptions, found: list[Any], kind: Kind) -> None:
+def _write(options: ExplainOptions, found: list[Any], kind: Presenter) -> None:
     """Explanations -> a page, JSON, or text: in full for the rows of --row, else a line for each."""
     if options.html:
         from hedgerow.explain.html import page_from_explanations
 
         write_text(page_from_explanations(found, _title(found)), options.html)
-        say(f"{number_of(len(found), 'row')} explained in {options.html}")
+        note(f"{number_of(len(found), 'row')} explained in {options.html}")
     if options.as_json:
         write_json([each.to_dict() for each in found])
     elif options.rows and not options.html:
@@ -99,7 +99,7 @@ def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None,
         sheet.require(options.target, "--target")
         if options.skip_unlabelled:
             sheet = labelled_rows(sheet, options.target)
-        labels = kind_of(model).known_target(model, sheet, options.target)
+        labels = presenter_of(model).known_target(model, sheet, options.target)
     other = tuple(name for name in (options.id, options.target) if name)
     return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), labels
 
@@ -130,10 +130,10 @@ def _one_row(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOp
 
 def _class_of(model: Any, text: str) -> Any:
     """The text of --wanted -> the class."""
-    for label in kind_of(model).classes(model).get("classes", []):
+    for label in presenter_of(model).classes(model).get("classes", []):
         if str(label) == text:
             return label
-    known = kind_of(model).classes(model).get("classes", [])
+    known = presenter_of(model).classes(model).get("classes", [])
     raise UsageError(f"--wanted must be one of the classes {listed(known) or 'of a classifier'}, got {text!r}")
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.base import clone
 
 from hedgerow.commands.honest import columns_of, held_out, refitted
-from hedgerow.commands.kind import FEW_ROWS, Kind
-from hedgerow.commands.kinds import kind_for
+from hedgerow.commands.kind import FEW_ROWS, Presenter
+from hedgerow.commands.kinds import presenter_for
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule, columns_named
 from hedgerow.commands.notation import POINT
 from hedgerow.commands.options.compare import CompareOptions
@@ -24,7 +24,7 @@ from hedgerow.commands.paths import MODEL, STREAM, check_folder, check_out
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_sheet
 from hedgerow.commands.spelling import known_places
-from hedgerow.commands.talk import facts, listed, number_of, say, show, warn, what_is_said, write_json
+from hedgerow.commands.talk import collected_notes, facts, listed, note, number_of, show, warn, write_json
 from hedgerow.commands.views import labelled_rows
 from hedgerow.errors import CheckpointError
 from hedgerow.exchange.files.parameters import MAX_THREADS
@@ -76,7 +76,7 @@ def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None
         sheet.require(options.target, "--target")
         sheet = labelled_rows(sheet, options.target)
     table, cells = _binned(sheet, options, estimator)
-    kind = kind_for(options.regression)
+    kind = presenter_for(options.regression)
     y = kind.read_target(sheet, options.target)
     estimator.set_params(**_class_weight(estimator, options, y), **_immutable(options, table))
     honest = _honest(estimator, sheet, options, y)
@@ -114,7 +114,7 @@ def estimator_for(options: FitOptions) -> Any:
     given = {"n_jobs": options.jobs, "random_state": options.seed, "verbose": 1} | told
     estimator = model(**{name: value for name, value in given.items() if name in rows})
     if estimator.bootstrap:
-        return estimator.set_params(**kind_for(options.regression).asked_of_bags)
+        return estimator.set_params(**presenter_for(options.regression).asked_of_bags)
     for asked, name in _PARAMETERS.items():
         if name in told and (rows[name].needs_bags(told[name]) or rows[name].needs_rows(told[name])):
             raise UsageError(
@@ -128,7 +128,7 @@ def _type_of(options: FitOptions) -> Any:
     """Options -> the class of the model."""
     from hedgerow import estimators
 
-    name = _MODELS[options.model] + kind_for(options.regression).suffix
+    name = _MODELS[options.model] + presenter_for(options.regression).suffix
     if name not in estimators.__all__:
         raise UsageError(f"--model must be forest, extra or tree with --regression, got {options.model}; choose one")
     return getattr(estimators, name)
@@ -219,7 +219,7 @@ def _honest(estimator: Any, sheet: Sheet, options: FitOptions, y: Array) -> dict
         return {}
     by_class = not options.regression
     parts = held_out(y, folds=options.folds, test_split=options.test_split, seed=options.seed, by_class=by_class)
-    with what_is_said():
+    with collected_notes():
         table = columns_of(sheet, features_of(sheet, options), options.nominal)
     tallies = []
     for model, rows in refitted(lambda: clone(estimator).set_params(verbose=0), table, y, parts):
@@ -273,7 +273,7 @@ class _Cells:
         """Name the columns from which nothing can be learned."""
         for names, what in ((self.empty, "no value in any row"), (self.constant, "the same value in every row")):
             if names:
-                say(f"note: nothing can be learned from columns with {what}: {listed(names)}")
+                note(f"note: nothing can be learned from columns with {what}: {listed(names)}")
 
 
 def _binned(sheet: Sheet, options: FitOptions, estimator: Any) -> tuple[BinnedTable, _Cells]:
@@ -352,7 +352,7 @@ def _look_at_target(y: Array, options: FitOptions) -> None:
         same = "has the same value in every row, so nothing can be learned; was the table filtered?"
         warn(f"target {options.target!r} {same}")
     else:
-        kind_for(options.regression).look_at_target(y, options.target)
+        presenter_for(options.regression).look_at_target(y, options.target)
 
 
 def save_model(estimator: Any, out: str) -> None:
@@ -401,7 +401,7 @@ def _is_constant(column: Array | Factors) -> bool:
     return len(values) > 1 and bool((values == values[0]).all())
 
 
-def _facts(report: dict[str, Any], kind: Kind) -> Any:
+def _facts(report: dict[str, Any], kind: Presenter) -> Any:
     """Figures -> the table people read."""
     features, outside = report["features"], report["out_of_bag"]
     gaps = f"; {number_of(report['missing_cells'], 'cell')} missing in {features['with_missing']:,}"

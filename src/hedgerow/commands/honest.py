@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.sheet import Array, Sheet
-from hedgerow.commands.talk import what_is_said
+from hedgerow.commands.talk import collected_notes
 from hedgerow.table import NamedColumns
 
 Parts = list[NDArray[np.bool_]]
@@ -19,7 +19,7 @@ Parts = list[NDArray[np.bool_]]
 
 def columns_of(sheet: Sheet, names: tuple[str, ...], nominal: tuple[str, ...] = ()) -> NamedColumns:
     """Columns of a sheet -> a table to learn from; what there is to say about them has been said."""
-    with what_is_said():
+    with collected_notes():
         columns = [sheet.column(name, nominal=True if name in nominal else None) for name in names]
         return NamedColumns(names, columns, sheet.dates)
 

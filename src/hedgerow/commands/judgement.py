@@ -11,9 +11,9 @@ from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.talk import facts, grid, share, warn
 from hedgerow.explain.judged import cost_lines, group_lines
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.judgement import BLOCK_ROWS, MOST_GROUPS, group_rows
-from hedgerow.judge.recognise import recognised
+from hedgerow.judge.recognise import training_overlap
 from hedgerow.metrics.two_classes import Estimate
 from hedgerow.table import Factors
 
@@ -39,9 +39,9 @@ def groups_of(sheet: Sheet, name: str) -> dict[str, NDArray[np.bool_]]:
 
 def rows_of_fit(model: Any, table: Any) -> float | None:
     """Say if the model was trained on many of these rows -> their share, or None."""
-    now, n_rows = answers_of(model), table.shape[0]
+    now, n_rows = predictor_of(model), table.shape[0]
     parts = (slice(first, first + BLOCK_ROWS) for first in range(0, n_rows, BLOCK_ROWS))
-    found = recognised(now.fitted, (now.read(table.some(part)).codes for part in parts))
+    found = training_overlap(now.fitted, (now.read(table.some(part)).codes for part in parts))
     if found is None:
         return None
     rows = "" if found.share > ALMOST_ALL else f"about {found.share:.0%} of ".replace("%", " %")

@@ -23,7 +23,7 @@ FEW_ROWS = 20
 Fact = tuple[str, str]
 
 
-class Kind(ABC):
+class Presenter(ABC):
     """A kind of model. It has no state; each method is told the model."""
 
     #: How the names of estimators end.

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from hedgerow.commands.fit import save_model
-from hedgerow.commands.kind import Kind
-from hedgerow.commands.kinds import kind_of
+from hedgerow.commands.kind import Presenter
+from hedgerow.commands.kinds import presenter_of
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.back import LearnOptions
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.paths import MODEL, STREAM, check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_bytes, read_model, read_sheet, require_one_stdin
-from hedgerow.commands.talk import facts, number_of, say, show, write_json
+from hedgerow.commands.talk import facts, note, number_of, show, write_json
 from hedgerow.exchange.answers import AnswersFile, model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
 
@@ -29,7 +29,7 @@ def learn(options: LearnOptions) -> None:
     inputs = [options.model, options.answers, *options.data]
     check_out(options.out, MODEL, inputs, force=options.force)
     model = read_model(options.model)
-    if not model.__takes_rows__:
+    if not model._incremental:
         raise UsageError(f"MODEL must be able to count more rows, got a {type(model).__name__}; fit again with them")
     held = _read(options.answers)
     sheet = read_sheet(options.data, options)
@@ -43,7 +43,7 @@ def learn(options: LearnOptions) -> None:
     n_rows = table.shape[0]
     if rows.max() >= n_rows:
         raise DataError(f"ANSWERS must be about the {n_rows:,} rows of DATA, got row {rows.max() + 1:,}")
-    kind = kind_of(model)
+    kind = presenter_of(model)
     before = kind.doubt(model, table)
     try:
         model.partial_fit(table.some(rows), kind.labels(model, [each.answer for each in usable]))
@@ -88,7 +88,7 @@ def _table_of(held: AnswersFile, model: Any, sheet: Sheet, options: LearnOptions
     for name in (name for name in sheet.names if name not in features):
         gaps = sheet.is_missing(name)
         if gaps.any() and not gaps.all() and _is_of(held, model, some := table.some(np.flatnonzero(~gaps))):
-            say(f"note: the report was about the {some.shape[0]:,} rows that have a value of {name!r}")
+            note(f"note: the report was about the {some.shape[0]:,} rows that have a value of {name!r}")
             return some
     raise DataError(
         f"ANSWERS must come from a report about {options.data[0]}, got those of another table; use the table of"
@@ -98,10 +98,10 @@ def _table_of(held: AnswersFile, model: Any, sheet: Sheet, options: LearnOptions
 
 def _is_of(held: AnswersFile, model: Any, table: NamedColumns) -> bool:
     """Whether a report about this table has saved the answers."""
-    return held.table == table_mark(columns_of(answers_of(model).read(table)))
+    return held.table == table_mark(columns_of(predictor_of(model).read(table)))
 
 
-def _facts(report: dict[str, Any], kind: Kind, options: LearnOptions) -> Any:
+def _facts(report: dict[str, Any], kind: Presenter, options: LearnOptions) -> Any:
     """What changed -> the table people read."""
     counted = f"{report['answers']:,}"
     if report["left_out"]:

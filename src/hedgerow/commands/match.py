@@ -13,7 +13,7 @@ from hedgerow.commands.blocks import joined
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.spelling import known_places
-from hedgerow.commands.talk import listed, number_of, say
+from hedgerow.commands.talk import listed, note, number_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.safe.text import folded
 from hedgerow.table import Factors, NamedColumns, Schema
@@ -33,8 +33,8 @@ def table_for(
     A column that the table does not have is refused or, with `allow_missing`, has no value in any row. If the model is
     `only_asked` about the rows, and nobody looks at them, a large table is kept in a byte or two for each number.
     """
-    meaning = fitted_of(model).meaning
-    schema: Schema = meaning.schema
+    codebook = fitted_of(model).codebook
+    schema: Schema = codebook.schema
     names = schema.names or _by_position(sheet, schema.n_features, other)
     absent = [name for name in names if name not in sheet.names]
     if absent and not allow_missing:
@@ -44,17 +44,17 @@ def table_for(
             f" {listed(map(repr, absent))}; its columns are {listed(sheet.names)}; {advice}"
         )
     if absent:
-        say(f"note: columns that the table does not have count as missing: {listed(absent)}")
+        note(f"note: columns that the table does not have count as missing: {listed(absent)}")
     ignored = [name for name in sheet.names if name not in names and name not in other]
     if ignored:
-        say(f"note: not used by the model: {listed(ignored)}")
+        note(f"note: not used by the model: {listed(ignored)}")
     columns: list[Listed] = []
     for feature, (name, categories) in enumerate(zip(names, schema.categories, strict=True)):
         column, is_large = _fitting(sheet, name, categories), sheet.n_rows >= LARGE_ROWS
         if isinstance(column, Factors) or not (only_asked and is_large):
             columns.append(column)
         else:
-            columns.append(recoded(column, feature, meaning))
+            columns.append(recoded(column, feature, codebook))
         del column
         if is_large:  # the column as the file has it
             _core.give_back_memory()
@@ -95,7 +95,7 @@ def columns_named(texts: Iterable[str], known: Iterable[str] | None) -> tuple[st
 
 def immutable_columns(model: Any, given: Iterable[str]) -> list[int | str] | None:
     """A model and the columns of --immutable -> these and those of the fit; None if neither names any."""
-    known = fitted_of(model).meaning.names
+    known = fitted_of(model).codebook.names
     names = columns_named(given, known)
     for name in names:
         if name not in known:
@@ -183,4 +183,4 @@ def _tell_unseen(schema: Schema, names: tuple[str, ...], columns: list[Listed]) 
             continue
         unseen = [value for value in column.values.tolist() if value not in set(known.tolist())]
         if unseen:
-            say(f"note: column {name!r} has values that are new to the model and count as missing: {listed(unseen)}")
+            note(f"note: column {name!r} has values that are new to the model and count as missing: {listed(unseen)}")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import fisher_exact
 
-from hedgerow.commands.kinds import kind_of, model_asked
+from hedgerow.commands.kinds import model_asked, presenter_of
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.back import MonitorOptions
 from hedgerow.commands.outcome import LookError
@@ -15,8 +15,8 @@ from hedgerow.commands.output import write_text
 from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, share, write_json
-from hedgerow.judge.answer import answers_of
-from hedgerow.judge.novelty import NoveltyOf
+from hedgerow.judge.answer import predictor_of
+from hedgerow.judge.novelty import PredictionNovelty
 from hedgerow.judge.watch import STRANGE, strangers_of, traffic_of
 from hedgerow.table import NamedColumns
 
@@ -72,7 +72,7 @@ def _table(model: Any, paths: Any, options: MonitorOptions) -> NamedColumns:
 
 def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> tuple[list[Check], list[str]]:
     """A batch, perhaps earlier rows -> the tests that the model allows, and the features that differ most."""
-    now = answers_of(model)
+    now = predictor_of(model)
     batch = now.read(table)
     if reference is None:
         traffic = traffic_of(now, batch.codes)
@@ -83,12 +83,12 @@ def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> 
     checks = [Check("drift", f"p = {p_value:.3f}", "", p_value)]
     if batch.novelty is not None:
         checks.append(_strangers(now, batch.novelty, reference))
-    if kind_of(model).classes(model):
+    if presenter_of(model).classes(model):
         checks.append(_left_open(model, table, reference))
     return checks, [name for name, part in features[:NAMED] if part > 0]
 
 
-def _strangers(now: Any, novelty: NoveltyOf, reference: NamedColumns | None) -> Check:
+def _strangers(now: Any, novelty: PredictionNovelty, reference: NamedColumns | None) -> Check:
     """How many rows are strange, against as many training rows or the earlier rows."""
     found, n_rows = strangers_of(now, novelty), len(novelty.p_value)
     if reference is None:

@@ -14,7 +14,7 @@ _TRIED = 32
 
 
 @dataclass(frozen=True)
-class Narrow:
+class ScaledIntegers:
     """Numbers (n,) as whole numbers that are divided by `scale`; the lowest whole number of the type is NaN."""
 
     whole: NDArray[np.signedinteger]
@@ -32,7 +32,7 @@ class Narrow:
         numbers[self.whole == np.iinfo(self.whole.dtype).min] = np.nan
 
 
-def narrowed(numbers: NDArray[np.float64]) -> Narrow | NDArray[np.float64]:
+def scaled_integers(numbers: NDArray[np.float64]) -> ScaledIntegers | NDArray[np.float64]:
     """Numbers (n,) -> the same in two or four bytes each if they have few digits, else a copy.
 
     Examples
@@ -58,10 +58,10 @@ def _whole(known: NDArray[np.float64], scale: float) -> NDArray[np.float64] | No
     return whole if fits and not np.signbit(known[whole == 0]).any() else None
 
 
-def _packed(whole: NDArray[np.float64], gaps: NDArray[np.bool_], scale: float) -> Narrow:
+def _packed(whole: NDArray[np.float64], gaps: NDArray[np.bool_], scale: float) -> ScaledIntegers:
     """The whole numbers that are known, and which places have no number (n,) -> all places, in the smallest type."""
     small = bool((np.abs(whole) < np.iinfo(np.int16).max).all())
     kind: type[np.signedinteger] = np.int16 if small else np.int32
     packed = np.full(len(gaps), np.iinfo(kind).min, dtype=kind)
     packed[~gaps] = whole
-    return Narrow(packed, scale)
+    return ScaledIntegers(packed, scale)

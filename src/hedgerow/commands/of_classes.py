@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.commands.costs import read_costs, with_actions
 from hedgerow.commands.judgement import cost_grid, two_class_facts
-from hedgerow.commands.kind import FEW_ROWS, Fact, Kind
+from hedgerow.commands.kind import FEW_ROWS, Fact, Presenter
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
 from hedgerow.commands.options.evaluate import EvaluateOptions
 from hedgerow.commands.options.predict import PredictOptions
@@ -22,10 +22,10 @@ from hedgerow.decisions import decision_in_force
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import Explanation
 from hedgerow.explain.words import name_some, percents
-from hedgerow.judge.answer import answers_of
-from hedgerow.judge.columns import Columns, class_columns
+from hedgerow.judge.answer import predictor_of
+from hedgerow.judge.columns import Columns, classification_columns
 from hedgerow.judge.costs import Costs
-from hedgerow.judge.judgement import ClassJudgement, judge_classes
+from hedgerow.judge.judgement import ClassificationEvaluation, evaluate_classifier
 from hedgerow.judge.outside import oob_tally
 from hedgerow.metrics import SetConfusion, SetTally
 from hedgerow.rules import resolve_rule
@@ -40,7 +40,7 @@ MOST_LISTED = 15
 HEADS = {"few": "few cases", "overlap": "overlap", "disagree": "trees", "missing": "missing", "outside": "outside"}
 
 
-class OfClasses(Kind):
+class ClassificationPresenter(Presenter):
     """Classifiers."""
 
     suffix = "Classifier"
@@ -66,7 +66,7 @@ class OfClasses(Kind):
         return {
             "classes": [{"label": label, "rows": n} for label, n in pairs],
             "rule": model.rule,
-            "caution": answers_of(model).caution,
+            "caution": predictor_of(model).caution,
             "decision": decision_in_force(model.decision, resolve_rule(model.rule)),
             "out_of_bag": _out_of_bag(model),
         }
@@ -107,7 +107,7 @@ class OfClasses(Kind):
             checked_decision(decision)
             model.set_params(decision=decision)
         try:  # what was learned out of bag holds only for the rule, caution and decision it was learned with
-            answers_of(model).learn()
+            predictor_of(model).learn()
         except (AttributeError, ValueError) as reason:
             if rule is caution is decision is None:
                 raise ModelFileError(
@@ -127,18 +127,18 @@ class OfClasses(Kind):
 
     def explains(self, model: Any) -> bool:
         """Whether answers are made of the states of leaves; those of pairs of classes are not."""
-        return bool(answers_of(model).combines_leaves)
+        return bool(predictor_of(model).combines_leaves)
 
     def known_target(self, model: Any, sheet: Sheet, name: str) -> Array:
         """A column -> labels (n,) that are classes of the model."""
         return sheet.known_labels(name, model.classes_)
 
-    def judged(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> ClassJudgement:
+    def judged(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> ClassificationEvaluation:
         """Opinions and sets beside the true classes."""
-        return judge_classes(model, table, y)
+        return evaluate_classifier(model, table, y)
 
     def details(
-        self, model: Any, judged: ClassJudgement, options: EvaluateOptions
+        self, model: Any, judged: ClassificationEvaluation, options: EvaluateOptions
     ) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """Log-loss, the rates of two classes, and costs."""
         figures: dict[str, Any] = {"log_loss": judged.log_loss()}
@@ -160,8 +160,8 @@ class OfClasses(Kind):
 
     def answers(self, model: Any, table: NamedColumns, options: PredictOptions) -> Columns:
         """Label, set, bounds, uncertainty and, if they are known, novelty and the cheapest action of each row."""
-        now, costs = answers_of(model), self.costs(model, options.costs, options)
-        found = class_columns(now, table)
+        now, costs = predictor_of(model), self.costs(model, options.costs, options)
+        found = classification_columns(now, table)
         return found if costs is None else with_actions(found, now.opinion(now.read(table)), costs)
 
     def undecided(self, n_rows: int) -> str:
@@ -236,7 +236,7 @@ class OfClasses(Kind):
         ]
 
 
-def _positive(judged: ClassJudgement, asked: str | None) -> int:
+def _positive(judged: ClassificationEvaluation, asked: str | None) -> int:
     """The class that is looked for -> its place; by default the rarer one."""
     if asked is None:
         return int(np.bincount(judged.truth, minlength=2).argmin())
@@ -257,7 +257,7 @@ def _fewest(explanation: Explanation) -> str:
 
 def _out_of_bag(model: Any) -> dict[str, float] | None:
     """The scores of a forest on rows its trees have not seen; None for a model whose trees see all rows."""
-    tally = oob_tally(answers_of(model)) if model.bootstrap else None
+    tally = oob_tally(predictor_of(model)) if model.bootstrap else None
     return (
         None if tally is None else {name: tally.figures()[name] for name in ("accuracy", "u65", "determinacy", "rows")}
     )

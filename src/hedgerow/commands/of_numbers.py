@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.commands.kind import Fact, Kind
+from hedgerow.commands.kind import Fact, Presenter
 from hedgerow.commands.match import checked_caution
 from hedgerow.commands.options.evaluate import EvaluateOptions
 from hedgerow.commands.options.predict import PredictOptions
@@ -15,14 +15,14 @@ from hedgerow.commands.options.shared import Asking, Reading
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import facts, grid, share
-from hedgerow.explain import Estimate
+from hedgerow.explain import RegressionExplanation
 from hedgerow.explain.cases import number
-from hedgerow.judge.answer import answers_of
-from hedgerow.judge.columns import NumberColumns, number_columns
+from hedgerow.judge.answer import predictor_of
+from hedgerow.judge.columns import RegressionColumns, regression_columns
 from hedgerow.judge.fitted import fitted_of
-from hedgerow.judge.judgement import NumberJudgement, judge_numbers
+from hedgerow.judge.judgement import RegressionEvaluation, evaluate_regressor
 from hedgerow.judge.number_answers import COVERAGE
-from hedgerow.metrics import NumberTally
+from hedgerow.metrics import RegressionTally
 from hedgerow.table import NamedColumns
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 MOST_LISTED = 20
 
 
-class OfNumbers(Kind):
+class RegressionPresenter(Presenter):
     """Regressors."""
 
     suffix = "Regressor"
@@ -89,7 +89,7 @@ class OfNumbers(Kind):
 
     def check_coverage(self, model: Any, coverage: float | None) -> None:
         """Refuse --coverage if no rows were left out of bags, from which intervals are made."""
-        if coverage is not None and not answers_of(model).has_residuals:
+        if coverage is not None and not predictor_of(model).has_residuals:
             raise UsageError(
                 f"--coverage must be used with a bootstrapped forest, got a {type(model).__name__} without a bootstrap;"
                 " leave it out"
@@ -103,12 +103,12 @@ class OfNumbers(Kind):
         """A column -> numbers (n,)."""
         return sheet.targets(name)
 
-    def judged(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> NumberJudgement:
+    def judged(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> RegressionEvaluation:
         """Predictions and intervals beside the true numbers."""
-        return judge_numbers(model, table, y, coverage)
+        return evaluate_regressor(model, table, y, coverage)
 
     def details(
-        self, model: Any, judged: NumberJudgement, options: EvaluateOptions
+        self, model: Any, judged: RegressionEvaluation, options: EvaluateOptions
     ) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """Nothing else: costs and rates are about classes."""
         if options.positive is not None:
@@ -121,10 +121,10 @@ class OfNumbers(Kind):
         if path is not None:
             raise UsageError(f"--costs must be used with a classifier, got a {type(model).__name__}; leave it out")
 
-    def answers(self, model: Any, table: NamedColumns, options: PredictOptions) -> NumberColumns:
+    def answers(self, model: Any, table: NamedColumns, options: PredictOptions) -> RegressionColumns:
         """Prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty of each row."""
         self.costs(model, options.costs, options)
-        return number_columns(answers_of(model), table, options.coverage)
+        return regression_columns(predictor_of(model), table, options.coverage)
 
     def undecided(self, n_rows: int) -> str:
         """Nothing: a number is not a set of classes."""
@@ -132,13 +132,13 @@ class OfNumbers(Kind):
 
     def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
         """The rows with the widest intervals; without intervals, those about which trees differ most."""
-        now = answers_of(model)
+        now = predictor_of(model)
         batch = now.read(table)
         ends = now.interval(batch, COVERAGE) if now.has_residuals else None
         width = now.variance(batch.codes).total if ends is None else ends[:, 1] - ends[:, 0]
         return np.argsort(-width, kind="stable")[:MOST_LISTED]
 
-    def overview(self, found: list[Estimate]) -> Any:
+    def overview(self, found: list[RegressionExplanation]) -> Any:
         """The prediction of each row, its interval, and what the doubt is made of."""
         rows = []
         for each in found:
@@ -148,7 +148,7 @@ class OfNumbers(Kind):
         head = ["row", "prediction", "from", "to", "noise ±", "trees ±"]
         return grid("The rows with the widest intervals", head, rows, left=1)
 
-    def evaluation(self, tally: NumberTally, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    def evaluation(self, tally: RegressionTally, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """How far predictions are off, and what intervals hold where there are any."""
         report = tally.figures()
         if "coverage" in report:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from hedgerow.commands.talk import say, warn
+from hedgerow.commands.talk import note, warn
 from hedgerow.errors import ClusterError, ModelFileError
 from hedgerow.safe.text import printable, printable_lines
 
@@ -89,7 +89,7 @@ def _say_warning(message: Warning | str, *where: Any, **more: Any) -> None:
 
 def _stop(code: int, reason: object, lines: tuple[str, ...] = ()) -> int:
     """Print the reason and return the code."""
-    say(f"error: {reason}", style="bold red")
+    note(f"error: {reason}", style="bold red")
     for line in lines:
-        say(f"  {line}")
+        note(f"  {line}")
     return code

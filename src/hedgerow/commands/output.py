@@ -16,7 +16,7 @@ from hedgerow.commands.delimited import has_pyarrow
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.paths import ARROW, CSV, JSON, PARQUET, WORKBOOK
 from hedgerow.commands.sheet import NUMBER, Sheet
-from hedgerow.commands.talk import number_of, say, to_json
+from hedgerow.commands.talk import note, number_of, to_json
 from hedgerow.commands.typed import write_arrow, write_parquet
 from hedgerow.commands.workbook import write_workbook
 from hedgerow.judge.columns import BAR, Columns
@@ -174,7 +174,7 @@ def _guarded(columns: list[list[Any]]) -> list[list[Any]]:
     n_cells = sum(_is_formula(cell) for column in columns for cell in column)
     if not n_cells:
         return columns
-    say(f"note: {number_of(n_cells, 'cell')} like a formula with an apostrophe in front; --raw writes them unchanged")
+    note(f"note: {number_of(n_cells, 'cell')} like a formula with an apostrophe in front; --raw writes them unchanged")
     return [[f"'{cell}" if _is_formula(cell) else cell for cell in column] for column in columns]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow import _core
-from hedgerow.commands.kinds import kind_of, model_asked
+from hedgerow.commands.kinds import model_asked, presenter_of
 from hedgerow.commands.match import LARGE_ROWS, prepare_for, table_for
 from hedgerow.commands.options.predict import PredictOptions
 from hedgerow.commands.output import Kept, kind_asked, write_answers
 from hedgerow.commands.paths import check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
-from hedgerow.commands.talk import number_of, say
+from hedgerow.commands.talk import note, number_of
 from hedgerow.judge.columns import Columns
 
 
@@ -23,16 +23,16 @@ def predict(options: PredictOptions) -> None:
     check_out(options.out, kind, [options.model, *options.data, options.costs], force=options.force)
     model = model_asked(options, options.coverage)
     sheet = read_sheet(options.data, options)
-    answers, kept = answers_of(model, sheet, options)
+    answers, kept = predictions_of(model, sheet, options)
     if sheet.n_rows >= LARGE_ROWS:  # the table
         _core.give_back_memory()
     write_answers(
         answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix, raw=options.raw
     )
-    say(number_of(sheet.n_rows, "row") + kind_of(model).undecided(answers.n_undecided))
+    note(number_of(sheet.n_rows, "row") + presenter_of(model).undecided(answers.n_undecided))
 
 
-def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Columns, tuple[str, ...]]:
+def predictions_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Columns, tuple[str, ...]]:
     """A model and a sheet -> the answers for each row, and the names of the columns to keep."""
     asked = [(name, option) for name, option in ((options.id, "--id"), (options.target, "--target")) if name]
     asked += [(name, "--keep") for name in options.keep]
@@ -42,4 +42,4 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Colum
     prepare_for(model, sheet, texts=kept)
     other, allow = tuple(name for name, _ in asked), options.allow_missing_columns
     table = table_for(model, sheet, other, allow_missing=allow, only_asked=True)
-    return kind_of(model).answers(model, table, options), kept
+    return presenter_of(model).answers(model, table, options), kept

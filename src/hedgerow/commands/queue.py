@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.commands.kinds import kind_of, model_asked
+from hedgerow.commands.kinds import model_asked, presenter_of
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.back import QueueOptions
 from hedgerow.commands.source import read_sheet, require_one_stdin
-from hedgerow.commands.talk import grid, say, show, write_json
+from hedgerow.commands.talk import grid, note, show, write_json
 from hedgerow.explain.cases import number
 
 
@@ -28,7 +28,7 @@ def queue(options: QueueOptions) -> None:
     cases = [
         {"rank": place + 1, "row": int(row) + 1, "name": None if name is None else str(name)} | said
         for place, (row, name, said) in enumerate(
-            zip(rows, names, kind_of(model).said(model, table.some(rows)), strict=True)
+            zip(rows, names, presenter_of(model).said(model, table.some(rows)), strict=True)
         )
     ]
     if options.as_json:
@@ -38,7 +38,7 @@ def queue(options: QueueOptions) -> None:
     show(
         grid("Ask about these first", heads, [[_cell(case[head]) for head in heads] for case in cases], left=len(heads))
     )
-    say("to answer them, open a report of this table, mark the cases, save, and use hedgerow learn")
+    note("to answer them, open a report of this table, mark the cases, save, and use hedgerow learn")
 
 
 def _cell(value: Any) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.commands.judgement import groups_of, rows_of_fit
-from hedgerow.commands.kind import Kind
-from hedgerow.commands.kinds import explained_model, kind_of
+from hedgerow.commands.kind import Presenter
+from hedgerow.commands.kinds import explained_model, presenter_of
 from hedgerow.commands.labels import read_labels
 from hedgerow.commands.match import immutable_columns, prepare_for, table_for
 from hedgerow.commands.options.report import ReportOptions
@@ -16,7 +16,7 @@ from hedgerow.commands.output import write_text
 from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
-from hedgerow.commands.talk import listed, number_of, progress, say, write_json
+from hedgerow.commands.talk import listed, note, number_of, progress, write_json
 from hedgerow.commands.views import SomeRows, labelled_rows
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
@@ -30,7 +30,7 @@ def report(options: ReportOptions) -> None:
     check_out(options.out, PAGE, [options.model, *options.data, options.train, options.costs], force=options.force)
     model = explained_model(options)
     sheet = _read(model, options)
-    kind = kind_of(model)
+    kind = presenter_of(model)
     kind.check_coverage(model, options.coverage)
     target = options.target or _found_target(kind, model, sheet, (options.id, *options.by))
     other = tuple(dict.fromkeys(name for name in (target, options.id, *options.by) if name))
@@ -61,7 +61,7 @@ def report(options: ReportOptions) -> None:
     if options.as_json:
         write_json({"report": options.out, "target": target, **made.figures})
     said = number_of(made.figures["rows"], "row") + kind.undecided(made.figures.get("indeterminate", 0))
-    say(said if options.out == "-" else f"{said}; written to {options.out} ({len(made.html.encode()) / 1e6:.2f} MB)")
+    note(said if options.out == "-" else f"{said}; written to {options.out} ({len(made.html.encode()) / 1e6:.2f} MB)")
 
 
 def _read(model: Any, options: ReportOptions) -> Sheet:
@@ -100,11 +100,11 @@ def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[N
     if labelled and options.skip_unlabelled:
         sheet = labelled_rows(sheet, str(target))
     other = tuple(name for name in (options.id, target) if name)
-    y = kind_of(model).known_target(model, sheet, str(target)) if labelled else None
+    y = presenter_of(model).known_target(model, sheet, str(target)) if labelled else None
     return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), y
 
 
-def _found_target(kind: Kind, model: Any, sheet: Sheet, taken: tuple[str | None, ...]) -> str | None:
+def _found_target(kind: Presenter, model: Any, sheet: Sheet, taken: tuple[str | None, ...]) -> str | None:
     """The column, besides the features, that can hold the true answers; None unless there is exactly one."""
     features = set(fitted_of(model).schema.names or ())
     if not features:
@@ -114,14 +114,14 @@ def _found_target(kind: Kind, model: Any, sheet: Sheet, taken: tuple[str | None,
     found = [name for name in others if _can_be_target(kind, model, sheet, name)]
     what = "true classes" if kind.classes(model) else "true targets"
     if len(found) == 1:
-        say(f"note: {what} taken from {found[0]!r}; use --target to name another column")
+        note(f"note: {what} taken from {found[0]!r}; use --target to name another column")
         return found[0]
     also = f"; these columns could hold the {what}: {listed(found)}" if found else ""
     known = {str(label) for label in kind.classes(model).get("classes", ())}
     nearly = [name for name in others if not found and _n_known(sheet, name, known) > sheet.n_rows / 2]
     if nearly:
         also = f"; {nearly[0]!r} does not hold classes in some rows: add --target {nearly[0]} to see which"
-    say(f"note: no --target given, so the report has no metrics{also}")
+    note(f"note: no --target given, so the report has no metrics{also}")
     return None
 
 
@@ -130,7 +130,7 @@ def _n_known(sheet: Sheet, name: str, known: set[str]) -> int:
     return sum(str(cell) in known for cell in sheet.cells(name).tolist())
 
 
-def _can_be_target(kind: Kind, model: Any, sheet: Sheet, name: str) -> bool:
+def _can_be_target(kind: Presenter, model: Any, sheet: Sheet, name: str) -> bool:
     """Whether every cell of a column is a class, or a number."""
     try:
         kind.known_target(model, sheet, name)

@@ -12,7 +12,7 @@ from rich.console import Console
 from hedgerow.commands.options.study import ReproduceOptions
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.paths import check_study
-from hedgerow.commands.talk import say
+from hedgerow.commands.talk import note
 from hedgerow.datasets import DatasetError
 from hedgerow.study.experiments import find_experiment
 from hedgerow.study.experiments.frame import reproduce as run_experiment
@@ -40,4 +40,4 @@ def reproduce(options: ReproduceOptions) -> None:
     else:
         terminal = Console(highlight=False)
         report.show(terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH))
-    say(f"{time.monotonic() - start:.0f} s; report and figures: {folder / 'README.md'}")
+    note(f"{time.monotonic() - start:.0f} s; report and figures: {folder / 'README.md'}")

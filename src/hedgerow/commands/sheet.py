@@ -16,7 +16,7 @@ from hedgerow.commands.notation import POINT, Notation, are_codes, is_gap, parse
 from hedgerow.commands.options.shared import Reading
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.spelling import known_places, merged
-from hedgerow.commands.talk import listed, number_of, say
+from hedgerow.commands.talk import listed, note, number_of
 from hedgerow.safe.text import folded, printable
 from hedgerow.table import Factors
 
@@ -103,7 +103,7 @@ class Sheet(ABC):
             return self.factors(name)
         numbers, bad = self._parsed(column)
         if nominal is None and are_codes(text for text in column.values.tolist() if not is_gap(text, self.missing)):
-            say(f"note: column {name!r} has codes with zeros in front, such as {_padded(column)!r}: read as text")
+            note(f"note: column {name!r} has codes with zeros in front, such as {_padded(column)!r}: read as text")
             return self.factors(name)
         if nominal is None and (bad.sum() >= (~np.isnan(numbers)).sum() and bad.any()):
             found = self.factors(name)
@@ -193,7 +193,7 @@ class Sheet(ABC):
         one, others = merged(found)
         if others:
             pairs = [f"{listed(map(repr, more), 3)} as {text!r}" for text, more in others.items()]
-            say(f"note: column {name!r} counts {listed(pairs, 3)}; --exact-text keeps such spellings apart")
+            note(f"note: column {name!r} counts {listed(pairs, 3)}; --exact-text keeps such spellings apart")
         return one
 
     def _refuse_disguised(self, name: str, texts: list[str]) -> None:

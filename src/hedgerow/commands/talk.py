@@ -28,7 +28,7 @@ MANY_SENTENCES = 5
 _collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None)
 
 
-def say(text: str, *, style: str | None = None) -> None:
+def note(text: str, *, style: str | None = None) -> None:
     """Print one sentence on standard error; `style` is for its first word."""
     from rich.text import Text
 
@@ -43,11 +43,11 @@ def say(text: str, *, style: str | None = None) -> None:
 
 def warn(text: str) -> None:
     """Print a warning on standard error."""
-    say(f"warning: {text}", style="bold yellow")
+    note(f"warning: {text}", style="bold yellow")
 
 
 @contextmanager
-def what_is_said() -> Iterator[list[str]]:
+def collected_notes() -> Iterator[list[str]]:
     """Collect sentences instead of printing them, for workers, where nobody would read them."""
     collected: list[str] = []
     token = _collected.set(collected)
@@ -61,9 +61,9 @@ def say_once(sentences: Iterable[str]) -> None:
     """Print the sentences of many partitions, each of them once, and only the first few."""
     distinct = list(dict.fromkeys(sentences))
     for sentence in distinct[:MANY_SENTENCES]:
-        say(sentence)
+        note(sentence)
     if len(distinct) > MANY_SENTENCES:
-        say(f"note: and {number_of(len(distinct) - MANY_SENTENCES, 'sentence')} more like these")
+        note(f"note: and {number_of(len(distinct) - MANY_SENTENCES, 'sentence')} more like these")
 
 
 def show(*parts: Any, stderr: bool = False) -> None:

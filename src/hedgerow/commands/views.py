@@ -13,7 +13,7 @@ from hedgerow.commands.dates import days_of, days_of_objects, is_ambiguous, is_d
 from hedgerow.commands.notation import is_gap
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Array, Sheet
-from hedgerow.commands.talk import listed, number_of, say
+from hedgerow.commands.talk import listed, note, number_of
 from hedgerow.table import Factors
 from hedgerow.table.categories import is_date
 from hedgerow.table.days import PARTS, part_of
@@ -104,7 +104,7 @@ def labelled_rows(sheet: Sheet, target: str) -> Sheet:
         return sheet
     if gaps.all():
         raise DataError(f"target {target!r} must have a label in some row, got none; is it the right column?")
-    say(f"note: {number_of(int(gaps.sum()), 'row')} without a label left out, {int((~gaps).sum()):,} remain")
+    note(f"note: {number_of(int(gaps.sum()), 'row')} without a label left out, {int((~gaps).sum()):,} remain")
     return SomeRows(sheet, ~gaps)
 
 

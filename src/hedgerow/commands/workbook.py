@@ -14,7 +14,7 @@ from typing import Any
 
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.packed import all_bytes, first_bytes, members
-from hedgerow.commands.talk import listed, say
+from hedgerow.commands.talk import listed, note
 
 #: A sheet of Excel has no more rows.
 MOST_ROWS = 1_048_576
@@ -140,7 +140,7 @@ def _name_of(names: list[str], wanted: str | None) -> str:
     """The names of all sheets, and what was asked for -> the name of one."""
     if wanted is None:
         if len(names) > 1:
-            say(f"note: sheet {names[0]!r} of {len(names)} is read; --sheet names another: {listed(names[1:])}")
+            note(f"note: sheet {names[0]!r} of {len(names)} is read; --sheet names another: {listed(names[1:])}")
         return names[0]
     if wanted in names:
         return wanted

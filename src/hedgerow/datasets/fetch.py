@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 
 from hedgerow.datasets.arff import Rows, read_arff
 from hedgerow.datasets.files import receipt_of, sha256_of
-from hedgerow.datasets.registry import About, DatasetError, UnreachableError
+from hedgerow.datasets.registry import DatasetError, DatasetInfo, UnreachableError
 from hedgerow.safe.disk import whole_file, write_whole
 
 OPENML = "https://www.openml.org"
@@ -23,7 +23,7 @@ PIECE = 1 << 16  # bytes between two steps of the progress bar
 TIMEOUT = 30  # seconds without an answer
 
 
-def fetch_dataset(about: About, folder: Path, *, openml: str = OPENML) -> Path:
+def fetch_dataset(about: DatasetInfo, folder: Path, *, openml: str = OPENML) -> Path:
     """Download a data set, prepare it, check it, and save it in the folder.
 
     Parameters
@@ -54,7 +54,7 @@ def fetch_dataset(about: About, folder: Path, *, openml: str = OPENML) -> Path:
     return path
 
 
-def _from_openml(about: About, server: str) -> Rows:
+def _from_openml(about: DatasetInfo, server: str) -> Rows:
     """Download the description and the ARFF file it names -> rows with the target last; the checksum is compared."""
     told = json.loads(_download(f"{server}/api/v1/json/data/{about.openml}", f"{about.name}: description"))
     description = told["data_set_description"]
@@ -72,7 +72,7 @@ def _from_openml(about: About, server: str) -> Rows:
     return rows.select(kept)
 
 
-def _from_url(about: About) -> Rows:
+def _from_url(about: DatasetInfo) -> Rows:
     """Download a CSV file with a header, whose last column is the target -> rows."""
     assert about.url is not None
     lines = csv.reader(io.StringIO(_download(about.url, about.name).decode("utf-8")))
@@ -99,7 +99,7 @@ def _download(address: str, what: str) -> bytes:
     return b"".join(pieces)
 
 
-def _prepared(rows: Rows, about: About) -> Rows:
+def _prepared(rows: Rows, about: DatasetInfo) -> Rows:
     """Rows of a source -> rows in the prepared form, refused if they do not match the registry."""
     content = list(rows.rows)
     shape = (len(content), len(rows.names) - 1)
@@ -113,7 +113,7 @@ def _prepared(rows: Rows, about: About) -> Rows:
     return Rows([*rows.names[:-1], "target"], lines)
 
 
-def _label_names(found: Counter[str], about: About) -> dict[str, str]:
+def _label_names(found: Counter[str], about: DatasetInfo) -> dict[str, str]:
     """Labels of a source -> ours; if a source has other labels, classes are matched by their numbers of rows."""
     if about.task == "regression" or dict(found) == about.classes:
         return {}

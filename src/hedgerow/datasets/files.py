@@ -8,7 +8,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from hedgerow.datasets.registry import About, DatasetError, describe_dataset
+from hedgerow.datasets.registry import DatasetError, DatasetInfo, describe_dataset
 
 
 def find_dataset(name: str, *, data: str | Path | None = None, download: bool = True) -> Path:
@@ -83,7 +83,7 @@ def _folders(data: str | Path | None) -> list[Path]:
     return [Path(environment), cache_folder()] if environment else [cache_folder()]
 
 
-def _checked(path: Path, about: About) -> Path:
+def _checked(path: Path, about: DatasetInfo) -> Path:
     """The path, refused unless the file has the checksum of the registry or of its download."""
     receipt = receipt_of(path)
     wanted = receipt.read_text().strip() if receipt.is_file() else about.sha256

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.datasets.files import find_dataset
-from hedgerow.datasets.registry import About, DatasetError, describe_dataset
+from hedgerow.datasets.registry import DatasetError, DatasetInfo, describe_dataset
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,7 +31,7 @@ class Dataset:
 
     X: pyarrow.Table
     y: NDArray[Any]
-    about: About
+    about: DatasetInfo
 
     def as_floats(self) -> NDArray[np.float64]:
         """(n, p) numbers, NaN where missing; only for sets without nominal columns."""
@@ -95,7 +95,7 @@ def take_rows(X: Any, chosen: NDArray[np.int64]) -> Any:
     return X[chosen] if isinstance(X, np.ndarray) else X.take(chosen)
 
 
-def _read(path: Path, about: About) -> pyarrow.Table:
+def _read(path: Path, about: DatasetInfo) -> pyarrow.Table:
     """A prepared file -> table with nominal columns as dictionaries, other columns as floats, the target as text."""
     try:
         import pyarrow as pa

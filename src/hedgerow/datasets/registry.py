@@ -17,7 +17,7 @@ class UnreachableError(DatasetError):
 
 
 @dataclass(frozen=True)
-class About:
+class DatasetInfo:
     """Facts about a data set that are known before its file is opened.
 
     Attributes
@@ -71,7 +71,7 @@ def known_datasets() -> tuple[str, ...]:
     return tuple(_registry())
 
 
-def describe_dataset(name: str) -> About:
+def describe_dataset(name: str) -> DatasetInfo:
     """Facts about a data set.
 
     Parameters
@@ -97,10 +97,10 @@ def describe_dataset(name: str) -> About:
 
 
 @cache
-def _registry() -> dict[str, About]:
+def _registry() -> dict[str, DatasetInfo]:
     """Name -> facts, in the order of the file."""
     text = files("hedgerow.datasets").joinpath("registry.json").read_text(encoding="utf-8")
     return {
-        name: About(name=name, **{**entry, "nominal": tuple(entry.get("nominal", ()))})
+        name: DatasetInfo(name=name, **{**entry, "nominal": tuple(entry.get("nominal", ()))})
         for name, entry in json.loads(text).items()
     }

@@ -12,20 +12,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from hedgerow.criteria import Criterion
-from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
+from hedgerow.estimators.later import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import figure, or_not_there, stacked
-from hedgerow.fit.class_task import ClassTask
+from hedgerow.fit.class_task import Classification
 from hedgerow.fit.later import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.judge.answer import ClassAnswers, answers_of
-from hedgerow.judge.columns import class_columns
-from hedgerow.judge.evidence import Evidence, UncertaintyOf
-from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
-from hedgerow.judge.several import answers_for, side_by_side
-from hedgerow.judge.trust import TrustingAnswers
+from hedgerow.judge.answer import ClassificationPredictor, predictor_of
+from hedgerow.judge.columns import classification_columns
+from hedgerow.judge.evidence import Evidence, PredictionUncertainty
+from hedgerow.judge.fitted import Fitted, fitted_of, publish, update_fitted
+from hedgerow.judge.several import predictor_for, side_by_side
+from hedgerow.judge.trust import DiscountingPredictor
 from hedgerow.judge.tune import CAUTIONS, tried
-from hedgerow.judge.variance import VarianceOf
+from hedgerow.judge.variance import SamplingVariance
 from hedgerow.labels import read_labels
 from hedgerow.target.classes import labels_as_given
 from hedgerow.target.several import columns_of
@@ -33,13 +33,13 @@ from hedgerow.target.several import columns_of
 Floats = NDArray[np.float64]
 
 
-class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
+class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
     """What all tree and forest classifiers share; the public classes are presets of it.
 
     `rule`, `caution` and `decision` can be changed on a fitted model; they do not change its trees.
     """
 
-    __task__: ClassVar[Task] = ClassTask()
+    _task: ClassVar[Task] = Classification()
 
     rule: Any
     decision: Any
@@ -64,7 +64,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         -------
         self
         """
-        return with_fitted(self, fit(self, X, y, sample_weight, checkpoint=checkpoint))
+        return publish(self, fit(self, X, y, sample_weight, checkpoint=checkpoint))
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
@@ -101,7 +101,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         >>> forest.partial_fit(X[1::2], y[1::2]).evidence(X[:1]).counts[0, 0]
         array([50.,  0.,  0.])
         """
-        return changed(self, partial(partial_fit, self, X, y, sample_weight, classes))
+        return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, classes))
 
     def predict(self, X: Any, return_set: bool = False) -> Any:
         """The most probable class of each sample.
@@ -117,7 +117,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         -------
         y : ndarray of shape (n_samples,), or (n_samples, n_outputs); with `return_set`, also the sets
         """
-        now = self.__answers__()
+        now = self._predictor()
         batch = now.read(X, uncertain=True)
         return now.labels_and_sets(batch) if return_set else now.labels(batch)
 
@@ -134,7 +134,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         probability : ndarray of shape (n_samples, n_classes), or a list of one for each output
             Rows sum to one. The columns are in the order of ``classes_``.
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.probability(now.read(X, uncertain=True))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -168,7 +168,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         -------
         confidence : ndarray of shape (n_samples,), or a list of one for each output
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.confidence(now.read(X, uncertain=True))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -210,7 +210,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         chosen : bool ndarray of shape (n_samples, n_classes), or a list of one for each output
             With `labels`, a list of the classes of each sample's set.
         """
-        now = self.__answers__()
+        now = self._predictor()
         chosen = now.sets(now.read(X, uncertain=True))
         if not labels:
             return chosen
@@ -229,7 +229,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         -------
         bounds : ndarray of shape (n_samples, n_classes, 2), or a list of one for each output
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.bounds(now.read(X, uncertain=True))
 
     def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
@@ -255,7 +255,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         mass : ndarray of shape (n_samples, 2**n_classes)
             ``mass[:, 5]`` is the mass of the first and third of ``classes_`` together. At most 16 classes.
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.mass(now.read(X).codes, model, alpha, ordinal)
 
     def predict_frame(self, X: Any) -> Any:
@@ -284,10 +284,10 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         51       1     [1]
         119      1  [1, 2]
         """
-        found = class_columns(answers_of(self), X)
+        found = classification_columns(predictor_of(self), X)
         return self._framed(X, [*found.typed(), *found.numbers()], found.names)
 
-    def predict_uncertainty(self, X: Any) -> UncertaintyOf:
+    def predict_uncertainty(self, X: Any) -> PredictionUncertainty:
         """How uncertain the forest is about each sample, by kind; entropies are those of its leaves, before any map.
 
         Parameters
@@ -297,14 +297,14 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        UncertaintyOf
+        PredictionUncertainty
             ``total``, ``aleatoric``, ``epistemic``, ``conflict``, ``vacuity`` and others, (n_samples,) each; a data
             frame with these columns if `set_output` asks for one.
         """
-        now = self.__answers__()
+        now = self._predictor()
         return self._as_asked(X, now.uncertainty(now.read(X)))  # type: ignore[no-any-return]
 
-    def predict_variance(self, X: Any) -> VarianceOf:
+    def predict_variance(self, X: Any) -> SamplingVariance:
         """How much the probabilities (rule "average") would differ with another training table of the same kind.
 
         The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
@@ -322,7 +322,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             ``forest``, ``tree`` (σ²), ``correlation`` (ρ), ``limit`` (ρσ²), (n_samples, n_classes) each; noisy unless
             there are about as many trees as training rows.
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.variance(now.read(X).codes)
 
     def evidence(self, X: Any) -> Evidence:
@@ -338,7 +338,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Evidence
             With ``leaves`` (n, T), ``counts`` (n, T, K) and ``combine(rule, caution=...)``.
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.evidence(now.read(X).codes)
 
     def tune(self, metric: Any = "u65", over: dict[str, Any] | None = None) -> Self:
@@ -356,21 +356,21 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         self
             The best combination is set as parameters, and ``tuning_`` is a list of (score, parameters), best first.
         """
-        now = self.__answers__()
+        now = self._predictor()
         results = tried(now, metric, {"caution": list(CAUTIONS)} if over is None else over)
         self.set_params(**results[0][1])
-        return with_fitted(self, replace(now.fitted, figures=replace(now.fitted.figures, tuning=results)))
+        return publish(self, replace(now.fitted, figures=replace(now.fitted.figures, tuning=results)))
 
     @property
     def oob_evidence_(self) -> Evidence:
         """Evidence about the training rows from trees whose bags do not hold them, without their own counts."""
         with or_not_there():
-            return self.__answers__().oob_evidence()
+            return self._predictor().oob_evidence()
 
     @property
     def classes_(self) -> NDArray[Any]:
         """(n_classes,): the labels; with several outputs, a list with the labels of each output."""
-        return self.__answers__().classes
+        return self._predictor().classes
 
     @property
     def n_classes_(self) -> int:
@@ -415,9 +415,11 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return figure(fitted_of(self).figures.tuning, "tuning_", "after `tune`")  # type: ignore[no-any-return]
 
     @classmethod
-    def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
+    def _tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
         """K -> the number of classes that a leaf counts, and the number of trees (None means any)."""
-        return n_classes, 1 if cls.__one_tree__ else None
+        return n_classes, 1 if cls._single_tree else None
 
-    def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:  # with several outputs, the same in lists
-        return answers_for(TrustingAnswers, self, fitted)  # type: ignore[no-any-return]
+    def _predictor(
+        self, fitted: Fitted | None = None
+    ) -> ClassificationPredictor:  # with several outputs, the same in lists
+        return predictor_for(DiscountingPredictor, self, fitted)  # type: ignore[no-any-return]

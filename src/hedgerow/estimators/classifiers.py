@@ -10,14 +10,14 @@ from typing import Any
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.estimators.members import each_member, how_many, member_at, members, samples_of, template_of
-from hedgerow.estimators.one_tree import OneTree
+from hedgerow.estimators.one_tree import SingleTreeMixin
 from hedgerow.estimators.trees import or_not_there
 from hedgerow.forest.walk import Tree
 from hedgerow.params.table import rows_of, with_parameters_described
 
 
 @with_parameters_described
-class DecisionTreeClassifier(OneTree, TreesClassifier):
+class DecisionTreeClassifier(SingleTreeMixin, TreesClassifier):
     """A classification tree whose leaves keep their class counts.
 
     Parameters
@@ -81,8 +81,8 @@ class DecisionTreeClassifier(OneTree, TreesClassifier):
         "random_state",
     )
 
-    __one_tree__ = True
-    __keeps_rows__ = False
+    _single_tree = True
+    _keeps_training_rows = False
 
     def __init__(
         self,
@@ -303,7 +303,7 @@ class RandomForestClassifier(TreesClassifier):
         "verbose",
     )
 
-    __single__ = DecisionTreeClassifier
+    _tree_class = DecisionTreeClassifier
     __len__, __getitem__, __iter__ = how_many, member_at, each_member
     estimator, estimators_, estimators_samples_ = property(template_of), property(members), property(samples_of)
 
@@ -380,7 +380,7 @@ class RandomForestClassifier(TreesClassifier):
     def calibration_(self) -> Calibration:
         """The map of probabilities under the current rule. If none was learned, its ``why`` gives the reason."""
         with or_not_there():
-            return self.__answers__().calibration
+            return self._predictor().calibration
 
 
 @with_parameters_described
@@ -406,7 +406,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
     """
 
     splitter = "random"
-    __single__ = ExtraTreeClassifier
+    _tree_class = ExtraTreeClassifier
 
     def __init__(
         self,
@@ -531,7 +531,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
     )
 
     splitter = "random_decision"
-    __single__ = DecisionTreeClassifier
+    _tree_class = DecisionTreeClassifier
     __len__, __getitem__, __iter__ = how_many, member_at, each_member
     estimator, estimators_, estimators_samples_ = property(template_of), property(members), property(samples_of)
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators.trees import TreesEstimator, figure, or_not_there
+from hedgerow.estimators.trees import BaseTrees, figure, or_not_there
 from hedgerow.fit.later import grow_more
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.drift import Drift
-from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
+from hedgerow.judge.fitted import Fitted, fitted_of, publish, update_fitted
 from hedgerow.judge.newcomers import Newcomers, compare, newcomers
 from hedgerow.judge.novelty import keep_novelty, novelty_of
 from hedgerow.judge.oob import BootstrapErrors
-from hedgerow.judge.recognise import keep_marks
+from hedgerow.judge.recognise import keep_row_sketch
 from hedgerow.judge.suggest import suggested_rows
 from hedgerow.params.checks import require_count
 from hedgerow.params.resolve import resolve_max_features
@@ -44,12 +44,12 @@ def leaves_are_sums(model: Any) -> bool:
     return True
 
 
-class LaterEstimator(TreesEstimator):
+class SupervisedTrees(BaseTrees):
     """What classifiers and regressors share: out-of-bag figures and later rows."""
 
-    __takes_rows__: ClassVar[bool] = True
+    _incremental: ClassVar[bool] = True
     #: The steps of a fit that depend on what is predicted.
-    __task__: ClassVar[Task]
+    _task: ClassVar[Task]
 
     @with_callbacks
     def grow_more(self, n: int, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
@@ -81,7 +81,7 @@ class LaterEstimator(TreesEstimator):
         >>> (forest.predict_proba(X) == at_once.predict_proba(X)).all()
         np.True_
         """
-        after = changed(self, partial(grow_more, self, n, X, y, sample_weight))
+        after = update_fitted(self, partial(grow_more, self, n, X, y, sample_weight))
         self.n_estimators = after.forest_.n_trees
         return self
 
@@ -122,7 +122,7 @@ class LaterEstimator(TreesEstimator):
         Drift
             ``p_value``, and the features and leaves that differ most; ``print`` shows it.
         """
-        now = answers_of(self)
+        now = predictor_of(self)
         require_count("min_rows", min_rows)
         require_count("n_permutations", n_permutations)
         classes = now.drift_classes(y)
@@ -163,7 +163,7 @@ class LaterEstimator(TreesEstimator):
         >>> forest.predict_novelty([[5.0, 3.4, 1.5, 0.2], [5.0, 3.4, 1.5, 90.0]]).round(3)
         array([1.   , 0.007])
         """
-        now = self.__answers__()
+        now = self._predictor()
         table = now.table(X)
         return novelty_of(now.fitted, table, n_threads=now.threads(table.n_rows)).p_value
 
@@ -197,7 +197,7 @@ class LaterEstimator(TreesEstimator):
         >>> forest.predict_proba(X[rows]).argmin(axis=1)
         array([0, 0, 0])
         """
-        now = self.__answers__()
+        now = self._predictor()
         require_count("n", n)
         batch = now.read(X)
         return suggested_rows(now.forest, batch.codes, now.doubt(batch), int(n), now.many_threads(batch.codes))
@@ -322,7 +322,7 @@ class LaterEstimator(TreesEstimator):
         Each is an ordinary model of one output, for explanations, reports, exports and plots too.
         """
         fitted = fitted_of(self)
-        return [with_fitted(copy(self), output) for output in fitted.outputs or (fitted,)]
+        return [publish(copy(self), output) for output in fitted.outputs or (fitted,)]
 
     @property
     def oob_score_(self) -> float:
@@ -338,7 +338,7 @@ class LaterEstimator(TreesEstimator):
         pass when first needed.
         """
         with or_not_there():
-            return np.array(self.__answers__().oob_trace())
+            return np.array(self._predictor().oob_trace())
 
     @property
     def oob_errors_(self) -> BootstrapErrors:
@@ -357,7 +357,7 @@ class LaterEstimator(TreesEstimator):
         True
         """
         with or_not_there():
-            return self.__answers__().oob_errors()  # type: ignore[no-any-return]
+            return self._predictor().oob_errors()  # type: ignore[no-any-return]
 
     @property
     def feature_importances_(self) -> Floats:
@@ -396,7 +396,7 @@ class LaterEstimator(TreesEstimator):
         """The state for pickles; what `predict_novelty` needs of the training rows is learned first."""
         if self.__sklearn_is_fitted__():
             keep_novelty(fitted_of(self))
-            keep_marks(fitted_of(self))
+            keep_row_sketch(fitted_of(self))
         return super().__getstate__()
 
     def _framed(self, X: Any, columns: list[Any], names: Sequence[str]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.judge.fitted import fitted_of, publish
 from hedgerow.params.checks import parameters_of
 
 
@@ -34,8 +34,8 @@ def member_at(forest: Any, number: Any) -> Any:
     fitted = fitted_of(forest)
     chosen = range(fitted.forest.n_trees)[number]
     if isinstance(chosen, range):
-        return [with_fitted(template_of(forest), fitted.alone(each)) for each in chosen]
-    return with_fitted(template_of(forest), fitted.alone(chosen))
+        return [publish(template_of(forest), fitted.alone(each)) for each in chosen]
+    return publish(template_of(forest), fitted.alone(chosen))
 
 
 def each_member(forest: Any) -> Iterator[Any]:
@@ -57,6 +57,6 @@ def samples_of(forest: Any) -> list[NDArray[np.int32]]:
 
 def template_of(forest: Any) -> Any:
     """A single tree that is not fitted, with those parameters of the forest that a single tree has."""
-    single = forest.__single__
+    single = forest._tree_class
     known = parameters_of(forest)
     return single(**{name: getattr(forest, name) for name in parameters_of(single) if name in known})

@@ -10,7 +10,7 @@ from hedgerow.forest.prune import PruningPath, path_of
 from hedgerow.judge.fitted import fitted_of
 
 
-class OneTree:
+class SingleTreeMixin:
     """What estimators of a single tree have in addition to those of forests."""
 
     tree_: Any

@@ -15,20 +15,20 @@ from hedgerow.belief.masses.frame import LARGEST_FRAME, row_products
 from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.estimators.classifier import TreesClassifier
-from hedgerow.fit.class_task import ClassTask
-from hedgerow.fit.run import Fit
-from hedgerow.forest.counts import Counts
+from hedgerow.fit.class_task import Classification
+from hedgerow.fit.run import FitRun
+from hedgerow.forest.counts import ClassCounts
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.prune import prune
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.params.table import PLAIN_CAUTION, rows_of, with_parameters_described
 from hedgerow.table.bins import Codes
-from hedgerow.target.base import Labels
+from hedgerow.target.base import ClassLabels
 from hedgerow.target.class_target import ReadTarget
 
 Floats = NDArray[np.float64]
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 _CAUTION = "How many unseen rows each leaf keeps in reserve; 1 is Dempster's approach to Bernoulli trials."
 
 
-class PairTask(ClassTask):
+class PairwiseClassification(Classification):
     """The steps of a fit for pairs of classes: each pair has a tree, grown on the rows of its two classes."""
 
     one_table = False
@@ -53,18 +53,18 @@ class PairTask(ClassTask):
             )
         return read
 
-    def for_outputs(self) -> PairTask:
+    def for_outputs(self) -> PairwiseClassification:
         """The task itself, which refuses labels of several outputs."""
         return self
 
-    def grow(self, begun: Fit) -> Forest:
+    def grow(self, run: FitRun) -> Forest:
         """Training rows -> a forest of one tree for each pair."""
-        if begun.checkpoint:
+        if run.checkpoint:
             raise ValueError("checkpoint must be None for trees of pairs, got a folder; they are few")
-        trees = [_tree_of_pair(begun, number, *table) for number, table in enumerate(self.tables(begun.rows))]
+        trees = [_tree_of_pair(run, number, *table) for number, table in enumerate(self.tables(run.rows))]
         return join_forests(*trees)
 
-    def tables(self, rows: TrainingRows) -> Iterator[tuple[Codes, Labels]]:
+    def tables(self, rows: TrainingRows) -> Iterator[tuple[Codes, ClassLabels]]:
         """Training rows -> for each pair the codes (p, n) and labels of the rows of its two classes."""
         labels = rows.target.for_core()
         for first, second in pairs_of(len(rows.target.classes)):
@@ -173,8 +173,8 @@ class PairwiseTreesClassifier(TreesClassifier):
     explain = _NotOffered("ask predict_mass")
     report = _NotOffered("ask predict_mass")
     predict_uncertainty = _NotOffered("measure the uncertainty of predict_mass, see hedgerow.belief")
-    __task__ = PairTask()
-    __takes_rows__ = False
+    _task = PairwiseClassification()
+    _incremental = False
     partial_fit = _NotOffered("fit it again")
     grow_more = _NotOffered("each pair has exactly one tree")
     drift = _NotOffered("ask a RandomForestClassifier")
@@ -232,7 +232,7 @@ class PairwiseTreesClassifier(TreesClassifier):
             The index of a set is its bit mask: ``mass[:, 5]`` is the mass of the first and third of ``classes_``
             together. There may be at most 16 classes.
         """
-        now = self.__answers__()
+        now = self._predictor()
         codes, n_classes = now.read(X).codes, len(now.classes)
         if n_classes > LARGEST_FRAME:
             raise ValueError(
@@ -252,7 +252,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         return pair_trees(fitted_of(self))
 
     @classmethod
-    def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
+    def _tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
         """K -> 2, the number of classes that a leaf counts, and the number of pairs."""
         return 2, len(pairs_of(n_classes))
 
@@ -261,11 +261,11 @@ class PairwiseTreesClassifier(TreesClassifier):
         tags.target_tags.multi_output = False
         return tags
 
-    def __answers__(self, fitted: Fitted | None = None) -> PairAnswers:
-        return PairAnswers(self, fitted)
+    def _predictor(self, fitted: Fitted | None = None) -> PairwisePredictor:
+        return PairwisePredictor(self, fitted)
 
 
-class PairAnswers(ClassAnswers):
+class PairwisePredictor(ClassificationPredictor):
     """The answers of trees for pairs of classes, which a quadratic programme combines."""
 
     kind = "pairs"
@@ -301,7 +301,7 @@ class PairAnswers(ClassAnswers):
 
 def pair_trees(fitted: Fitted) -> list[Tree]:
     """A fit -> its trees, each with the names of its two classes."""
-    names = fitted.about.names
+    names = fitted.info.names
     pairs = enumerate(pairs_of(len(names)))
     return [Tree(fitted.forest, number, fitted.bins, fitted.schema, names[list(pair)]) for number, pair in pairs]
 
@@ -311,16 +311,16 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2)) or [(0, 0)]
 
 
-def _tree_of_pair(begun: Fit, number: int, codes: Codes, labels: Labels) -> Forest:
+def _tree_of_pair(run: FitRun, number: int, codes: Codes, labels: ClassLabels) -> Forest:
     """The tree of one pair, grown on the rows of its classes."""
     if codes.shape[1] == 0:  # all rows of these classes have the weight 0
         tree = _vacuous_tree()
     else:
-        threads = begun.n_threads
-        tree = grow_forest(codes, begun.bins, labels, begun.settings, first_tree=number, n_trees=1, n_threads=threads)
-    return prune(tree, begun.settings.criterion, begun.model.ccp_alpha)
+        threads = run.n_threads
+        tree = grow_forest(codes, run.bins, labels, run.settings, first_tree=number, n_trees=1, n_threads=threads)
+    return prune(tree, run.settings.criterion, run.model.ccp_alpha)
 
 
 def _vacuous_tree() -> Forest:
     """-> a tree of one leaf without rows."""
-    return Forest(Nodes.one_leaf(), Counts(2, np.zeros(2, dtype=np.uint32)))
+    return Forest(Nodes.one_leaf(), ClassCounts(2, np.zeros(2, dtype=np.uint32)))

@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
+from hedgerow.estimators.later import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import figure
 from hedgerow.fit.later import partial_fit
-from hedgerow.fit.number_task import NumberTask
+from hedgerow.fit.number_task import Regression
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.judge.answer import answers_of
-from hedgerow.judge.columns import number_columns
-from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
-from hedgerow.judge.number_answers import NumberAnswers, VarianceOf
-from hedgerow.judge.several import answers_for
-from hedgerow.judge.variance import VarianceOf as ForestVariance
+from hedgerow.judge.answer import predictor_of
+from hedgerow.judge.columns import regression_columns
+from hedgerow.judge.fitted import Fitted, fitted_of, publish, update_fitted
+from hedgerow.judge.number_answers import RegressionPredictor, TargetVariance
+from hedgerow.judge.several import predictor_for
+from hedgerow.judge.variance import SamplingVariance
 
 Floats = NDArray[np.float64]
 
 
-class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
+class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
     """What all tree and forest regressors share; the public classes are presets of it."""
 
-    __task__: ClassVar[Task] = NumberTask()
+    _task: ClassVar[Task] = Regression()
 
     criterion: str
 
@@ -56,7 +56,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         -------
         self
         """
-        return with_fitted(self, fit(self, X, y, sample_weight, checkpoint=checkpoint))
+        return publish(self, fit(self, X, y, sample_weight, checkpoint=checkpoint))
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
@@ -89,7 +89,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         >>> tree.partial_fit([[1], [1]], [2.0, 3.0]).predict([[0], [1]])
         array([0., 2.])
         """
-        return changed(self, partial(partial_fit, self, X, y, sample_weight, None))
+        return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, None))
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> NDArray[np.float64]: ...
@@ -111,12 +111,12 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         std : ndarray of the same shape
             Only with ``return_std=True``.
         """
-        now = self.__answers__()
+        now = self._predictor()
         batch = now.read(X, uncertain=not return_std)
         predicted = now.predicted(batch)
         return (predicted, now.standard_deviation(batch.codes)) if return_std else predicted
 
-    def predict_uncertainty(self, X: Any) -> VarianceOf:
+    def predict_uncertainty(self, X: Any) -> TargetVariance:
         """Variance of the target of each sample, and its two parts: within leaves and between trees.
 
         Parameters
@@ -130,7 +130,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
             ``total``, ``aleatoric`` (within leaves) and ``epistemic`` (between trees), (n_samples,) each; a data frame
             with these columns if `set_output` asks for one.
         """
-        now = self.__answers__()
+        now = self._predictor()
         return self._as_asked(X, now.variance(now.read(X).codes))  # type: ignore[no-any-return]
 
     def predict_frame(self, X: Any, coverage: float = 0.9) -> Any:
@@ -150,10 +150,10 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
             ``mean_upper`` (the bounds), standard deviations, and ``novelty``. It is a frame of polars if X is one or
             `set_output` asks for it, otherwise of pandas; the index is that of X. Only for one output.
         """
-        found = number_columns(answers_of(self), X, checked_coverage(coverage))
+        found = regression_columns(predictor_of(self), X, checked_coverage(coverage))
         return self._framed(X, found.numbers(), found.names)
 
-    def predict_variance(self, X: Any) -> ForestVariance:
+    def predict_variance(self, X: Any) -> SamplingVariance:
         """How much the predictions would differ with another training table of the same kind.
 
         The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
@@ -176,7 +176,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         ----------
         .. [1] S. Wager, T. Hastie, B. Efron: Confidence intervals for random forests. JMLR 15, 2014.
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.jackknife(now.read(X).codes)
 
     def predict_bounds(self, X: Any) -> Floats:
@@ -195,7 +195,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         -------
         bounds : ndarray of shape (n_samples, 2)
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.bounds(now.read(X, uncertain=True))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "auto") -> Floats:
@@ -231,7 +231,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         .. [1] B. Kim, C. Xu, R. F. Barber: Predictive inference is free with the jackknife+-after-bootstrap. NeurIPS
            2020.
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.interval(now.read(X, uncertain=True), checked_coverage(coverage), method)
 
     def predict_quantiles(
@@ -277,7 +277,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         ----------
         .. [1] N. Meinshausen: Quantile regression forests. JMLR 7, 2006.
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.quantiles(None if X is None else now.read(X).codes, quantiles, weighting, interpolation, method)
 
     def quantile_ranks(self, X: Any, y: Any, *, weighting: str = "tree", kind: str = "rank") -> Floats:
@@ -302,7 +302,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         -------
         ranks : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        now = self.__answers__()
+        now = self._predictor()
         return now.quantile_ranks(None if X is None else now.read(X).codes, y, weighting, kind)
 
     @property
@@ -321,8 +321,10 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         figure(found[0], "oob_prediction_", "after a fit with oob_score")
         return np.column_stack(found) if fitted.outputs else np.asarray(found[0])
 
-    def __answers__(self, fitted: Fitted | None = None) -> NumberAnswers:  # with several outputs, the same in lists
-        return answers_for(NumberAnswers, self, fitted)  # type: ignore[no-any-return]
+    def _predictor(
+        self, fitted: Fitted | None = None
+    ) -> RegressionPredictor:  # with several outputs, the same in lists
+        return predictor_for(RegressionPredictor, self, fitted)  # type: ignore[no-any-return]
 
 
 def checked_coverage(coverage: Any) -> float:

@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow.estimators.members import each_member, how_many, member_at, members, samples_of, template_of
-from hedgerow.estimators.one_tree import OneTree
+from hedgerow.estimators.one_tree import SingleTreeMixin
 from hedgerow.estimators.regressor import TreesRegressor
-from hedgerow.forest.walk import NumberTree
+from hedgerow.forest.walk import RegressionTree
 from hedgerow.params.resolve import warn_of_friedman
 from hedgerow.params.table import REGRESSION, rows_of, with_parameters_described
 
 
 @with_parameters_described
-class DecisionTreeRegressor(OneTree, TreesRegressor):
+class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
     """A regression tree whose leaves keep their moments.
 
     Parameters
@@ -29,7 +29,7 @@ class DecisionTreeRegressor(OneTree, TreesRegressor):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the training table had names.
-    tree_ : NumberTree
+    tree_ : RegressionTree
         The tree, as an object to read and walk through.
     forest_ : Forest
         The arrays of the tree.
@@ -77,7 +77,7 @@ class DecisionTreeRegressor(OneTree, TreesRegressor):
         variants=REGRESSION,
     )
 
-    __one_tree__ = True
+    _single_tree = True
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class DecisionTreeRegressor(OneTree, TreesRegressor):
         self.random_state = random_state
 
     @property
-    def tree_(self) -> NumberTree:
+    def tree_(self) -> RegressionTree:
         """The tree, as an object to read and walk through."""
         return self.trees_[0]  # type: ignore[return-value]
 
@@ -210,7 +210,7 @@ class RandomForestRegressor(TreesRegressor):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the training table had names.
-    trees_ : list of NumberTree
+    trees_ : list of RegressionTree
         The trees, as objects to read and walk through.
     estimators_ : list of DecisionTreeRegressor
         The trees, as fitted estimators that share the arrays of the forest; also by ``forest[i]`` and iteration.
@@ -274,7 +274,7 @@ class RandomForestRegressor(TreesRegressor):
         variants=REGRESSION,
     )
 
-    __single__ = DecisionTreeRegressor
+    _tree_class = DecisionTreeRegressor
     __len__, __getitem__, __iter__ = how_many, member_at, each_member
     estimator, estimators_, estimators_samples_ = property(template_of), property(members), property(samples_of)
 
@@ -358,7 +358,7 @@ class ExtraTreesRegressor(RandomForestRegressor):
     """
 
     splitter = "random"
-    __single__ = ExtraTreeRegressor
+    _tree_class = ExtraTreeRegressor
 
     def __init__(
         self,

@@ -31,11 +31,11 @@ from hedgerow.params.table import Parameter
 from hedgerow.table.bins import Codes
 
 
-class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
+class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
     """What classifiers, regressors and trees without labels share.
 
     A fit publishes one `Fitted`, in one assignment, after everything has succeeded. A call reads it once, with the
-    parameters that the estimator has at that moment (`__answers__`). So an estimator can predict while it is fitted
+    parameters that the estimator has at that moment (`_predictor`). So an estimator can predict while it is fitted
     again.
     """
 
@@ -77,11 +77,11 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     # What other rooms need to know about a class.
     #: Whether it is a single tree.
-    __one_tree__: ClassVar[bool] = False
+    _single_tree: ClassVar[bool] = False
     #: Whether leaves can count later rows.
-    __takes_rows__: ClassVar[bool] = False
+    _incremental: ClassVar[bool] = False
     #: Whether a fitted model keeps the binned training rows.
-    __keeps_rows__: ClassVar[bool] = True
+    _keeps_training_rows: ClassVar[bool] = True
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The leaf that each sample reaches in each tree, as the number of its node within the tree.
@@ -95,10 +95,10 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         -------
         leaves : ndarray of shape (n_samples, n_trees), or (n_samples,) for a single tree
         """
-        now = self.__answers__()
+        now = self._predictor()
         codes = now.read(X).codes
         nodes: NDArray[np.int32] = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
-        return nodes[:, 0] if self.__one_tree__ else nodes
+        return nodes[:, 0] if self._single_tree else nodes
 
     def decision_path(self, X: Any) -> Any:
         """The nodes that each sample passes in all trees.
@@ -115,11 +115,11 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         n_nodes_ptr : ndarray of shape (n_trees + 1,)
             Where the nodes of each tree begin. Not returned for a single tree.
         """
-        now = self.__answers__()
+        now = self._predictor()
         codes = now.read(X).codes
         nodes = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
         path: sparse.csr_array = decision_path(now.forest, now.fitted.trees(), nodes)
-        return path if self.__one_tree__ else (path, now.forest.node_start.copy())
+        return path if self._single_tree else (path, now.forest.node_start.copy())
 
     def proximity(self, X: Any = None, Y: Any = None, *, oob: bool = False, top: int | None = None) -> sparse.csr_array:
         """Share of the trees in which two rows reach the same leaf; pairs that never do are not stored.
@@ -141,7 +141,7 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         proximity : sparse array of shape (n_samples, m_samples)
             ``proximity.toarray()`` is the whole table, which may be large.
         """
-        now, most = self.__answers__(), 0 if top is None else _count("top", top)
+        now, most = self._predictor(), 0 if top is None else _count("top", top)
         if oob:
             if Y is not None:
                 raise ValueError("Y must be None with oob=True, got a table; only training rows can be out of bag")
@@ -175,7 +175,7 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         weights : sparse array of shape (n_samples, n_train)
             Each row sums to one, unless `top` leaves some weights out. ``sample_weight`` is not used.
         """
-        now = self.__answers__()
+        now = self._predictor()
         training = now.training_codes() if train is None else now.read(train).codes
         codes, most = now.read(X).codes, 0 if top is None else _count("top", top)
         return weight_table(now.forest, codes, training, now.bags(), most=most, n_threads=now.many_threads(codes))
@@ -212,7 +212,7 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         leaves : sparse array of shape (n_samples, n_leaves)
             1 for the leaf reached in each tree, so each row sums to the number of trees.
         """
-        now = self.__answers__()
+        now = self._predictor()
         codes = now.read(X).codes
         return leaf_table(now.forest, codes, now.threads(codes.shape[1]))
 
@@ -314,13 +314,13 @@ class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """The state for pickles, without the training rows and what can be computed again."""
         state: dict[str, Any] = dict(super().__getstate__())  # copied: it is the estimator's own dict
         if "_fitted" in state:
-            state["_fitted"] = self.__answers__().for_file()
+            state["_fitted"] = self._predictor().for_file()
         return state
 
     # ---- what subclasses define -----------------------------------------------------------------
 
     @abstractmethod
-    def __answers__(self, fitted: Fitted | None = None) -> Any:
+    def _predictor(self, fitted: Fitted | None = None) -> Any:
         """The answers of the last fit, or of another one, under the current parameters of the estimator."""
 
 

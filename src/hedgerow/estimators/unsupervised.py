@@ -11,26 +11,26 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 
 from hedgerow.estimators.members import each_member, how_many, member_at, members
-from hedgerow.estimators.one_tree import OneTree
-from hedgerow.estimators.trees import TreesEstimator
-from hedgerow.fit.run import Fit, grow, read_rows
+from hedgerow.estimators.one_tree import SingleTreeMixin
+from hedgerow.estimators.trees import BaseTrees
+from hedgerow.fit.run import FitRun, grow, read_rows
 from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.moments import Moments
+from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.base import Answers
-from hedgerow.judge.fitted import Fitted, with_fitted
+from hedgerow.judge.base import Predictor
+from hedgerow.judge.fitted import Fitted, publish
 from hedgerow.params.checks import check_on_fitted, check_parameters, refuse_unsettled
 from hedgerow.params.resolve import resolve_settings, seed_from
 from hedgerow.params.table import PARAMETERS, rows_of, with_parameters_described
 from hedgerow.table import Table
 from hedgerow.table.binned import bins_and_codes
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import AboutRows, Labels
-from hedgerow.target.class_target import ClassTarget
+from hedgerow.target.base import ClassLabels, FeatureRanges
+from hedgerow.target.class_target import ClassificationTarget
 from hedgerow.target.number_target import read_number_target
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ _UNSUPERVISED = {
 }
 
 
-class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
+class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
     """What trees without labels share: they turn rows into leaves."""
 
     def transform(self, X: Any) -> sparse.csr_array | Floats:
@@ -91,8 +91,8 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         trees = enumerate(np.diff(starts).tolist())
         return np.array([f"{name}_{tree}_{leaf}" for tree, n in trees for leaf in range(n)], dtype=object)
 
-    def __answers__(self, fitted: Fitted | None = None) -> Answers:
-        return Answers(self, fitted)
+    def _predictor(self, fitted: Fitted | None = None) -> Predictor:
+        return Predictor(self, fitted)
 
     def _read(self, X: Any, before: Fitted | None = None) -> Any:
         """Check the parameters, and read the table of a first fit or one with the columns of an earlier fit."""
@@ -101,11 +101,11 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         return read_rows(self, X, before)
 
     def _begun(
-        self, X: Any, rows: TrainingRows, table: Table, bins: Bins, settings: GrowSettings, before: Fitted | None = None
-    ) -> Fit:
+        self, X: Any, rows: TrainingRows, table: Table, bins: Bins, settings: GrowthParams, before: Fitted | None = None
+    ) -> FitRun:
         """Everything about a fit except its trees."""
         fingerprint = rows.fingerprint(of_rows=False)
-        return Fit(self, rows, table.schema, bins, settings, fingerprint, before, (X, None))
+        return FitRun(self, rows, table.schema, bins, settings, fingerprint, before, (X, None))
 
 
 @with_parameters_described
@@ -166,9 +166,9 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     criterion = "squared_error"
     splitter = "random"
     max_features = 1
-    __keeps_rows__ = False
+    _keeps_training_rows = False
     #: What the counts of a leaf are called.
-    __leaf_names__ = ("rows",)
+    _leaf_names = ("rows",)
     __len__, __getitem__, __iter__ = how_many, member_at, each_member
     estimators_ = property(members)
 
@@ -233,10 +233,10 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         begun = self._begun(X, rows, table, bins, settings, before)
         fitted = replace(
             begun.published(grow(begun, without_moments)),
-            about=AboutRows(np.array(self.__leaf_names__), _ranges(table)),
+            info=FeatureRanges(np.array(self._leaf_names), _ranges(table)),
             fingerprint=Fingerprint(None, target.n_rows, 0.0, "all"),
         )
-        return with_fitted(self, fitted)
+        return publish(self, fitted)
 
     def score_samples(self, X: Any) -> Floats:
         """Logarithm of the density of the training rows at each sample.
@@ -263,9 +263,9 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         >>> np.exp(trees.score_samples([[0.0], [1.0], [9.0]])).round(1)  # the truth is 0.40, 0.24, 0.00
         array([0.4, 0.2, 0. ])
         """
-        now = self.__answers__()
+        now = self._predictor()
         fitted, batch = now.fitted, now.read(X)
-        ranges: Floats = fitted.about.ranges  # type: ignore[attr-defined]
+        ranges: Floats = fitted.info.ranges  # type: ignore[attr-defined]
         if any(fitted.schema.nominal) or not np.isfinite(ranges).all():
             raise ValueError(
                 "score_samples must be called on trees grown on finite numbers, got categories, missing values or"
@@ -283,7 +283,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
 
 
 @with_parameters_described
-class OneRandomTree(OneTree, RandomTreesEmbedding):
+class OneRandomTree(SingleTreeMixin, RandomTreesEmbedding):
     """One of the trees of a `RandomTreesEmbedding`.
 
     Parameters
@@ -308,7 +308,7 @@ class OneRandomTree(OneTree, RandomTreesEmbedding):
     )
 
     n_estimators = 1
-    __one_tree__ = True
+    _single_tree = True
 
     def __init__(
         self,
@@ -345,7 +345,7 @@ class OneRandomTree(OneTree, RandomTreesEmbedding):
         return self.trees_[0]
 
 
-RandomTreesEmbedding.__single__ = OneRandomTree
+RandomTreesEmbedding._tree_class = OneRandomTree
 
 
 @with_parameters_described
@@ -400,7 +400,7 @@ class UnsupervisedForest(_UnlabelledTrees):
 
     bootstrap = True
     #: What the counts of a leaf are called.
-    __leaf_names__ = ("permuted", "real")
+    _leaf_names = ("permuted", "real")
 
     def __init__(
         self,
@@ -451,10 +451,10 @@ class UnsupervisedForest(_UnlabelledTrees):
         bins, real = bins_and_codes(table, max_bins=self.max_bins, n_threads=n_threads)
         codes = np.concatenate([real, _permuted(real, settings.seed)], axis=1)
         labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)
-        target = ClassTarget(np.array(self.__leaf_names__), Labels(labels, None, 1.0, 2))
+        target = ClassificationTarget(np.array(self._leaf_names), ClassLabels(labels, None, 1.0, 2))
         rows = TrainingRows.of(codes, None, target, settings)
         begun = self._begun(X, rows, table, bins, settings)
-        return with_fitted(self, begun.published(grow(begun)))
+        return publish(self, begun.published(grow(begun)))
 
     def score_samples(self, X: Any) -> Floats:
         """How typical samples are: the mean share of real rows in the leaves reached.
@@ -470,15 +470,15 @@ class UnsupervisedForest(_UnlabelledTrees):
             Above 1/2 if features depend on each other as in the training rows, below if they do not. For training rows
             it is too high, because the trees were grown on them.
         """
-        now = self.__answers__()
+        now = self._predictor()
         codes = now.read(X).codes
         return now.forest.probability(codes, now.threads(codes.shape[1]))[:, 1]
 
-    def __answers__(self, fitted: Fitted | None = None) -> RealAnswers:
-        return RealAnswers(self, fitted)
+    def _predictor(self, fitted: Fitted | None = None) -> UnsupervisedPredictor:
+        return UnsupervisedPredictor(self, fitted)
 
 
-class RealAnswers(Answers):
+class UnsupervisedPredictor(Predictor):
     """Answers about the real rows only; the trees were grown on as many permuted ones."""
 
     @property
@@ -495,7 +495,7 @@ class RealAnswers(Answers):
 
 def without_moments(forest: Forest) -> Forest:
     """A forest grown on noise -> the same without the moments of the noise."""
-    assert isinstance(forest.evidence, Moments)
+    assert isinstance(forest.evidence, LeafMoments)
     return replace(forest, evidence=forest.evidence.as_counts())
 
 

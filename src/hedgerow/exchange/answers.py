@@ -48,7 +48,7 @@ def model_mark(fitted: Fitted) -> str:
         digest.update(name.encode())
         if array is not None:
             digest.update(np.ascontiguousarray(array).tobytes())
-    names = [str(name) for name in (*fitted.about.names.tolist(), *fitted.meaning.names)]
+    names = [str(name) for name in (*fitted.info.names.tolist(), *fitted.codebook.names)]
     digest.update(json.dumps(names).encode())
     return digest.hexdigest()[:DIGITS]
 

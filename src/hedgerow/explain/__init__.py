@@ -20,7 +20,7 @@ rows, leaf rules), `shap`. All start from a `question`; `why` joins them; `expla
 present the result. The explanation of a number is an `estimate`.
 """
 
-from hedgerow.explain.estimate import Estimate
+from hedgerow.explain.estimate import RegressionExplanation
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.importance import (
     Importance,
@@ -38,7 +38,7 @@ from hedgerow.explain.usage import SplitCounts, split_counts
 from hedgerow.explain.why import explain
 
 __all__ = [
-    "Estimate",
+    "RegressionExplanation",
     "Explanation",
     "Importance",
     "ImportanceTest",

@@ -12,8 +12,8 @@ from hedgerow.forest.lines import as_limit
 from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.answer import ClassAnswers
-from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.judge.answer import ClassificationPredictor
+from hedgerow.judge.number_answers import RegressionPredictor
 from hedgerow.table.bins import Codes
 from hedgerow.table.days import DATES, date_words
 from hedgerow.table.meaning import plain
@@ -54,20 +54,22 @@ class KnownRows:
     columns: list[Array] | None
     bags: Bags
 
-    def values(self, now: ClassAnswers | NumberAnswers, row: int) -> dict[str, Any]:
+    def values(self, now: ClassificationPredictor | RegressionPredictor, row: int) -> dict[str, Any]:
         """Feature name -> value of one row; without columns, the typical value of its bin."""
-        meaning = now.meaning
+        codebook = now.codebook
         if self.columns is not None:
-            return meaning.of_row(self.columns, row)
-        return {name: meaning.value_of_code(j, int(self.codes[j, row])) for j, name in enumerate(meaning.names)}
+            return codebook.of_row(self.columns, row)
+        return {name: codebook.value_of_code(j, int(self.codes[j, row])) for j, name in enumerate(codebook.names)}
 
-    def case(self, now: ClassAnswers | NumberAnswers, row: int, weight: float) -> Case:
+    def case(self, now: ClassificationPredictor | RegressionPredictor, row: int, weight: float) -> Case:
         """One row, its weight in a prediction -> the case; its label is None if it is not known."""
         label = None if self.labels is None else self.labels[row]
         return Case(row, None if label is None else plain(label), weight, self.values(now, row))
 
 
-def training_rows(now: ClassAnswers | NumberAnswers, train: Any = None, y_train: Any = None) -> KnownRows | None:
+def training_rows(
+    now: ClassificationPredictor | RegressionPredictor, train: Any = None, y_train: Any = None
+) -> KnownRows | None:
     """The given training rows, or those a forest has kept; None if it has kept none.
 
     A forest fitted with a bootstrap keeps codes and labels, but not after it was loaded or unpickled. Without a
@@ -85,7 +87,7 @@ def training_rows(now: ClassAnswers | NumberAnswers, train: Any = None, y_train:
     rows = now.known_rows
     if rows is None:
         return None
-    return KnownRows(rows.codes, now.fitted.about.named(rows.target), None, _bags(now))
+    return KnownRows(rows.codes, now.fitted.info.named(rows.target), None, _bags(now))
 
 
 def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[Case]]:
@@ -184,14 +186,14 @@ def count_words(counts: Array, labels: list[Any]) -> str:
     return ", ".join(said + (["others"] if len(order) > 4 else [])) or "no case"
 
 
-def _bags(now: ClassAnswers | NumberAnswers) -> Bags:
+def _bags(now: ClassificationPredictor | RegressionPredictor) -> Bags:
     """Which rows leaves count; if trees were grown on different rows, all rows that reach the leaf."""
     return Bags() if now.fitted.fingerprint is None else now.bags()
 
 
-def _rule(now: ClassAnswers, tree: Tree, node: int, codes: Array, counts: Array) -> str:
+def _rule(now: ClassificationPredictor, tree: Tree, node: int, codes: Array, counts: Array) -> str:
     """A leaf -> ``x up to 3 and y above 2: 14 yes, 3 no``."""
-    said = " and ".join(conditions(tree, node, codes, now.meaning.missing_code)) or "all cases"
+    said = " and ".join(conditions(tree, node, codes, now.codebook.missing_code)) or "all cases"
     return f"{said}: {count_words(counts, labels_of(now))}"
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import class_shares, reserve
 from hedgerow.explain.question import BLOCK_CELLS, Floats, Question, counts_of, tree_shares
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 from hedgerow.table.bins import Codes
 
 #: In the order of the columns of `Doubt.amounts`.
@@ -124,7 +124,7 @@ def doubt_about(question: Question, marginals: Marginals, excess: Floats) -> Dou
     """Samples, how far values lie outside (p, n) -> their doubt; missing values are completed with possible ones."""
     now, codes = question.now, question.codes
     amounts = np.empty((question.n_samples, len(CAUSES)))
-    gaps = codes[now.forest.used_features] == now.meaning.missing_code
+    gaps = codes[now.forest.used_features] == now.codebook.missing_code
     open_rows, whole_rows = np.flatnonzero(gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=0))
     if len(whole_rows):
         distrust = distrust_of(question, codes[:, whole_rows], excess[:, whole_rows])
@@ -143,11 +143,11 @@ class Marginals:
 
     Parameters
     ----------
-    now : ClassAnswers
+    now : ClassificationPredictor
     training : (p, m) codes, or None
     """
 
-    def __init__(self, now: ClassAnswers, training: Codes | None) -> None:
+    def __init__(self, now: ClassificationPredictor, training: Codes | None) -> None:
         self._now, self._training = now, training
         self._known: dict[int, NDArray[np.int64]] = {}
 
@@ -162,14 +162,18 @@ class Marginals:
             codes = np.arange(max(1, self._now.fitted.bins.n_bins[feature]))
             if self._training is not None:
                 own = self._training[feature]
-                own = own[own != self._now.meaning.missing_code]
+                own = own[own != self._now.codebook.missing_code]
                 codes = np.sort(own).astype(np.int64) if len(own) else codes
             self._known[feature] = codes
         return self._known[feature]
 
 
 def complete(
-    codes: Codes, now: ClassAnswers, marginals: Marginals, features: NDArray[np.int64], how_many: int = COMPLETIONS
+    codes: Codes,
+    now: ClassificationPredictor,
+    marginals: Marginals,
+    features: NDArray[np.int64],
+    how_many: int = COMPLETIONS,
 ) -> Codes:
     """Codes (p, n) -> (p, n × how_many): missing codes of the features replaced by possible ones.
 
@@ -180,7 +184,7 @@ def complete(
     for feature in features.tolist():
         order = np.random.default_rng(feature).permutation(how_many)
         values = np.tile(marginals.of(feature, how_many)[order], codes.shape[1])
-        filled[feature] = np.where(filled[feature] == now.meaning.missing_code, values, filled[feature])
+        filled[feature] = np.where(filled[feature] == now.codebook.missing_code, values, filled[feature])
     return filled
 
 
@@ -192,8 +196,8 @@ def excess_of(question: Question) -> Floats:
     if not features:
         return excess
     values = np.array([question.columns[feature] for feature in features], dtype=np.float64)
-    low, high = np.array([now.meaning.range_of(feature) for feature in features]).T[:, :, None]
-    span = np.array([now.meaning.span_of(feature) for feature in features])[:, None]
+    low, high = np.array([now.codebook.range_of(feature) for feature in features]).T[:, :, None]
+    span = np.array([now.codebook.span_of(feature) for feature in features])[:, None]
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # values may be infinite, and a range empty
         beyond = np.maximum(low - values, values - high)
         excess[features] = np.where(beyond > 0, beyond / span, 0.0)
@@ -214,7 +218,7 @@ def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int
     """Rows (m,) with missing values -> amounts (m, 5)."""
     now, codes = question.now, question.codes[:, rows]
     used = now.forest.used_features
-    features = used[(codes[used] == now.meaning.missing_code).any(axis=1)]
+    features = used[(codes[used] == now.codebook.missing_code).any(axis=1)]
     filled = complete(codes, now, marginals, features)
     distrust = distrust_of(question, filled, np.repeat(excess, COMPLETIONS, axis=1))
     shape = (len(rows), COMPLETIONS, now.forest.n_trees)

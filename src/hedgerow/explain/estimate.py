@@ -17,7 +17,7 @@ from hedgerow.explain.shap import ShapValues, explain_values
 from hedgerow.explain.words import joined, name_some
 from hedgerow.forest.proximity import weight_table
 from hedgerow.judge.batch import Batch
-from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
+from hedgerow.judge.number_answers import COVERAGE, RegressionPredictor
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Adds(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate(Explained):
+class RegressionExplanation(Explained):
     """Why a regressor predicts this number for one sample. Made by ``forest.explain(X)``.
 
     Attributes
@@ -150,7 +150,7 @@ class Estimate(Explained):
 
 
 def estimates(
-    now: NumberAnswers,
+    now: RegressionPredictor,
     X: Any,
     *,
     train: Any = None,
@@ -158,21 +158,21 @@ def estimates(
     cases: int = 5,
     shap: bool | None = None,
     coverage: float = COVERAGE,
-) -> list[Estimate]:
+) -> list[RegressionExplanation]:
     """A regressor as it answers, and samples -> an explanation of each; the arguments are those of `explain`."""
     training = training_rows(now, train, y_train)
     return list(estimates_of(now, now.read(X, all_features=True), training, cases=cases, shap=shap, coverage=coverage))
 
 
 def estimates_of(
-    now: NumberAnswers,
+    now: RegressionPredictor,
     batch: Batch,
     training: KnownRows | None,
     *,
     cases: int,
     shap: bool | None = None,
     coverage: float = COVERAGE,
-) -> Iterator[Estimate]:
+) -> Iterator[RegressionExplanation]:
     """Samples with the codes of all features -> an explanation of each."""
     if training is not None and training.labels is not None:
         training = replace(training, labels=np.asarray(training.labels, dtype=np.float64))
@@ -182,14 +182,14 @@ def estimates_of(
 
 
 def _block(
-    now: NumberAnswers,
+    now: RegressionPredictor,
     batch: Batch,
     training: KnownRows | None,
     first: int,
     cases: int,
     shap: bool,
     coverage: float,
-) -> Iterator[Estimate]:
+) -> Iterator[RegressionExplanation]:
     """A block of samples -> their explanations."""
     codes, columns = batch.codes, batch.columns
     predicted, bounds, parts = now.predicted(batch), now.bounds(batch), now.variance(codes)
@@ -199,7 +199,7 @@ def _block(
     adds = _added(now, codes) if shap else None
     for row in range(len(batch)):
         rests, near = (None, None) if behind is None else behind[row]
-        yield Estimate(
+        yield RegressionExplanation(
             row=first + row,
             prediction=float(predicted[row]),
             lower=None if interval is None else float(interval[row, 0]),
@@ -212,16 +212,16 @@ def _block(
             disagreement=math.sqrt(parts.epistemic[row]),
             leaf_rows=float(sizes[row]),
             rests=rests,
-            missing=[now.meaning.names[j] for j in missing_features(now, codes[:, row])],
+            missing=[now.codebook.names[j] for j in missing_features(now, codes[:, row])],
             outside=_outside(now, columns, row),
-            values=now.meaning.of_row(columns, row),
+            values=now.codebook.of_row(columns, row),
             cases=near,
             adds=None if adds is None else _of_row(now, adds, row),
         )
 
 
 def _behind(
-    now: NumberAnswers, codes: Codes, training: KnownRows, cases: int
+    now: RegressionPredictor, codes: Codes, training: KnownRows, cases: int
 ) -> list[tuple[RestsOn | None, list[Case]]]:
     """Codes (p, n) -> for each sample the rows behind its prediction, and the heaviest of them."""
     threads = now.threads(training.codes.shape[1] * now.forest.n_trees)
@@ -248,7 +248,7 @@ def _rests(rows: Array, weights: Floats, training: KnownRows) -> RestsOn | None:
     return RestsOn(len(rows), float(weights.sum() ** 2 / (weights**2).sum()), low, high)
 
 
-def _added(now: NumberAnswers, codes: Codes) -> tuple[ShapValues, ShapValues]:
+def _added(now: RegressionPredictor, codes: Codes) -> tuple[ShapValues, ShapValues]:
     """Codes (p, n) -> what features add to the prediction, and to the width of its bounds; the trees are read once."""
     lower, upper = now.leaf_bounds()
     leaves = np.column_stack([now.leaf_values, upper - lower]) / now.forest.n_trees
@@ -257,19 +257,19 @@ def _added(now: NumberAnswers, codes: Codes) -> tuple[ShapValues, ShapValues]:
     return ShapValues(values[..., 0], base[0]), ShapValues(values[..., 1], base[1])
 
 
-def _of_row(now: NumberAnswers, adds: tuple[ShapValues, ShapValues], row: int) -> Adds:
+def _of_row(now: RegressionPredictor, adds: tuple[ShapValues, ShapValues], row: int) -> Adds:
     """One sample -> what each of its features adds."""
     prediction, width = adds
     base = {"prediction": float(prediction.base), "width": float(width.base)}
-    return Adds(list(now.meaning.names), prediction.values[row].tolist(), width.values[row].tolist(), base)
+    return Adds(list(now.codebook.names), prediction.values[row].tolist(), width.values[row].tolist(), base)
 
 
-def _outside(now: NumberAnswers, columns: list[Array], row: int) -> list[str]:
+def _outside(now: RegressionPredictor, columns: list[Array], row: int) -> list[str]:
     """Numeric features that trees ask about and whose value lies outside the training data."""
     found = []
     for j in now.forest.used_features.tolist():
         if not now.fitted.bins.nominal[j]:
-            low, high = now.meaning.range_of(j)
+            low, high = now.codebook.range_of(j)
             if columns[j][row] < low or columns[j][row] > high:
-                found.append(now.meaning.names[j])
+                found.append(now.codebook.names[j])
     return found

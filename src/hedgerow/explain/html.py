@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hedgerow.explain.estimate import Estimate
+from hedgerow.explain.estimate import RegressionExplanation
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.text import (
     WALL,
@@ -60,12 +60,12 @@ h1{margin:.2rem 0 1rem;font:600 2rem/1.2 "Iowan Old Style","Palatino Linotype",P
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def html_from(explanation: Explanation | Estimate) -> str:
+def html_from(explanation: Explanation | RegressionExplanation) -> str:
     """An explanation -> what its `to_html` returns."""
     return f'<section class="hedgerow-why"><style>{STYLE}</style>{_body(explanation)}</section>'
 
 
-def page_from_explanations(explanations: Iterable[Explanation | Estimate], title: str) -> str:
+def page_from_explanations(explanations: Iterable[Explanation | RegressionExplanation], title: str) -> str:
     """Explanations -> a whole page, one below the other."""
     sections = "".join(f'<section class="hedgerow-why">{_body(each)}</section>\n' for each in explanations)
     return (
@@ -79,13 +79,13 @@ def page_from_explanations(explanations: Iterable[Explanation | Estimate], title
     )
 
 
-def _body(explanation: Explanation | Estimate) -> str:
+def _body(explanation: Explanation | RegressionExplanation) -> str:
     return tied(_parts(explanation))
 
 
-def _parts(explanation: Explanation | Estimate) -> str:
+def _parts(explanation: Explanation | RegressionExplanation) -> str:
     start = f"<h3>{escape(explanation.title)}</h3><p>{escape(explanation.sentence)}</p>"
-    if isinstance(explanation, Estimate):
+    if isinstance(explanation, RegressionExplanation):
         rests = _section("What it rests on", _list(rests_words(explanation)))
         near = _section("Nearest training cases", _cases(explanation, added_features(explanation), "target"))
         return start + rests + near + _added(explanation)
@@ -135,7 +135,7 @@ def _doubt(explanation: Explanation) -> str:
     return f"<table>{''.join(bars)}</table>" if bars else ""
 
 
-def _cases(explanation: Explanation | Estimate, names: list[str], truth: str) -> str:
+def _cases(explanation: Explanation | RegressionExplanation, names: list[str], truth: str) -> str:
     if explanation.cases is None:
         return "<p>Not known: the model does not hold its training rows.</p>"
     if not explanation.cases:
@@ -143,7 +143,7 @@ def _cases(explanation: Explanation | Estimate, names: list[str], truth: str) ->
     return _table(case_rows(explanation, names, truth), right=tuple(range(3, 3 + len(names))))
 
 
-def _added(estimate: Estimate) -> str:
+def _added(estimate: RegressionExplanation) -> str:
     rows = added_rows(estimate)
     title = "What each value adds to the prediction, and to the width of its bounds"
     return _section(title, _table([["", "prediction", "width of its bounds"], *rows], right=(1, 2)) if rows else "")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.training import TrainingRows
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.batch import Batch
 from hedgerow.table.bins import Codes
 
@@ -242,7 +242,7 @@ def permutation_importance(
     >>> permutation_importance(forest, X[1::2], y[1::2], random_state=0).importances_mean.shape
     (4,)
     """
-    now = answers_of(forest)
+    now = predictor_of(forest)
     codes, labels = now.read(X).codes, column_or_1d(y)
     if len(labels) != codes.shape[1]:
         raise ValueError(
@@ -382,7 +382,7 @@ def _judged(per_tree: Floats) -> Floats:
 
 def rows_with_bags(forest: Any) -> TrainingRows:
     """A fitted forest -> its training rows, refused if no row is outside a bag."""
-    rows: TrainingRows | None = answers_of(forest).fitted.rows_with_judges
+    rows: TrainingRows | None = predictor_of(forest).fitted.oob_rows
     if rows is None:
         raise ValueError(
             "forest must be fitted with bootstrap=True and still have its training rows, got one that has no bootstrap,"
@@ -400,7 +400,7 @@ def read_groups(forest: Any, groups: Groups | None) -> Grouped:
     """Groups of feature numbers or names -> features end to end, and the start of each group (groups + 1,)."""
     if groups is None:
         return np.arange(forest.n_features_in_), np.arange(forest.n_features_in_ + 1)
-    names = list(answers_of(forest).fitted.schema.names or ())
+    names = list(predictor_of(forest).fitted.schema.names or ())
     listed = [[group] if isinstance(group, str | int | np.integer) else list(group) for group in groups]
     features = [[names.index(f) if isinstance(f, str) and f in names else f for f in group] for group in listed]
     for feature in (feature for group in features for feature in group):
@@ -417,5 +417,5 @@ def read_groups(forest: Any, groups: Groups | None) -> Grouped:
 
 def threads_of(forest: Any) -> int:
     """Number of threads: one for each tree, up to what `n_jobs` allows."""
-    now = answers_of(forest)
+    now = predictor_of(forest)
     return int(now.threads(1000 * now.forest.n_trees))

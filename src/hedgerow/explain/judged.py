@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.cases import number
-from hedgerow.judge.judgement import ClassJudgement, NumberJudgement
+from hedgerow.judge.judgement import ClassificationEvaluation, RegressionEvaluation
 
 Groups = Mapping[str, Mapping[str, NDArray[np.bool_]]]
 
@@ -40,7 +40,9 @@ class Lines(NamedTuple):
     less: tuple[str, ...] = ()  # heads of columns for which a phone has no room
 
 
-def figures_by(judged: ClassJudgement | NumberJudgement, by: Groups) -> dict[str, dict[str, dict[str, Any]]]:
+def figures_by(
+    judged: ClassificationEvaluation | RegressionEvaluation, by: Groups
+) -> dict[str, dict[str, dict[str, Any]]]:
     """A judgement and the rows of groups, by column and group -> their figures; groups without rows have none."""
     return {
         name: {group: judged.group(rows) for group, rows in groups.items() if rows.any()} for name, groups in by.items()

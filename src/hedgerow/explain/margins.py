@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import FLOOR, Calibration
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 MOST_PAIRED_CLASSES = 8
 
 
-def margins_of(now: ClassAnswers, evidence: Floats) -> dict[str, Any] | None:
+def margins_of(now: ClassificationPredictor, evidence: Floats) -> dict[str, Any] | None:
     """Evidence (D, K) of leaves -> their margins by name; None if these do not decide, or are too many.
 
     Returns
@@ -29,24 +29,24 @@ def margins_of(now: ClassAnswers, evidence: Floats) -> dict[str, Any] | None:
     added : (D · K · K,)
         What a leaf adds to lower[k] - upper[j], as if it were the only tree.
     sums, rates, ahead, floor
-        Only of a calibrated forest, as in `mapped_margins`.
+        Only of a calibrated forest, as in `calibrated_margins`.
     """
     rule, setting = now.plain_rule, now.setting
-    needed = {"lower", "upper", "probability"} if now.is_mapped else {"lower", "upper"}
+    needed = {"lower", "upper", "probability"} if now.is_calibrated else {"lower", "upper"}
     decides = now.decision.follows_dominance and needed <= set(rule.adds_up)
     if not decides or now.forest.n_classes > MOST_PAIRED_CLASSES:
         return None
-    if now.is_mapped and rule.skips_empty and not evidence.any(axis=1).all():
+    if now.is_calibrated and rule.skips_empty and not evidence.any(axis=1).all():
         return None
     parts: dict[str, Any] = rule.parts(rule.lift(evidence, setting), setting)
     lower, upper = parts["lower"], parts["upper"]
     added = (lower[:, :, None] - upper[:, None, :]).ravel()
-    if not now.is_mapped:
+    if not now.is_calibrated:
         return {"added": added}
-    return {"added": added} | mapped_margins(parts["probability"], 1 - lower.sum(axis=1), now.calibration)
+    return {"added": added} | calibrated_margins(parts["probability"], 1 - lower.sum(axis=1), now.calibration)
 
 
-def mapped_margins(shares: Floats, vacuity: Floats, calibration: Calibration) -> dict[str, Any]:
+def calibrated_margins(shares: Floats, vacuity: Floats, calibration: Calibration) -> dict[str, Any]:
     """Probabilities (D, K) and vacuity (D,) of leaves, and the map of their means -> arrays by name.
 
     Returns

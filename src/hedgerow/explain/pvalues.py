@@ -17,7 +17,7 @@ from hedgerow.forest.importance import impurity_importance
 from hedgerow.forest.impurity import impurities_of
 from hedgerow.forest.prune import prune_by_rows
 from hedgerow.forest.training import TrainingRows
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.params.resolve import resolve_settings
 
 Floats = NDArray[np.float64]
@@ -155,7 +155,7 @@ class _Again:
     """Grows a forest again on other rows with the same settings."""
 
     def __init__(self, forest: Any, rows: TrainingRows, statistic: str) -> None:
-        now = answers_of(forest)
+        now = predictor_of(forest)
         self.fitted = now.fitted
         if self.fitted.forest.weights is not None:
             raise ValueError("forest must be fitted without weights of rows or classes, got weights; fit without them")

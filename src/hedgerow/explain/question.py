@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion
 from hedgerow.forest.lift import lift_distinct
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 from hedgerow.judge.batch import Batch
-from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.judge.number_answers import RegressionPredictor
 from hedgerow.rules import merge_states
 from hedgerow.table.bins import Codes
 from hedgerow.table.meaning import plain
@@ -35,7 +35,7 @@ class Question:
 
     Parameters
     ----------
-    now : ClassAnswers
+    now : ClassificationPredictor
         The forest as it answers.
     batch : Batch
         The samples.
@@ -45,7 +45,7 @@ class Question:
         The forest's answers.
     """
 
-    now: ClassAnswers
+    now: ClassificationPredictor
     batch: Batch
     counts: Floats
     opinion: Opinion
@@ -83,7 +83,7 @@ class Question:
 
     def values(self, row: int) -> dict[str, Any]:
         """Feature name -> value of one sample."""
-        return self.now.meaning.of_row(self.columns, row)
+        return self.now.codebook.of_row(self.columns, row)
 
     def likely(self, row: int) -> list[int]:
         """The labels of the classes that remain for one sample, the most probable first."""
@@ -95,18 +95,18 @@ class Question:
         return missing_features(self.now, self.codes[:, row])
 
 
-def missing_features(now: ClassAnswers | NumberAnswers, codes: Codes) -> list[int]:
+def missing_features(now: ClassificationPredictor | RegressionPredictor, codes: Codes) -> list[int]:
     """One sample (p,) -> the features that trees ask about and whose values it lacks."""
     used = now.forest.used_features
-    return [int(j) for j in used[codes[used] == now.meaning.missing_code]]
+    return [int(j) for j in used[codes[used] == now.codebook.missing_code]]
 
 
-def counts_of(now: ClassAnswers, codes: Codes) -> Floats:
+def counts_of(now: ClassificationPredictor, codes: Codes) -> Floats:
     """Codes (p, n) -> (n, T, K): evidence in the leaves reached."""
     return now.forest.counts_reached(np.ascontiguousarray(codes))
 
 
-def opinion_of(now: ClassAnswers, counts: Floats, caution: float | None = None) -> Opinion:
+def opinion_of(now: ClassificationPredictor, counts: Floats, caution: float | None = None) -> Opinion:
     """Evidence (n, T, K) -> opinion under the rule, perhaps with another caution."""
     rule, setting = now.rule, now.setting if caution is None else replace(now.setting, caution=caution)
     leaves = counts.reshape(-1, counts.shape[2])
@@ -118,25 +118,25 @@ def opinion_of(now: ClassAnswers, counts: Floats, caution: float | None = None) 
     return rule.finish(merge_states(states, rule.merge), setting)
 
 
-def only_class(now: ClassAnswers, counts: Floats, caution: float | None = None) -> NDArray[np.int64]:
+def only_class(now: ClassificationPredictor, counts: Floats, caution: float | None = None) -> NDArray[np.int64]:
     """Evidence (n, T, K) -> (n,): the only class that remains, or -1 if there are several."""
     chosen = now.chosen(opinion_of(now, counts, caution))
     return np.where(chosen.sum(axis=1) == 1, chosen.argmax(axis=1), -1)
 
 
-def tree_shares(now: ClassAnswers) -> Floats:
+def tree_shares(now: ClassificationPredictor) -> Floats:
     """(T,): the weights of the trees, with sum one."""
     weights = np.ones(now.forest.n_trees) if now.weights is None else now.weights
     total = weights.sum()
     return np.asarray(weights / total if total > 0 else np.full(len(weights), 1 / len(weights)))
 
 
-def labels_of(now: ClassAnswers) -> list[Any]:
+def labels_of(now: ClassificationPredictor) -> list[Any]:
     """(K,): the classes as Python values."""
     return [plain(label) for label in now.classes.tolist()]
 
 
-def chosen_classes(now: ClassAnswers, opinion: Opinion) -> NDArray[np.bool_]:
+def chosen_classes(now: ClassificationPredictor, opinion: Opinion) -> NDArray[np.bool_]:
     """An opinion -> (n, K): the classes that remain, refused if the decision chooses actions."""
     chosen = now.chosen(opinion)
     if chosen.shape[1] != len(now.classes):
@@ -147,7 +147,7 @@ def chosen_classes(now: ClassAnswers, opinion: Opinion) -> NDArray[np.bool_]:
     return chosen
 
 
-def questions(now: ClassAnswers, batch: Batch) -> Iterator[tuple[int, Question]]:
+def questions(now: ClassificationPredictor, batch: Batch) -> Iterator[tuple[int, Question]]:
     """Samples -> blocks of questions, each with its first sample."""
     cells = now.forest.n_trees * now.forest.n_classes
     block = max(1, BLOCK_CELLS // cells)

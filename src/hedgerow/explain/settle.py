@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.explain.doubt import COMPLETIONS, Marginals, complete, doubt_from_counts
 from hedgerow.explain.question import BLOCK_CELLS, Bools, Floats, Question, counts_of, only_class, tree_shares
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 
 #: Most confirmed cases that are tried.
 MOST_CASES = 1000
@@ -142,7 +142,7 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
     return [each for each, left in sorted(found, key=lambda pair: (-pair[0].settles, pair[1]))]
 
 
-def _alone_at(now: ClassAnswers, counts: Floats, cautions: Floats) -> NDArray[np.int64]:
+def _alone_at(now: ClassificationPredictor, counts: Floats, cautions: Floats) -> NDArray[np.int64]:
     """Evidence (m, T, K), c cautions for each (m, c) -> (m, c): the only class that remains, or -1."""
     alone, asked = np.empty(cautions.shape, dtype=np.int64), np.unique(cautions)
     if now.rule.scale_free:  # more caution is fewer rows, so all cautions above 0 can be asked at once
@@ -159,7 +159,7 @@ def _alone_at(now: ClassAnswers, counts: Floats, cautions: Floats) -> NDArray[np
 
 
 def _fewest(
-    now: ClassAnswers, counts: Floats, sample: NDArray[np.int64], label: NDArray[np.int64]
+    now: ClassificationPredictor, counts: Floats, sample: NDArray[np.int64], label: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Samples and classes (m,) -> (m,): the number of cases after which only the class remains, else > MOST_CASES."""
     few = np.arange(1, ONE_BY_ONE + 1)
@@ -186,7 +186,7 @@ def _fewest(
 
 
 def _settles(
-    now: ClassAnswers,
+    now: ClassificationPredictor,
     counts: Floats,
     sample: NDArray[np.int64],
     label: NDArray[np.int64],

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.carried import CARRIED, carried
+from hedgerow.belief.carried import CARRIED, calibrated_shap
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import lift_distinct
-from hedgerow.judge.answer import ClassAnswers, answers_of
-from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.judge.answer import ClassificationPredictor, predictor_of
+from hedgerow.judge.number_answers import RegressionPredictor
 from hedgerow.rules import Setting
 from hedgerow.rules.additive import Additive, additive
-from hedgerow.rules.doubts import DOUBTS, DoubtSums, doubt_sums
+from hedgerow.rules.doubts import DOUBTS, UncertaintySums, doubt_sums
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -106,7 +106,7 @@ def shap_values(
     >>> bool(np.allclose(found.base + found.values.sum(axis=1), forest.predict_proba(X[:3])))
     True
     """
-    now = answers_of(forest)
+    now = predictor_of(forest)
     if now.kind not in _KINDS:
         raise TypeError(
             f"forest must answer by the mean of its trees, got a {type(forest).__name__}, which combines its trees"
@@ -121,7 +121,7 @@ def shap_values(
     return found
 
 
-def shap_values_of_each(now: ClassAnswers, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
+def shap_values_of_each(now: ClassificationPredictor, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
     """Codes (p, n), several quantities -> the Shapley values of each; the trees are read only once."""
     asked = [_Classes(now, what) for what in whats]
     both = _SideBySide([part for each in asked for part in each.sums.parts])
@@ -173,9 +173,9 @@ def explain_values(
 class _Classes:
     """An answer about classes: a sum over trees, or a map of such sums."""
 
-    def __init__(self, now: ClassAnswers, what: str | None) -> None:
+    def __init__(self, now: ClassificationPredictor, what: str | None) -> None:
         self._now, self._what = now, what or "probability"
-        self._maps = self._what in CARRIED and now.is_mapped
+        self._maps = self._what in CARRIED and now.is_calibrated
         whats = CARRIED[self._what] if self._maps else (self._what,)
         self.sums = _SideBySide([additive(now.plain_rule, each, now.forest.n_trees, now.weights) for each in whats])
         self._widths = [part.width(now.setting) for part in self.sums.parts]
@@ -201,7 +201,7 @@ class _Classes:
         sums = self._sums(values)
         if not self._maps:
             return ShapValues(sums, base)
-        of_base, of_features = carried(self._now.calibration, self._what, base, sums)
+        of_base, of_features = calibrated_shap(self._now.calibration, self._what, base, sums)
         return ShapValues(of_features, of_base)
 
     def _sums(self, values: Floats) -> Floats:
@@ -219,7 +219,7 @@ class _Classes:
 class _Doubts:
     """A kind of doubt of a classifier: vacuity, which is a sum over trees, conflict or epistemic doubt."""
 
-    def __init__(self, now: ClassAnswers, what: Any) -> None:
+    def __init__(self, now: ClassificationPredictor, what: Any) -> None:
         self._now, self._sums = now, doubt_sums(now.plain_rule, what, now.forest.n_trees)
         self.width = self._sums.width(now.setting)
 
@@ -247,7 +247,7 @@ class _Numbers:
 
     width = 1
 
-    def __init__(self, now: NumberAnswers, what: str | None) -> None:
+    def __init__(self, now: RegressionPredictor, what: str | None) -> None:
         lower, upper = now.leaf_bounds()
         said = {"prediction": now.leaf_values, "lower": lower, "upper": upper, "width": upper - lower}
         what = what or "prediction"
@@ -274,7 +274,7 @@ class _Numbers:
         return self._now.mean(codes, lambda at: self._leaves[at]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
-def _of_classes(now: ClassAnswers, what: Any) -> _Classes | _Doubts:
+def _of_classes(now: ClassificationPredictor, what: Any) -> _Classes | _Doubts:
     """A classifier: the probabilities or bounds of its classes, or a kind of doubt."""
     return _Doubts(now, what) if what in DOUBTS else _Classes(now, what)
 
@@ -319,7 +319,7 @@ class _SideBySide:
 
 
 def _leaf_values(
-    trees: Forest, asked: Additive | DoubtSums | _SideBySide, setting: Setting, weights: Floats | None
+    trees: Forest, asked: Additive | UncertaintySums | _SideBySide, setting: Setting, weights: Floats | None
 ) -> Iterator[tuple[int, int, Floats]]:
     """Values (leaves, S) of trees first to last - 1, group by group."""
     per_tree = np.diff(trees.leaf_start) * 8 * trees.n_classes

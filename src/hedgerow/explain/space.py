@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.explain.margins import margins_of
 from hedgerow.explain.question import Array, Floats, only_class, tree_shares
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 from hedgerow.table.days import DATES, PARTS
 
 Ints = NDArray[np.int64]
@@ -37,7 +37,7 @@ class Space:
         part of the date these are. They cannot move alone.
     """
 
-    def __init__(self, now: ClassAnswers) -> None:
+    def __init__(self, now: ClassificationPredictor) -> None:
         self.now, forest, bins = now, now.forest, now.fitted.bins
         self.features: Ints = forest.used_features
         self.nominal, self.n_bins = bins.nominal[self.features], bins.n_bins[self.features].astype(np.int32)
@@ -64,7 +64,7 @@ class Space:
 
     def _dates(self) -> dict[int, dict[int, str]]:
         """-> dates, and what trees ask of them besides their day."""
-        names, kinds, used = self.now.meaning.names, self.now.meaning.schema.kinds, self.features.tolist()
+        names, kinds, used = self.now.codebook.names, self.now.codebook.schema.kinds, self.features.tolist()
         place = {names[feature]: feature for feature in used}
         found = {
             date: {place[names[date] + part]: part for part in PARTS if names[date] + part in place}
@@ -77,13 +77,13 @@ class Space:
         """-> typical values of the bins of a numeric feature, and 1 / range."""
         if self.now.fitted.bins.nominal[feature]:
             return np.zeros(0), 0.0
-        start, span = self.now.fitted.bins.center_start[feature : feature + 2], self.now.meaning.span_of(feature)
+        start, span = self.now.fitted.bins.center_start[feature : feature + 2], self.now.codebook.span_of(feature)
         return self.now.fitted.bins.centers[start[0] : start[1]], 1.0 / span if span > 0 else 0.0
 
 
 def costs_of(space: Space, codes: Array, values: list[Any], most: float) -> list[Floats]:
     """One sample (p,) and its values -> for each feature (codes,), what each code costs; empty if it is missing."""
-    missing, costs = space.now.meaning.missing_code, []
+    missing, costs = space.now.codebook.missing_code, []
     for place, feature in enumerate(space.features.tolist()):
         at = int(codes[feature])
         if at == missing:

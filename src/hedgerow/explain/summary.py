@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.decisions import decision_in_force
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.safe.text import printable
 
 #: Features that are shown.
@@ -100,7 +100,7 @@ def describe(model: Any, *, doubt: bool = True) -> Summary:
     >>> dict(about.facts)["trained on"], about.importances[0][0]
     ('150 rows, 4 features', 'petal length (cm)')
     """
-    now = answers_of(model)
+    now = predictor_of(model)
     parts = [_data(now), _trees(now)]
     if now.combines_leaves:
         parts += [_opinion(now), _doubt(now) if doubt else {}]
@@ -133,7 +133,9 @@ def _trees(now: Any) -> dict[str, str]:
 
 def _opinion(now: Any) -> dict[str, str]:
     """How leaves become answers."""
-    mapped = "mapped by what out-of-bag rows teach" if now.is_mapped else f"as the leaves say ({now.calibration.why})"
+    mapped = (
+        "mapped by what out-of-bag rows teach" if now.is_calibrated else f"as the leaves say ({now.calibration.why})"
+    )
     decided = decision_in_force(now.asked_decision, now.plain_rule)
     return {"opinion": f"{now.plain_rule!r}, caution {_caution(now)}, decision {decided}", "probabilities": mapped}
 
@@ -148,7 +150,7 @@ def _caution(now: Any) -> str:
 
 def _doubt(now: Any) -> dict[str, str]:
     """How the model decides about rows outside the bags; nothing if it has none."""
-    rows = now.fitted.rows_with_judges
+    rows = now.fitted.oob_rows
     if rows is None or rows.target.known is not None:
         return {}
     trial, used = now.try_out(now.oob_evidence(), now.plain_rule, now.caution, now.asked_decision)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hedgerow.decisions import all_decisions
 from hedgerow.explain.cases import Case, amount, class_words, number, value_words
-from hedgerow.explain.estimate import Estimate
+from hedgerow.explain.estimate import RegressionExplanation
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.words import percents, settle_words
 from hedgerow.safe.text import printable_lines
@@ -42,8 +42,8 @@ def text_from_explanation(explanation: Explanation) -> str:
     return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
 
 
-def text_from_estimate(estimate: Estimate) -> str:
-    """An explanation of a number -> what `Estimate.to_text` returns, safe for a terminal."""
+def text_from_estimate(estimate: RegressionExplanation) -> str:
+    """An explanation of a number -> what `RegressionExplanation.to_text` returns, safe for a terminal."""
     parts = [
         _wrapped(f"{estimate.title}: {estimate.sentence}", ""),
         _section("What it rests on", [_wrapped(line, "  - ", "    ") for line in rests_words(estimate)]),
@@ -53,7 +53,7 @@ def text_from_estimate(estimate: Estimate) -> str:
     return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
 
 
-def rests_words(estimate: Estimate) -> list[str]:
+def rests_words(estimate: RegressionExplanation) -> list[str]:
     """An explanation of a number -> what the prediction rests on, one line each."""
     lines, rests = [], estimate.rests
     if rests is not None:
@@ -73,7 +73,7 @@ def rests_words(estimate: Estimate) -> list[str]:
     return lines
 
 
-def added_features(estimate: Estimate, most: int = MOST_FEATURES) -> list[str]:
+def added_features(estimate: RegressionExplanation, most: int = MOST_FEATURES) -> list[str]:
     """The features that add most to the prediction; without SHAP values, the first features."""
     adds = estimate.adds
     if adds is None:
@@ -154,13 +154,13 @@ def _settle(explanation: Explanation) -> list[str]:
     return [_wrapped(line, "  - ", "    ") for line in settle_words(explanation)]
 
 
-def _adds(estimate: Estimate) -> list[str]:
+def _adds(estimate: RegressionExplanation) -> list[str]:
     """A table: what the weightiest features add to the prediction and to the width of its bounds."""
     rows = added_rows(estimate, _cell)
     return _table([["", "prediction", "width"], *rows], left=(0,)) if rows else []
 
 
-def added_rows(estimate: Estimate, cell: Callable[[str], str] = str) -> list[list[str]]:
+def added_rows(estimate: RegressionExplanation, cell: Callable[[str], str] = str) -> list[list[str]]:
     """The weightiest features -> name and value, what these add to the prediction, and to the width of its bounds."""
     adds = estimate.adds
     if adds is None:
@@ -179,7 +179,7 @@ def shap_rows(explanation: Explanation, cell: Callable[[str], str] = str) -> lis
 
 
 def _feature_rows(
-    explained: Explanation | Estimate,
+    explained: Explanation | RegressionExplanation,
     shown: Sequence[str],
     features: Sequence[str],
     columns: list[list[str]],
@@ -212,11 +212,11 @@ def _cases(explanation: Any, features: Callable[[Any, int], list[str]], truth: s
 
 
 def case_rows(
-    explanation: Explanation | Estimate, names: list[str], truth: str, cell: Callable[[str], str] = str
+    explanation: Explanation | RegressionExplanation, names: list[str], truth: str, cell: Callable[[str], str] = str
 ) -> list[list[str]]:
     """Some features -> a head, this sample and the nearest cases, with the values of these features."""
 
-    def values(of: Explanation | Estimate | Case) -> list[str]:
+    def values(of: Explanation | RegressionExplanation | Case) -> list[str]:
         return [cell(value_words(of.values[name])) for name in names]
 
     rows = [["row", "weight", truth, *map(cell, names)], ["this", "", "", *values(explanation)]]

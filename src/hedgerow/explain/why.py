@@ -12,16 +12,16 @@ from hedgerow.decisions import decision_in_force
 from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
-from hedgerow.explain.estimate import Estimate, estimates
+from hedgerow.explain.estimate import RegressionExplanation, estimates
 from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf, Strange
 from hedgerow.explain.question import Floats, Question, labels_of, only_class, questions
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
 from hedgerow.explain.space import Space
 from hedgerow.explain.words import cause_words
-from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.answer import ClassificationPredictor, predictor_of
 from hedgerow.judge.batch import Batch
-from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
+from hedgerow.judge.number_answers import COVERAGE, RegressionPredictor
 from hedgerow.judge.trust import trust
 from hedgerow.rules import resolve_rule
 from hedgerow.table.output import index_names
@@ -48,7 +48,7 @@ def explain(
     wanted: Any = None,
     time_limit: float | None = None,
     coverage: float | None = None,
-) -> list[Explanation] | list[Estimate]:
+) -> list[Explanation] | list[RegressionExplanation]:
     """Why a forest gives its answer for each sample, and what would settle the undecided ones.
 
     Parameters
@@ -83,7 +83,7 @@ def explain(
     Returns
     -------
     list of Explanation
-        One for each sample; of a regressor, a list of `hedgerow.explain.Estimate`.
+        One for each sample; of a regressor, a list of `hedgerow.explain.RegressionExplanation`.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def explain(
     >>> [each.cause for each in why.doubt]
     ['overlap', 'few', 'disagree', 'missing', 'outside']
     """
-    now = answers_of(forest)
+    now = predictor_of(forest)
     if now.kind not in _KINDS:
         raise TypeError(
             f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; explain its members"
@@ -115,7 +115,7 @@ def _named(found: list[Any], X: Any) -> list[Any]:
 
 def _of_classes(
     forest: Any,
-    now: ClassAnswers,
+    now: ClassificationPredictor,
     X: Any,
     *,
     train: Any,
@@ -135,14 +135,14 @@ def _of_classes(
 
 def _of_numbers(
     forest: Any,
-    now: NumberAnswers,
+    now: RegressionPredictor,
     X: Any,
     *,
     coverage: float | None,
     time_limit: float | None,
     of_classes: dict[str, Any],
     **asked: Any,
-) -> list[Estimate]:
+) -> list[RegressionExplanation]:
     """Samples of a regressor -> explanations; arguments that are about classes are refused."""
     for name, value in of_classes.items():
         if value is not None and value != ():
@@ -157,7 +157,7 @@ _KINDS: dict[str, Any] = {"classes": _of_classes, "numbers": _of_numbers}
 
 def explain_batch(
     forest: Any,
-    now: ClassAnswers,
+    now: ClassificationPredictor,
     batch: Batch,
     training: KnownRows | None,
     *,
@@ -188,7 +188,7 @@ def explain_batch(
     return found
 
 
-def _shap_for(now: ClassAnswers, asked: bool | None, n_samples: int) -> str:
+def _shap_for(now: ClassificationPredictor, asked: bool | None, n_samples: int) -> str:
     """For which samples SHAP values are computed: "all", "open" or "none"."""
     if asked is None:
         small = len(now.forest.nodes) <= MOST_NODES
@@ -207,7 +207,7 @@ class _Asked:
     limits: Limits
     wanted: int | None
     seconds: float
-    now: ClassAnswers
+    now: ClassificationPredictor
     shap: str  # for which samples: "all", "open" or "none"
     space: Space | None = None
 
@@ -281,13 +281,13 @@ def _strange(question: Question, row: int) -> Strange | None:
     trusted = float(trust(novelty, now.level)[row])
     if trusted >= 1:
         return None
-    return Strange(float(novelty.p_value[row]), now.meaning.names[novelty.feature[row]], trusted)
+    return Strange(float(novelty.p_value[row]), now.codebook.names[novelty.feature[row]], trusted)
 
 
 def _unknown(question: Question, row: int) -> list[str]:
     """One sample -> the features whose values no training row had."""
     unknown = question.batch.unseen
-    return [] if unknown is None else [question.now.meaning.names[feature] for feature in unknown.features_of(row)]
+    return [] if unknown is None else [question.now.codebook.names[feature] for feature in unknown.features_of(row)]
 
 
 def _causes(question: Question, row: int, doubt: Doubt, excess: Floats) -> list[Cause]:
@@ -304,7 +304,7 @@ def _settled(asked: _Asked, question: Question) -> dict[int, SettledBy]:
     less caution or other values would change what the leaves say, and that is not the doubt.
     """
     now, rows = asked.now, np.flatnonzero(question.is_open)
-    labels, names = labels_of(now), now.meaning.names
+    labels, names = labels_of(now), now.codebook.names
     doubted = now.doubted(question.batch) is not None and len(rows) > 0
     sure = only_class(now, question.counts[rows]) >= 0 if doubted else np.zeros(len(rows), dtype=bool)
     unsure = rows[~sure]
@@ -339,13 +339,13 @@ def _change(asked: _Asked, question: Question, row: int) -> dict[str, Any]:
     return _change_words(now, question, row, found)
 
 
-def _change_words(now: ClassAnswers, question: Question, row: int, change: Change) -> dict[str, Any]:
+def _change_words(now: ClassificationPredictor, question: Question, row: int, change: Change) -> dict[str, Any]:
     """A change in codes -> the keys of ``settle.change``."""
     moves = [
         {
-            "feature": now.meaning.names[feature],
-            "from": now.meaning.value(feature, question.columns[feature][row]),
-            "to": now.meaning.value_of_code(feature, code),
+            "feature": now.codebook.names[feature],
+            "from": now.codebook.value(feature, question.columns[feature][row]),
+            "to": now.codebook.value_of_code(feature, code),
         }
         for feature, code in sorted(change.codes.items())
     ]
@@ -377,11 +377,11 @@ def _what_features_add(asked: _Asked, question: Question) -> _Added | None:
     return None
 
 
-def _shap_of(now: ClassAnswers, added: _Added, row: int, label: int) -> ShapOf:
+def _shap_of(now: ClassificationPredictor, added: _Added, row: int, label: int) -> ShapOf:
     """One sample -> what each feature adds to its label."""
     width = added.width
     return ShapOf(
-        features=list(now.meaning.names),
+        features=list(now.codebook.names),
         label=added.label.values[row, :, label].tolist(),
         width=None if width is None else width.values[row, :, label].tolist(),
         unit=added.unit,
@@ -399,7 +399,7 @@ def _names_of(forest: Any) -> tuple[str, str]:
 
 
 def limits_of(
-    now: ClassAnswers,
+    now: ClassificationPredictor,
     immutable: Iterable[int | str] | None,
     increasing: Iterable[int | str] = (),
     decreasing: Iterable[int | str] = (),
@@ -410,30 +410,30 @@ def limits_of(
     for feature in up | down:
         if now.fitted.bins.nominal[feature]:
             raise ValueError(
-                f"increasing and decreasing must name numeric features, got {now.meaning.names[feature]!r}, which is"
+                f"increasing and decreasing must name numeric features, got {now.codebook.names[feature]!r}, which is"
                 " nominal; make it immutable or leave it free"
             )
     both = up & down
     return Limits(_features(now, immutable, "immutable") | both, up - both, down - both)
 
 
-def _features(now: ClassAnswers, features: Iterable[int | str], what: str) -> frozenset[int]:
+def _features(now: ClassificationPredictor, features: Iterable[int | str], what: str) -> frozenset[int]:
     """Features by number or name -> features by number."""
     listed = [features] if isinstance(features, str | int) else list(features)
-    place = {name: number for number, name in enumerate(now.meaning.names)}
+    place = {name: number for number, name in enumerate(now.codebook.names)}
     found = set()
     for feature in listed:
         number = place.get(feature, -1) if isinstance(feature, str) else int(feature)
         if not 0 <= number < len(place):
             raise ValueError(
                 f"{what} must hold names or numbers of features, got {feature!r}; the first are"
-                f" {', '.join(map(repr, now.meaning.names[:5]))}"
+                f" {', '.join(map(repr, now.codebook.names[:5]))}"
             )
         found.add(number)
     return frozenset(found)
 
 
-def _label_of(now: ClassAnswers, wanted: Any) -> int | None:
+def _label_of(now: ClassificationPredictor, wanted: Any) -> int | None:
     """A class -> its label."""
     if wanted is None:
         return None

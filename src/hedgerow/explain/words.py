@@ -58,7 +58,7 @@ def _answer_words(explanation: Explanation) -> str:
 def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
     """One sample, and how far its values lie outside the training data (p,) -> words for each cause."""
     now, counts = question.now, question.counts[row]
-    names = now.meaning.names
+    names = now.codebook.names
     missing = [names[feature] for feature in question.missing(row)]
     outside = [_outside_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
     figures = {
@@ -170,7 +170,7 @@ def _leaning_words(counts: Floats, labels: list[Any]) -> str:
 
 
 def _outside_words(question: Question, row: int, feature: int) -> str:
-    low, high = question.now.meaning.range_of(feature)
-    kind = question.now.meaning.schema.kinds[feature]
+    low, high = question.now.codebook.range_of(feature)
+    kind = question.now.codebook.schema.kinds[feature]
     value, least, most = (number_or_date(each, kind) for each in (float(question.columns[feature][row]), low, high))
-    return f"{question.now.meaning.names[feature]} is {value}, trained on {least} to {most}"
+    return f"{question.now.codebook.names[feature]} is {value}, trained on {least} to {most}"

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from hedgerow.errors import CheckpointError
 from hedgerow.fit.progress import progress_from
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, some_trees
-from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import bags_of
 from hedgerow.safe.disk import clear_partials, write_whole
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import ForCore, Labels, Numbers
+from hedgerow.target.base import ClassLabels, CoreTarget, RealTargets
 
 #: Trees are written this many seconds after the last ones.
 SECONDS = 10.0
@@ -70,10 +70,10 @@ class Checkpoint:
         self,
         grow: Grow,
         estimator: str,
-        labels: ForCore,
+        labels: CoreTarget,
         codes: Codes,
         bins: Bins,
-        settings: GrowSettings,
+        settings: GrowthParams,
         ccp_alpha: float,
         n_threads: int,
     ) -> Grow:
@@ -155,7 +155,7 @@ class Checkpoint:
         """The next tree after this one that is in the folder, or a number larger than all."""
         return min((first for first, _, _ in self._spans() if first > tree), default=2**31)
 
-    def _read(self, tree: int, last: int, bins: Bins, labels: ForCore, bags: Bags) -> Forest | None:
+    def _read(self, tree: int, last: int, bins: Bins, labels: CoreTarget, bags: Bags) -> Forest | None:
         """Trees `tree` to at most ``last - 1``, as many as one part has; None if `tree` is not in the folder."""
         for begin, end, path in self._spans():
             if begin <= tree < end:
@@ -183,7 +183,7 @@ def _is_visible(path: Path) -> bool:
 
 
 def identity_of(
-    estimator: str, labels: ForCore, codes: Codes, bins: Bins, settings: GrowSettings, ccp_alpha: float
+    estimator: str, labels: CoreTarget, codes: Codes, bins: Bins, settings: GrowthParams, ccp_alpha: float
 ) -> dict[str, Any]:
     """Everything that trees depend on -> values for JSON: a few words and checksums."""
     told = vars(labels)
@@ -200,7 +200,7 @@ def identity_of(
     }
 
 
-def forest_from_bytes(path: Path, bins: Bins, labels: ForCore, bags: Bags) -> Forest:
+def forest_from_bytes(path: Path, bins: Bins, labels: CoreTarget, bags: Bags) -> Forest:
     """A file of trees -> the trees, which have been checked, and are of the kind that fits these labels and bags."""
     arrays = _read_arrays(path)
     try:
@@ -246,7 +246,7 @@ def _check_rows(found: NDArray[np.uint64], bags: Bags) -> None:
             raise ValueError(f"tree {bags.first_tree + tree} must have counted {wanted:,} rows, got {rows:,}")
 
 
-def _check_outputs(forest: Forest, labels: ForCore) -> None:
+def _check_outputs(forest: Forest, labels: CoreTarget) -> None:
     """Refuse trees that cannot be in one forest with trees grown for these labels."""
     wanted, found = labels.parts, forest.outputs()
     if len(found) != len(wanted):
@@ -255,7 +255,7 @@ def _check_outputs(forest: Forest, labels: ForCore) -> None:
         _check_kind(output, own)
 
 
-def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
+def _check_kind(forest: Forest, labels: ClassLabels | RealTargets) -> None:
     """The same for one output."""
     if forest.n_classes != labels.n_classes:
         raise ValueError(f"trees must count {labels.n_classes} classes, got {forest.n_classes}")

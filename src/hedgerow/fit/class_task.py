@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.fit.run import Fit, Task
-from hedgerow.fit.several_task import SeveralTask
+from hedgerow.fit.run import FitRun, Task
+from hedgerow.fit.several_task import MultiOutput
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.grow import GrowthParams
 from hedgerow.judge.evidence import require_certain
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.oob import Trace, ensemble_error
@@ -19,11 +19,11 @@ from hedgerow.labels import read_labels
 from hedgerow.params.resolve import resolve_settings
 from hedgerow.rules import Setting, resolve_rule
 from hedgerow.table import Schema
-from hedgerow.target.class_target import ClassTarget, ReadTarget, read_class_target
+from hedgerow.target.class_target import ClassificationTarget, ReadTarget, read_class_target
 from hedgerow.target.classes import declared_classes, first_classes, read_classes, weigh_rows
 
 
-class ClassTask(Task):
+class Classification(Task):
     """The steps of a fit for classes: labels are read, a rule judges the forest, later rows may have new classes."""
 
     kind = "classes"
@@ -59,23 +59,23 @@ class ClassTask(Task):
 
     def for_outputs(self) -> Task:
         """The task for y of several columns."""
-        return SeveralTask(self)
+        return MultiOutput(self)
 
-    def settings(self, model: Any, target: ClassTarget, schema: Schema) -> GrowSettings:
+    def settings(self, model: Any, target: ClassificationTarget, schema: Schema) -> GrowthParams:
         """How trees are grown on these rows."""
         return resolve_settings(model, target.n_rows, schema.n_features, schema.names, len(target.classes))
 
-    def trace(self, begun: Fit) -> Trace:
+    def trace(self, run: FitRun) -> Trace:
         """An object that follows the out-of-bag error under the rule while trees grow."""
-        rows = begun.rows
-        require_certain(rows.judges.certain)
-        return Trace(rows, *_asked(begun))
+        rows = run.rows
+        require_certain(rows.oob_mask.certain)
+        return Trace(rows, *_asked(run))
 
-    def oob_error(self, forest: Forest, begun: Fit) -> float:
+    def oob_error(self, forest: Forest, run: FitRun) -> float:
         """The out-of-bag error of a forest: how often it is wrong about rows outside the bags."""
-        rows = begun.rows
-        require_certain(rows.judges.certain)
-        return ensemble_error(forest, rows, *_asked(begun), n_threads=begun.n_threads)
+        rows = run.rows
+        require_certain(rows.oob_mask.certain)
+        return ensemble_error(forest, rows, *_asked(run), n_threads=run.n_threads)
 
     def first_classes(self, classes: Any) -> NDArray[Any]:
         """The classes that the first call of `partial_fit` declares."""
@@ -92,20 +92,20 @@ class ClassTask(Task):
             )
         if read_labels(y) is not None:
             raise ValueError("y must be certain labels for partial_fit, got uncertain ones; fit all rows together")
-        known = declared_classes(before.about.names, classes)
+        known = declared_classes(before.info.names, classes)
         return read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=known)
 
 
 def _with_same_classes(read: ReadTarget, before: Fitted | None) -> ReadTarget:
     """A target, refused in a warm start if its classes are not those of the first fit."""
-    if before is not None and not np.array_equal(read.target.classes, before.about.names):
+    if before is not None and not np.array_equal(read.target.classes, before.info.names):
         found = read.target.classes[:10]
         raise ValueError(f"y must hold the classes of the first fit in a warm start, got {found}")
     return read
 
 
-def _asked(begun: Fit) -> tuple[Any, Setting]:
+def _asked(run: FitRun) -> tuple[Any, Setting]:
     """The rule and its setting, before the fit has chosen a caution."""
-    model, target = begun.model, begun.rows.target
+    model, target = run.model, run.rows.target
     caution = 1.0 if isinstance(model.caution, str) else float(model.caution)
-    return resolve_rule(model.rule), Setting.of(len(target.classes), caution, target.about.prior)
+    return resolve_rule(model.rule), Setting.of(len(target.classes), caution, target.info.prior)

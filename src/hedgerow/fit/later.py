@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.fit.refine import settings_for_shares
-from hedgerow.fit.run import Fit, Task, finish, fit, judged, task_of, with_shares
+from hedgerow.fit.run import FitRun, Task, finish, fit, judged, task_of, with_shares
 from hedgerow.forest.add import add_rows
-from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
+from hedgerow.forest.rows import NO_GRID, Grid, Provenance, drawn_once
 from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.judge.base import Answers
+from hedgerow.judge.base import Predictor
 from hedgerow.judge.fitted import Fitted, Learned, fitted_of
 from hedgerow.params.checks import MAX_ROWS, check_parameters, require_count
 from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode
-from hedgerow.target.base import AboutClasses
+from hedgerow.target.base import ClassInfo
 from hedgerow.target.classes import among_classes
 from hedgerow.target.several import columns_of
 
@@ -40,7 +40,7 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
         raise ValueError(f"X must bring the number of rows to less than 2**31, got {target.n_rows} more; fit again")
-    wide = widened(before, target.about.names)
+    wide = with_classes(before, target.info.names)
     after = _added(wide, codes, target, reading_threads(model.n_jobs, target.n_rows))
     if after.rows is not None and (model.oob_score or model.leaf_rows):
         return judged(model, after)
@@ -51,7 +51,7 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
     """Add trees that are grown on all rows so far."""
     before = with_origins(fitted_of(model) if before is None else before)
     n_more = require_count("n", n)
-    if model.__one_tree__ or before.fingerprint is None or not _of_one_table(before.origins):
+    if model._single_tree or before.fingerprint is None or not _of_one_table(before.origins):
         raise ValueError(
             "grow_more must be called on a forest whose trees have all counted the same rows, got a single tree, a"
             " merged forest, or one warm-started on other rows; fit another forest and merge both with hedgerow.merge"
@@ -69,30 +69,30 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
     fingerprint = before.fingerprint if same else None
     there = before.forest.n_trees
     n_trees = there + n_more
-    return finish(Fit(model, rows, before.schema, before.bins, settings, fingerprint, before, (X, y), task, n_trees))
+    return finish(FitRun(model, rows, before.schema, before.bins, settings, fingerprint, before, (X, y), task, n_trees))
 
 
-def widened(fitted: Fitted, names: NDArray[Any]) -> Fitted:
+def with_classes(fitted: Fitted, names: NDArray[Any]) -> Fitted:
     """A fitted forest with more classes; a calibrated decision and a map are dropped, because they do not fit them."""
-    if len(names) == len(fitted.about.names):
+    if len(names) == len(fitted.info.names):
         return fitted
-    places = among_classes(fitted.about.names, names)
-    forest = fitted.forest.widen(places, len(names))
-    origins = tuple(widened_origin(origin, places, len(names)) for origin in fitted.origins)
-    about = AboutClasses.counting(names, rows_of(origins))
+    places = among_classes(fitted.info.names, names)
+    forest = fitted.forest.add_classes(places, len(names))
+    origins = tuple(provenance_with_classes(origin, places, len(names)) for origin in fitted.origins)
+    info = ClassInfo.counting(names, rows_of(origins))
     return replace(
-        fitted, forest=forest, origins=origins, about=about, learned=fitted.learned.without("decision", "calibration")
+        fitted, forest=forest, origins=origins, info=info, learned=fitted.learned.without("decision", "calibration")
     )
 
 
-def widened_origin(origin: Origin, places: NDArray[np.intp], n_classes: int) -> Origin:
+def provenance_with_classes(origin: Provenance, places: NDArray[np.intp], n_classes: int) -> Provenance:
     """An origin with more classes: class k becomes ``places[k]``."""
     rows = np.zeros(n_classes)
     rows[places] = origin.class_rows
     return replace(origin, class_rows=tuple(rows.tolist()))
 
 
-def rows_of(origins: tuple[Origin, ...]) -> Floats:
+def rows_of(origins: tuple[Provenance, ...]) -> Floats:
     """-> (K,): the number of rows of each class that the trees have counted."""
     return np.asarray(np.sum([origin.class_rows for origin in origins], axis=0))
 
@@ -107,10 +107,10 @@ def with_origins(fitted: Fitted) -> Fitted:
             "partial_fit, grow_more and merge must be given a forest of this version, got one from an older file that"
             " was weighted or warm-started on other rows; fit it again"
         )
-    rows, extremes = fitted.about.counted(bag.n_rows)
+    rows, extremes = fitted.info.counted(bag.n_rows)
     grid = NO_GRID if extremes is None else Grid.of(*extremes)
     counted = (bag.bag_mean, bag.leaf_counts, bag.n_rows, bag.n_rows, rows)
-    return replace(fitted, origins=(Origin(forest.n_trees, 0, fitted.seed, *counted, grid=grid),))
+    return replace(fitted, origins=(Provenance(forest.n_trees, 0, fitted.seed, *counted, grid=grid),))
 
 
 # ---- stages of partial_fit ------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def with_origins(fitted: Fitted) -> Fitted:
 
 def _read_later(model: Any, before: Fitted, X: Any) -> Codes:
     """Later rows -> codes (p, m), of all features if the forest keeps its rows."""
-    now = Answers(model, before)
+    now = Predictor(model, before)
     return now.read(X, all_features=before.rows is not None).codes
 
 
@@ -136,19 +136,21 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         before,
         forest=forest,
         origins=after,
-        about=before.about.joined(target.about, rows_of(after)),
+        info=before.info.joined(target.info, rows_of(after)),
         fingerprint=fingerprint,
         rows=rows,
         figures=replace(before.figures, oob_score=None, oob_answers=None),
         # If the rows are kept, everything is learned again; otherwise what has been learned is kept.
         learned=Learned()
         if rows is not None
-        else before.learned.without("trace", "residuals", "leaf_rows", "impurities", "around"),
+        else before.learned.without("trace", "residuals", "leaf_rows", "impurities", "ancestor_moments"),
         cache=type(before.cache)(),
     )
 
 
-def _fingerprint_after(before: Fitted, origins: tuple[Origin, ...], codes: Codes, target: Any) -> Fingerprint | None:
+def _fingerprint_after(
+    before: Fitted, origins: tuple[Provenance, ...], codes: Codes, target: Any
+) -> Fingerprint | None:
     """The fingerprint of rows and bags after these rows have been counted."""
     if before.fingerprint is None or not all(drawn_once(origin) for origin in origins):
         return None
@@ -162,7 +164,7 @@ def _fingerprint_after(before: Fitted, origins: tuple[Origin, ...], codes: Codes
 # ---- stages of grow_more ----------------------------------------------------------------------------
 
 
-def _of_one_table(origins: tuple[Origin, ...]) -> bool:
+def _of_one_table(origins: tuple[Provenance, ...]) -> bool:
     """Whether all trees have counted the same rows, and the numbers of their bags follow each other."""
     first, there = origins[0], 0
     for origin in origins:
@@ -183,7 +185,7 @@ def _all_rows(model: Any, task: Task, before: Fitted, X: Any, y: Any, sample_wei
             )
         return before.rows
     table = read_table(X, before.schema)
-    target, kept = task.read_target(model, y, sample_weight, table.n_rows, before, before.about.names)
+    target, kept = task.read_target(model, y, sample_weight, table.n_rows, before, before.info.names)
     settings = task.settings(model, target, before.schema)
     settings = replace(settings, seed=before.seed)
     all_codes = encode(table, before.bins, n_threads=thread_count(model.n_jobs))

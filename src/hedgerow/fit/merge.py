@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from hedgerow.fit.later import rows_of, widened_origin, with_origins
+from hedgerow.fit.later import provenance_with_classes, rows_of, with_origins
 from hedgerow.forest.join import Side, merge_forests
-from hedgerow.judge.answer import answers_of
-from hedgerow.judge.fitted import Fitted, Learned, fitted_of, with_fitted
-from hedgerow.target.base import About
+from hedgerow.judge.answer import predictor_of
+from hedgerow.judge.fitted import Fitted, Learned, fitted_of, publish
+from hedgerow.target.base import TargetInfo
 from hedgerow.target.classes import among_classes
 
 _Model = TypeVar("_Model")
@@ -53,13 +53,13 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
         return merge(merge(first, second), *others)
     _check_alike(first, second)
     here, there = (with_origins(fitted_of(model)) for model in (first, second))
-    names, places = _all_names(here.about, there.about)
+    names, places = _all_names(here.info, there.info)
     left, right = (
         Side(each.forest, each.bins, each.schema, place) for each, place in zip((here, there), places, strict=True)
     )
     forest, bins, schema = merge_forests(left, right, len(names))
     origins = tuple(
-        widened_origin(origin, place, len(names))
+        provenance_with_classes(origin, place, len(names))
         for each, place in zip((here, there), places, strict=True)
         for origin in each.origins
     )
@@ -67,13 +67,13 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
     merged.n_estimators = forest.n_trees
     learned = Learned()
     if isinstance(merged.caution, str):  # the first forest has chosen it; the merged one has no rows to choose on
-        learned.put("caution", None, answers_of(first).caution)
-    return with_fitted(  # type: ignore[no-any-return]
+        learned.put("caution", None, predictor_of(first).caution)
+    return publish(  # type: ignore[no-any-return]
         merged,
         Fitted(
             schema=schema,
             bins=bins,
-            about=here.about.joined(replace(there.about, names=names), rows_of(origins)),
+            info=here.info.joined(replace(there.info, names=names), rows_of(origins)),
             forest=forest,
             criterion=here.criterion,
             seed=here.seed,
@@ -87,22 +87,22 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
 def _check_alike(first: Any, second: Any) -> None:
     """Refuse models that cannot be merged."""
     for model in (first, second):
-        if not getattr(type(model), "__takes_rows__", False) or model.__one_tree__:
+        if not getattr(type(model), "_incremental", False) or model._single_tree:
             raise TypeError(f"merge must be given forests of hedgerow, got {type(model).__name__}")
-        answers_of(model, "merge must be given forests")
+        predictor_of(model, "merge must be given forests")
     if type(first) is not type(second):
         raise TypeError(
             f"forests must be of one class to be merged, got {type(first).__name__} and {type(second).__name__}"
         )
-    for name in first.__task__.same_when_merged:
+    for name in first._task.same_when_merged:
         pair = [model.get_params(deep=False).get(name) for model in (first, second)]
         if repr(pair[0]) != repr(pair[1]):
             raise ValueError(f"{name} must be the same in forests to be merged, got {pair[0]!r} and {pair[1]!r}")
 
 
-def _all_names(first: About, second: About) -> tuple[NDArray[Any], tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _all_names(first: TargetInfo, second: TargetInfo) -> tuple[NDArray[Any], tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """The names of the counts of two forests -> all names, and the positions of those of each forest among them."""
-    kinds = [{type(name) for name in about.names.tolist()} for about in (first, second)]
+    kinds = [{type(name) for name in info.names.tolist()} for info in (first, second)]
     if (str in kinds[0]) != (str in kinds[1]):
         raise ValueError(
             f"forests must name classes in the same way to be merged, got {first.names[:5].tolist()} and"

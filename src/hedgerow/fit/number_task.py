@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.fit.run import Fit, Task
-from hedgerow.fit.several_task import SeveralTask
+from hedgerow.fit.run import FitRun, Task
+from hedgerow.fit.several_task import MultiOutput
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.grow import GrowthParams
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.number_answers import number_trace
 from hedgerow.judge.oob import Trace
 from hedgerow.params.resolve import resolve_settings
 from hedgerow.table import Schema
 from hedgerow.target.class_target import ReadTarget
-from hedgerow.target.number_target import NumberTarget, read_number_target
+from hedgerow.target.number_target import RegressionTarget, read_number_target
 
 Floats = NDArray[np.float64]
 
 
-class NumberTask(Task):
+class Regression(Task):
     """The steps of a fit for numbers: leaves hold the rows of their bags, and there are no classes to declare."""
 
     kind = "numbers"
@@ -39,23 +39,23 @@ class NumberTask(Task):
         """The numbers of one of several outputs."""
         return read_number_target(y, weights, n_rows, model.criterion)
 
-    def for_outputs(self) -> SeveralTask:
+    def for_outputs(self) -> MultiOutput:
         """The task for y of several columns."""
-        return SeveralTask(self)
+        return MultiOutput(self)
 
-    def settings(self, model: Any, target: NumberTarget, schema: Schema) -> GrowSettings:
+    def settings(self, model: Any, target: RegressionTarget, schema: Schema) -> GrowthParams:
         """How trees are grown on these rows."""
         settings = resolve_settings(model, target.n_rows, schema.n_features, schema.names, 1)
         return replace(settings, leaf_counts="inbag")
 
-    def trace(self, begun: Fit) -> Trace:
+    def trace(self, run: FitRun) -> Trace:
         """An object that follows the out-of-bag error while trees grow."""
-        return number_trace(begun.rows)
+        return number_trace(run.rows)
 
-    def oob_error(self, forest: Forest, begun: Fit) -> float:
+    def oob_error(self, forest: Forest, run: FitRun) -> float:
         """The out-of-bag error of a forest: how far it is off for rows outside the bags."""
-        trace = number_trace(begun.rows)
-        trace.extend(forest, begun.n_threads)
+        trace = number_trace(run.rows)
+        trace.extend(forest, run.n_threads)
         return trace.errors[-1]
 
     def first_classes(self, classes: Any) -> None:

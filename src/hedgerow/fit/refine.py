@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.fold import fold
-from hedgerow.forest.grow import GrowSettings, grow_forest
-from hedgerow.forest.rows import Bags, Judges
+from hedgerow.forest.grow import GrowthParams, grow_forest
+from hedgerow.forest.rows import Bags, OobMask
 from hedgerow.rules import Average, Setting
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.blurred import Blurred
+from hedgerow.target.blurred import SoftLabels
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ DOUBT = 0.01
 
 
 def refine(
-    blurred: Blurred, codes: Codes, bins: Bins, settings: GrowSettings, rounds: int, n_threads: int = 1
+    soft: SoftLabels, codes: Codes, bins: Bins, settings: GrowthParams, rounds: int, n_threads: int = 1
 ) -> Floats:
     """Codes (p, n) of the rows -> shares (n, K) after at most `rounds` rounds; certain labels stay certain.
 
@@ -37,17 +37,17 @@ def refine(
     only repeat its label. Class weights are not used, because they say nothing about the class of a row. If the
     criterion has a parameter that is still to be chosen, the rounds use the middle of its range.
     """
-    contour, shares = blurred.labels.contour, blurred.labels.shares
-    unsure = ~blurred.labels.certain
+    contour, shares = soft.labels.contour, soft.labels.shares
+    unsure = ~soft.labels.certain
     bag_mean = settings.bag_mean or 1.0
     candidates = settings.criterion.candidates()
-    judges = replace(settings, bag_mean=bag_mean, leaf_counts="inbag", criterion=candidates[len(candidates) // 2])
-    outside = Judges(Bags(settings.seed, bag_mean, codes.shape[1]))
+    oob_mask = replace(settings, bag_mean=bag_mean, leaf_counts="inbag", criterion=candidates[len(candidates) // 2])
+    outside = OobMask(Bags(settings.seed, bag_mean, codes.shape[1]))
     for _ in range(rounds):
-        labels = blurred.spread(shares, by_class=False)
-        forest = grow_forest(codes, bins, labels, judges, n_trees=TREES, n_threads=n_threads)
+        labels = soft.spread(shares, by_class=False)
+        forest = grow_forest(codes, bins, labels, oob_mask, n_trees=TREES, n_threads=n_threads)
         setting = Setting.of(labels.n_classes, 0.0)
-        seen = fold(forest, codes, Average(), setting, judges=outside, n_threads=n_threads).probability
+        seen = fold(forest, codes, Average(), setting, oob_mask=outside, n_threads=n_threads).probability
         expected = contour * ((1 - DOUBT) * seen + DOUBT / labels.n_classes)
         expected /= expected.sum(axis=1, keepdims=True)
         change = np.abs(expected - shares)[unsure].sum(axis=1).mean() / 2
@@ -57,7 +57,7 @@ def refine(
     return shares
 
 
-def settings_for_shares(settings: GrowSettings, n_rows: int) -> GrowSettings:
+def settings_for_shares(settings: GrowthParams, n_rows: int) -> GrowthParams:
     """Limits on numbers of rows -> limits on weights, because the sides of a split have shares of rows.
 
     The limit is half a row lower, so that rounding never forbids a split that keeps exactly the smallest number of

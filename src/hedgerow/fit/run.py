@@ -14,15 +14,15 @@ from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar, progress_from
 from hedgerow.fit.refine import refine, settings_for_shares
 from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.forest.grow import GrowSettings, grow_forest
+from hedgerow.forest.grow import GrowthParams, grow_forest
 from hedgerow.forest.impurity import impurities_of
 from hedgerow.forest.prune import prune_by_rows
-from hedgerow.forest.rows import Origin
+from hedgerow.forest.rows import Provenance
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.unseen import unseen_of, unseen_of_all
 from hedgerow.judge.choose import choose_lam, feature_numbers
-from hedgerow.judge.fitted import Figures, Fitted, with_fitted
+from hedgerow.judge.fitted import FitMetrics, Fitted, publish
 from hedgerow.judge.oob import is_flat, stages, warn_of_unjudged
 from hedgerow.params.checks import check_n_rows, check_parameters
 from hedgerow.params.resolve import TO_BE_CHOSEN, how_to_bin, most_trees, resolve_max_features
@@ -36,7 +36,7 @@ PILOT_TREES = 50
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class FitRun:
     """A fit in progress: everything except its trees.
 
     Parameters
@@ -45,7 +45,7 @@ class Fit:
         The estimator whose parameters are used. It is not changed.
     rows, schema, bins : TrainingRows, Schema, Bins
         The binned training rows and the meaning of their codes.
-    settings : GrowSettings
+    settings : GrowthParams
         How trees are grown.
     fingerprint : Fingerprint or None
         The fingerprint of the rows and bags of all trees; None if those of an earlier fit differ.
@@ -67,14 +67,14 @@ class Fit:
     rows: TrainingRows
     schema: Schema
     bins: Bins
-    settings: GrowSettings
+    settings: GrowthParams
     fingerprint: Fingerprint | None
     before: Fitted | None
     given: tuple[Any, Any]
     task: Any = None
     n_trees: int | None = None
     checkpoint: Checkpoint | None = None
-    figures: Figures = field(default_factory=Figures)
+    figures: FitMetrics = field(default_factory=FitMetrics)
 
     @property
     def there(self) -> int:
@@ -89,19 +89,19 @@ class Fit:
     def published(self, forest: Forest) -> Fitted:
         """The trees -> `Fitted`, before it is judged on out-of-bag rows."""
         rows_known = self.fingerprint is not None
-        rows = self.rows if rows_known and self.model.__keeps_rows__ else None
+        rows = self.rows if rows_known and self.model._keeps_training_rows else None
         unseen = unseen_of(self.rows.codes, self.model.unseen)
         if self.before:
             unseen = unseen_of_all([self.before.forest.structure.unseen, unseen])
         fitted = Fitted(
             schema=self.schema,
             bins=self.bins,
-            about=self.rows.target.about,
+            info=self.rows.target.info,
             forest=forest.with_unseen(unseen),
             criterion=self.settings.criterion,
             seed=self.settings.seed,
             fingerprint=self.fingerprint,
-            origins=_origins_after(self, forest) if self.model.__takes_rows__ else (),
+            origins=_origins_after(self, forest) if self.model._incremental else (),
             rows=rows,
             figures=self.figures,
         )
@@ -111,7 +111,7 @@ class Fit:
 
 
 class Task(ABC):
-    """The steps of a fit that depend on what is predicted; implemented by `ClassTask` and `NumberTask`."""
+    """The steps of a fit that depend on what is predicted; implemented by `Classification` and `Regression`."""
 
     #: What is to be predicted: "classes" or "numbers".
     kind: ClassVar[str]
@@ -139,23 +139,23 @@ class Task(ABC):
         return self
 
     @abstractmethod
-    def settings(self, model: Any, target: Any, schema: Schema) -> GrowSettings:
+    def settings(self, model: Any, target: Any, schema: Schema) -> GrowthParams:
         """How trees are grown on these rows."""
 
     def tables(self, rows: TrainingRows) -> Iterable[tuple[Codes, Any]]:
         """Training rows -> the codes (p, n) and labels that trees are grown on; several if trees have other classes."""
         return [(rows.codes, rows.target.for_core())]
 
-    def grow(self, begun: Fit) -> Forest:
+    def grow(self, run: FitRun) -> Forest:
         """Training rows -> the trees; those of an earlier fit come first."""
-        return grow(begun)
+        return grow(run)
 
     @abstractmethod
-    def trace(self, begun: Fit) -> Any:
+    def trace(self, run: FitRun) -> Any:
         """An object that follows the out-of-bag error while trees grow."""
 
     @abstractmethod
-    def oob_error(self, forest: Forest, begun: Fit) -> float:
+    def oob_error(self, forest: Forest, run: FitRun) -> float:
         """The out-of-bag error of a forest."""
 
     @abstractmethod
@@ -189,43 +189,43 @@ def fit(
     rows = TrainingRows.of(codes, kept, target, settings)
     rows, settings = with_shares(model, rows, bins, settings)
     fingerprint = _shared_fingerprint(model, rows, before)
-    begun = Fit(model, rows, table.schema, bins, settings, fingerprint, before, (X, y), task, checkpoint=saved)
-    return finish(begun)
+    run = FitRun(model, rows, table.schema, bins, settings, fingerprint, before, (X, y), task, checkpoint=saved)
+    return finish(run)
 
 
-def finish(begun: Fit) -> Fitted:
+def finish(run: FitRun) -> Fitted:
     """Binned rows -> a fitted forest: choose what is open, grow trees, judge them on out-of-bag rows."""
-    begun = _choose_features(_settle_criterion(begun))
-    begun = replace(begun, figures=replace(begun.figures, label_shares=begun.rows.target.shares))
-    forest: Forest = begun.task.grow(begun)
-    return judged(begun.model, begun.published(forest))
+    run = _choose_features(_settle_criterion(run))
+    run = replace(run, figures=replace(run.figures, label_shares=run.rows.target.shares))
+    forest: Forest = run.task.grow(run)
+    return judged(run.model, run.published(forest))
 
 
 def judged(model: Any, fitted: Fitted) -> Fitted:
     """A fit -> the same, with what it learns and reports on out-of-bag rows; a warning if some rows have no judge."""
     if model.oob_score:
         warn_of_unjudged(fitted.rows, fitted.forest.n_trees)
-    return model.__answers__(fitted).judged()  # type: ignore[no-any-return]
+    return model._predictor(fitted).judged()  # type: ignore[no-any-return]
 
 
-def grow(begun: Fit, kept: Callable[[Forest], Forest] = lambda forest: forest) -> Forest:
+def grow(run: FitRun, kept: Callable[[Forest], Forest] = lambda forest: forest) -> Forest:
     """The trees; those of an earlier fit come first. `kept` says what of the new trees is kept."""
-    model, before, there = begun.model, begun.before, begun.there
-    wanted = begun.n_trees or most_trees(model)
+    model, before, there = run.model, run.before, run.there
+    wanted = run.n_trees or most_trees(model)
     if wanted < there:
         raise ValueError(f"n_estimators must be at least the {there} of the first fit in a warm start, got {wanted}")
     if wanted == there and before:
         warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
         return before.forest
-    make: Callable[..., Forest] = partial(grow_pruned, begun)
-    if begun.checkpoint:
-        made_of = (begun.rows.target.for_core(), begun.rows.codes, begun.bins, begun.settings, model.ccp_alpha)
-        make = begun.checkpoint.around(make, type(model).__name__, *made_of, n_threads=begun.n_threads)
-    open_ended = not model.__one_tree__ and isinstance(model.n_estimators, str) and not begun.n_trees
-    watch = _watch(begun) if open_ended else None
+    make: Callable[..., Forest] = partial(grow_pruned, run)
+    if run.checkpoint:
+        made_of = (run.rows.target.for_core(), run.rows.codes, run.bins, run.settings, model.ccp_alpha)
+        make = run.checkpoint.around(make, type(model).__name__, *made_of, n_threads=run.n_threads)
+    open_ended = not model._single_tree and isinstance(model.n_estimators, str) and not run.n_trees
+    watch = _watch(run) if open_ended else None
     if has_callbacks(model):
-        spans = list(stages()) if watch else batches(there, wanted, begun.n_threads)
-        forest = _grow_with_callbacks(begun, make, spans, watch)
+        spans = list(stages()) if watch else batches(there, wanted, run.n_threads)
+        forest = _grow_with_callbacks(run, make, spans, watch)
     else:
         with progress_bar(model.verbose, wanted - there) as progress:
             if watch:
@@ -235,28 +235,28 @@ def grow(begun: Fit, kept: Callable[[Forest], Forest] = lambda forest: forest) -
     return join_forests(before.forest, kept(forest)) if before else kept(forest)
 
 
-def grow_pruned(begun: Fit, **which: Any) -> Forest:
+def grow_pruned(run: FitRun, **which: Any) -> Forest:
     """Some of the trees, without the branches that ``ccp_alpha`` cuts."""
-    rows, settings = begun.rows, begun.settings
+    rows, settings = run.rows, run.settings
     labels = rows.target.for_core()
-    forest = grow_forest(rows.codes, begun.bins, labels, settings, n_threads=begun.n_threads, **which)
-    first, alpha = which.get("first_tree", 0), begun.model.ccp_alpha
-    return prune_by_rows(forest, rows, settings.criterion, alpha, first, begun.n_threads)
+    forest = grow_forest(rows.codes, run.bins, labels, settings, n_threads=run.n_threads, **which)
+    first, alpha = which.get("first_tree", 0), run.model.ccp_alpha
+    return prune_by_rows(forest, rows, settings.criterion, alpha, first, run.n_threads)
 
 
 def with_shares(
-    model: Any, rows: TrainingRows, bins: Bins, settings: GrowSettings
-) -> tuple[TrainingRows, GrowSettings]:
+    model: Any, rows: TrainingRows, bins: Bins, settings: GrowthParams
+) -> tuple[TrainingRows, GrowthParams]:
     """Give rows of uncertain class expected shares of the classes, and with them labels on which trees are grown."""
     if rows.target.known is None:
         return rows, settings
     settings = settings_for_shares(settings, rows.n_rows)
     n_threads = thread_count(model.n_jobs)
-    shares = refine(rows.target.blurred, rows.codes, bins, settings, model.label_rounds, n_threads)
+    shares = refine(rows.target.soft, rows.codes, bins, settings, model.label_rounds, n_threads)
     return replace(rows, target=rows.target.with_shares(shares)), settings
 
 
-def check_constraints(settings: GrowSettings, schema: Schema) -> None:
+def check_constraints(settings: GrowthParams, schema: Schema) -> None:
     """Refuse a monotonic constraint on a nominal feature, which has no order."""
     signs = zip(settings.monotonic or [], schema.nominal, strict=False)
     if any(sign and nominal for sign, nominal in signs):
@@ -298,12 +298,12 @@ def _task_for(model: Any, y: Any, before: Fitted | None) -> Task:
 
 def task_of(model: Any, *, several: bool) -> Task:
     """The task of an estimator for y of one column or of several."""
-    return model.__task__.for_outputs() if several else model.__task__  # type: ignore[no-any-return]
+    return model._task.for_outputs() if several else model._task  # type: ignore[no-any-return]
 
 
 def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
     """The fingerprint of all trees; a warm start on other rows or bags cannot give out-of-bag figures."""
-    if not model.__task__.one_table:
+    if not model._task.one_table:
         return None
     found = rows.fingerprint(of_rows=bool(model.warm_start))
     if before is None or before.fingerprint == found:
@@ -322,53 +322,53 @@ def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -
 # ---- what is chosen before trees grow ---------------------------------------------------------------
 
 
-def _settle_criterion(begun: Fit) -> Fit:
+def _settle_criterion(run: FitRun) -> FitRun:
     """Choose what the criterion leaves open; a warm start keeps what was chosen."""
-    settings, model, rows = begun.settings, begun.model, begun.rows
-    if isinstance(settings.criterion, str) or settings.criterion.is_settled:
-        return begun
-    if begun.before:
-        return replace(begun, settings=replace(settings, criterion=begun.before.criterion))
-    n_trees = most_trees(model) if begun.task.one_table else 1
+    settings, model, rows = run.settings, run.model, run.rows
+    if isinstance(settings.criterion, str) or settings.criterion.is_resolved:
+        return run
+    if run.before:
+        return replace(run, settings=replace(settings, criterion=run.before.criterion))
+    n_trees = most_trees(model) if run.task.one_table else 1
     n_features = settings.max_features or resolve_max_features("sqrt", rows.codes.shape[0])  # not chosen yet
     tried = replace(settings, max_features=n_features)
-    criterion = choose_lam(begun.task.tables(rows), begun.bins, tried, n_trees, begun.n_threads)
-    return replace(begun, settings=replace(settings, criterion=criterion))
+    criterion = choose_lam(run.task.tables(rows), run.bins, tried, n_trees, run.n_threads)
+    return replace(run, settings=replace(settings, criterion=criterion))
 
 
-def _choose_features(begun: Fit) -> Fit:
+def _choose_features(run: FitRun) -> FitRun:
     """With ``max_features="oob"``, choose the number whose forest of a few trees errs least; the smallest of a tie.
 
     All these forests have the same bags. A warm start keeps the number that was chosen.
     """
-    settings, rows = begun.settings, begun.rows
+    settings, rows = run.settings, run.rows
     if settings.max_features != TO_BE_CHOSEN:
-        return begun
-    figures = begun.before.figures if begun.before else Figures()
+        return run
+    figures = run.before.figures if run.before else FitMetrics()
     best, errors = figures.max_features, figures.max_features_errors
     if best is None:
         errors = {}
         for number in feature_numbers(rows.codes.shape[0]):
-            pilot = replace(begun, settings=replace(settings, max_features=number))
+            pilot = replace(run, settings=replace(settings, max_features=number))
             labels = rows.target.for_core()
             grown = grow_forest(
-                rows.codes, begun.bins, labels, pilot.settings, n_trees=PILOT_TREES, n_threads=begun.n_threads
+                rows.codes, run.bins, labels, pilot.settings, n_trees=PILOT_TREES, n_threads=run.n_threads
             )
-            errors[number] = begun.task.oob_error(grown, pilot)
+            errors[number] = run.task.oob_error(grown, pilot)
         best = min(errors, key=errors.__getitem__)
-    figures = replace(begun.figures, max_features=best, max_features_errors=errors)
-    return replace(begun, settings=replace(settings, max_features=best), figures=figures)
+    figures = replace(run.figures, max_features=best, max_features_errors=errors)
+    return replace(run, settings=replace(settings, max_features=best), figures=figures)
 
 
 # ---- growing in stages ------------------------------------------------------------------------------
 
 
-def _watch(begun: Fit) -> Callable[[Forest], bool]:
+def _watch(run: FitRun) -> Callable[[Forest], bool]:
     """For ``n_estimators="auto"``: a function that tells whether the out-of-bag error of a forest no longer falls."""
-    trace = begun.task.trace(begun)
+    trace = run.task.trace(run)
 
     def enough(forest: Forest) -> bool:
-        trace.extend(forest, begun.n_threads)
+        trace.extend(forest, run.n_threads)
         return is_flat(trace.errors, trace.standard_error)
 
     return enough
@@ -389,13 +389,13 @@ def _grow_until_flat(
 
 
 def _grow_with_callbacks(
-    begun: Fit,
+    run: FitRun,
     make: Callable[..., Forest],
     spans: list[tuple[int, int]],
     watch: Callable[[Forest], bool] | None,
 ) -> Forest:
     """Grow in batches and call scikit-learn's callbacks after each; growing ends if one of them asks for it."""
-    model, (X, y) = begun.model, begun.given
+    model, (X, y) = run.model, run.given
     context = model._init_callback_context(max_subtasks=len(spans))
     context.call_on_fit_task_begin(estimator=model, X=X, y=y)
     forest: Forest | None = None
@@ -404,7 +404,7 @@ def _grow_with_callbacks(
         step = context.subcontext(task_name="trees").call_on_fit_task_begin(estimator=model, X=X, y=y)
         grown = make(first_tree=first, n_trees=last - first)
         forest = join_forests(forest, grown) if forest else grown
-        so_far = partial(_as_attributes, begun, forest)
+        so_far = partial(_as_attributes, run, forest)
         if step.call_on_fit_task_end(estimator=model, X=X, y=y, reconstruction_attributes=so_far):
             break
         if watch and watch(forest):
@@ -414,19 +414,19 @@ def _grow_with_callbacks(
     return forest
 
 
-def _as_attributes(begun: Fit, forest: Forest) -> dict[str, Any]:
+def _as_attributes(run: FitRun, forest: Forest) -> dict[str, Any]:
     """The attributes that a callback sets on a copy of the estimator, so that it predicts with the trees so far."""
-    return vars(with_fitted(SimpleNamespace(), begun.published(forest)))
+    return vars(publish(SimpleNamespace(), run.published(forest)))
 
 
 # ---- what trees have counted --------------------------------------------------------------------------
 
 
-def _origins_after(begun: Fit, forest: Forest) -> tuple[Origin, ...]:
+def _origins_after(run: FitRun, forest: Forest) -> tuple[Provenance, ...]:
     """The origins of all trees."""
-    there = begun.there
-    before = begun.before.origins if begun.before else ()
-    grown = begun.rows.origin(forest.n_trees - there, there)
+    there = run.there
+    before = run.before.origins if run.before else ()
+    grown = run.rows.origin(forest.n_trees - there, there)
     if not before or grown.n_trees == 0:
         return before or (grown,)
     same = replace(before[-1], n_trees=grown.n_trees, first_tree=there)

@@ -7,18 +7,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from hedgerow.fit.run import Fit, Task
+from hedgerow.fit.run import FitRun, Task
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.grow import GrowthParams
 from hedgerow.judge.fitted import Fitted
-from hedgerow.judge.several import SeveralTrace
+from hedgerow.judge.several import MultiOutputTrace
 from hedgerow.table import Schema
 from hedgerow.target.class_target import ReadTarget
 from hedgerow.target.classes import read_weights
-from hedgerow.target.several import SeveralTarget, columns_of
+from hedgerow.target.several import MultiOutputTarget, columns_of
 
 
-class SeveralTask(Task):
+class MultiOutput(Task):
     """The steps of a fit for several outputs: trees are grown for all outputs together, and judged for each output.
 
     Parameters
@@ -41,9 +41,9 @@ class SeveralTask(Task):
         earlier = [None] * len(columns) if before is None else before.outputs
         pairs = zip(columns, earlier, strict=True)
         read = [self._one.read_column(model, column, weights, n_rows, each) for column, each in pairs]
-        return ReadTarget(SeveralTarget(tuple(each.target for each in read)), read[0].kept)
+        return ReadTarget(MultiOutputTarget(tuple(each.target for each in read)), read[0].kept)
 
-    def settings(self, model: Any, target: SeveralTarget, schema: Schema) -> GrowSettings:
+    def settings(self, model: Any, target: MultiOutputTarget, schema: Schema) -> GrowthParams:
         """How trees are grown on these rows."""
         if model.monotonic_cst is not None:
             raise ValueError(
@@ -58,13 +58,13 @@ class SeveralTask(Task):
             )
         return settings
 
-    def trace(self, begun: Fit) -> SeveralTrace:
+    def trace(self, run: FitRun) -> MultiOutputTrace:
         """An object that follows the out-of-bag error while trees grow."""
-        return SeveralTrace([self._one.trace(each) for each in _each(begun)])
+        return MultiOutputTrace([self._one.trace(each) for each in _each(run)])
 
-    def oob_error(self, forest: Forest, begun: Fit) -> float:
+    def oob_error(self, forest: Forest, run: FitRun) -> float:
         """The mean over the outputs of their out-of-bag errors."""
-        pairs = zip(forest.outputs(), _each(begun), strict=True)
+        pairs = zip(forest.outputs(), _each(run), strict=True)
         return float(np.mean([self._one.oob_error(output, each) for output, each in pairs]))
 
     def first_classes(self, classes: Any) -> NoReturn:
@@ -94,10 +94,10 @@ def _class_weights(model: Any, n_outputs: int) -> list[Any]:
     return given
 
 
-def _each(begun: Fit) -> list[Fit]:
+def _each(run: FitRun) -> list[FitRun]:
     """A fit of several outputs -> the same for each of them alone."""
-    rows = begun.rows
-    return [replace(begun, rows=replace(rows, target=target)) for target in rows.target.outputs]
+    rows = run.rows
+    return [replace(run, rows=replace(rows, target=target)) for target in rows.target.outputs]
 
 
 def _refuse_later_rows() -> NoReturn:

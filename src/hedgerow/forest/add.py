@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.rows import Origin, spans_of
+from hedgerow.forest.rows import Provenance, spans_of
 from hedgerow.table.bins import Codes
 
 #: The leaves of rows are found in blocks of rows; the leaves of a block, in all trees, take about this many bytes.
@@ -21,7 +21,7 @@ CELLS_TOGETHER = 1 << 16
 
 def add_rows(
     forest: Forest,
-    origins: Sequence[Origin],
+    origins: Sequence[Provenance],
     codes: Codes,
     target: NDArray[Any],
     weights: NDArray[np.float64] | None = None,

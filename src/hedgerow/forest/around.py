@@ -6,32 +6,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.moments import Moments
+from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.walk import TreeArrays
 
 Floats = NDArray[np.float64]
 
 
-def moments_around(forest: Forest, least: int) -> tuple[Floats, Floats] | None:
+def ancestor_moments(forest: Forest, least: int) -> tuple[Floats, Floats] | None:
     """-> (L,) mean and variance of the smallest node around each leaf that holds `least` rows; None if leaves do.
 
     The root stands for a tree of fewer rows.
     """
     held = forest.evidence
-    assert isinstance(held, Moments)
+    assert isinstance(held, LeafMoments)
     if (held.counts >= least).all():
         return None
     means, variances = np.empty(held.n_leaves), np.empty(held.n_leaves)
     for number in range(forest.n_trees):
         tree = TreeArrays(forest, number)
-        at, own = node_around(tree, least), tree.evidence
-        assert isinstance(own, Moments)
+        at, own = ancestor_at(tree, least), tree.evidence
+        assert isinstance(own, LeafMoments)
         first, last = tree.leaves
         means[first:last], variances[first:last] = own.mean[at], own.variances[at]
     return means, variances
 
 
-def node_around(tree: TreeArrays, least: int) -> NDArray[np.int64]:
+def ancestor_at(tree: TreeArrays, least: int) -> NDArray[np.int64]:
     """-> (leaves of the tree,): the smallest node around each leaf with so many rows."""
     at = np.empty(tree.n_leaves, dtype=np.int64)
     at[tree.nodes.payload[tree.is_leaf]] = np.flatnonzero(tree.is_leaf)

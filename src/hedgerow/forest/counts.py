@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.criteria import resolve_criterion
 from hedgerow.forest.entries import held_at_nodes, impurity_of_entries
-from hedgerow.forest.foldable import Foldable
-from hedgerow.forest.leaves import Adding, Leaves, Rows
+from hedgerow.forest.foldable import Reducer
+from hedgerow.forest.leaves import Adding, LeafPayload, Rows
 from hedgerow.forest.lift import lift_distinct
 from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts_of
-from hedgerow.forest.rows import Origin
+from hedgerow.forest.rows import Provenance
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ DENSE_CLASSES = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counts(Leaves):
+class ClassCounts(LeafPayload):
     """The evidence of leaves in a classification: counts of classes.
 
     Parameters
@@ -58,12 +58,12 @@ class Counts(Leaves):
     weights: Floats | None = None
 
     @classmethod
-    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Counts:
+    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> ClassCounts:
         """Arrays under the names they have in files -> the leaves; nothing is checked."""
         return cls(n_classes, *(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
 
     @classmethod
-    def of_tables(cls, counts: NDArray[np.integer[Any]], weights: Floats | None) -> Counts:
+    def of_tables(cls, counts: NDArray[np.integer[Any]], weights: Floats | None) -> ClassCounts:
         """Counts and weights (L, K) -> the leaves; with many classes, only counts above zero become entries."""
         n_classes = counts.shape[1]
         if n_classes <= DENSE_CLASSES:
@@ -85,7 +85,7 @@ class Counts(Leaves):
         cells: NDArray[np.int64],
         counts: NDArray[np.integer[Any]],
         weights: Floats | None,
-    ) -> Counts:
+    ) -> ClassCounts:
         """Cells (m,), which are numbers leaf · K + class in ascending order, and their contents -> the leaves."""
         rows = counts.astype(np.uint32)
         if n_classes <= DENSE_CLASSES:
@@ -162,15 +162,15 @@ class Counts(Leaves):
         weights[each, own] *= np.maximum(held - 1, 0) / np.where(held > 0, held, 1.0)
         return _shared_out(counts, weights)
 
-    def lift(self, what: Foldable[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
+    def lift(self, what: Reducer[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
         """Leaves (m,) -> their states (m, S); equal counts are lifted once."""
         return lift_distinct(what, self.read(which), setting)
 
-    def lift_without(self, what: Foldable[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+    def lift_without(self, what: Reducer[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
         """Leaves (m,), and what each of m rows has added to its leaf -> states (m, S) without it."""
         return lift_distinct(what, self.read_without(leaves, own), setting)
 
-    def lift_without_each(self, what: Foldable[Any], setting: Any) -> Floats:
+    def lift_without_each(self, what: Reducer[Any], setting: Any) -> Floats:
         """-> (E, S): the state of every leaf without one row of a class, for each cell in the order of the core."""
         return self.lift_without(what, setting, *np.divmod(self.cells, self.n_classes))
 
@@ -178,7 +178,7 @@ class Counts(Leaves):
         """Leaves (m,) -> the number of the first cell of each leaf."""
         return leaves * self.n_classes if self.entry_start is None else self.entry_start[leaves]
 
-    def some(self, first: int, last: int) -> Counts:
+    def some(self, first: int, last: int) -> ClassCounts:
         """Leaves number `first` to ``last - 1``; their arrays are views of these."""
         start, label = self.entry_start, self.entry_class
         if start is None or label is None:
@@ -186,11 +186,11 @@ class Counts(Leaves):
         else:
             cells = slice(start[first], start[last])
             start, label = start[first : last + 1] - cells.start, label[cells]
-        return Counts(
+        return ClassCounts(
             self.n_classes, self.counts[cells], start, label, None if self.weights is None else self.weights[cells]
         )
 
-    def take(self, leaves: NDArray[np.int64]) -> Counts:
+    def take(self, leaves: NDArray[np.int64]) -> ClassCounts:
         """Leaves (m,), each at most once, -1 for an empty leaf -> these leaves in this order."""
         place = np.full(self.n_leaves, -1)
         place[leaves[leaves >= 0]] = np.flatnonzero(leaves >= 0)
@@ -200,31 +200,33 @@ class Counts(Leaves):
         order = np.argsort(cells)
         at = kept[order]
         weights = None if self.weights is None else self.weights[at]
-        return Counts.of_cells(self.n_classes, len(leaves), cells[order], self.counts[at], weights)
+        return ClassCounts.of_cells(self.n_classes, len(leaves), cells[order], self.counts[at], weights)
 
-    def join(self, *others: Counts) -> Counts:
+    def join(self, *others: ClassCounts) -> ClassCounts:
         """These leaves followed by the others."""
         parts = (self, *others)
         counts = np.concatenate([part.counts for part in parts])
         weights = join_weights(parts)
         if self.entry_start is None:
-            return Counts(self.n_classes, counts, None, None, weights)
+            return ClassCounts(self.n_classes, counts, None, None, weights)
         start = join_starts([_there(part.entry_start) for part in parts])
         label = np.concatenate([_there(part.entry_class) for part in parts])
-        return Counts(self.n_classes, counts, start, label, weights)
+        return ClassCounts(self.n_classes, counts, start, label, weights)
 
-    def widen(self, places: NDArray[np.intp], n_classes: int) -> Counts:
+    def add_classes(self, places: NDArray[np.intp], n_classes: int) -> ClassCounts:
         """The same leaves with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
         leaf, label = np.divmod(self.cells, self.n_classes)
-        return Counts.of_cells(n_classes, self.n_leaves, leaf * n_classes + places[label], self.counts, self.weights)
+        return ClassCounts.of_cells(
+            n_classes, self.n_leaves, leaf * n_classes + places[label], self.counts, self.weights
+        )
 
-    def at_nodes(self, tree: Nodes) -> Counts:
+    def at_nodes(self, tree: Nodes) -> ClassCounts:
         """The leaves of a tree -> the counts of each of its N nodes."""
         counts = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table().astype(np.int64)))
         weights = None
         if self.weights is not None:
             weights = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table(weighted=True)))
-        return Counts(self.n_classes, counts.ravel(), None, None, _raveled(weights))
+        return ClassCounts(self.n_classes, counts.ravel(), None, None, _raveled(weights))
 
     def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
         """The leaves of a tree -> weight and impurity of each of its nodes, (N,) each."""
@@ -243,12 +245,12 @@ class Counts(Leaves):
         start, label = _there(self.entry_start), _there(self.entry_class)
         return _core.NodeEntries(tree.bits, tree.payload, start, label, amount.astype(np.float64))
 
-    def cut(self, nodes: NDArray[np.int64]) -> Counts:
+    def cut(self, nodes: NDArray[np.int64]) -> ClassCounts:
         """The counts of all nodes of a tree -> the counts of some of them (m,), which become leaves."""
         weights = None if self.weights is None else self.table(nodes, weighted=True)
-        return Counts.of_tables(self.table(nodes), weights)
+        return ClassCounts.of_tables(self.table(nodes), weights)
 
-    def repeat(self, borrowers: NDArray[np.int64], lenders: NDArray[np.int64]) -> Counts:
+    def repeat(self, borrowers: NDArray[np.int64], lenders: NDArray[np.int64]) -> ClassCounts:
         """Pairs of leaves (m,) -> leaves in which each borrower holds the sum of its lenders."""
         cells, n_classes = self.cells, self.n_classes
         leaf, label = np.divmod(cells, n_classes)
@@ -263,10 +265,10 @@ class Counts(Leaves):
         if self.weights is not None:
             repeated = np.bincount(where, weights=self.weights[entry], minlength=len(sums))
             weights = np.concatenate([self.weights[kept], repeated])[order]
-        return Counts.of_cells(n_classes, self.n_leaves, all_cells[order], counts[order], weights)
+        return ClassCounts.of_cells(n_classes, self.n_leaves, all_cells[order], counts[order], weights)
 
     def adding(
-        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
+        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> _Adding:
         """Class numbers (m,) and weights (m,) of later rows -> an object that counts them in leaves."""
         kind = _AddingToAll if self.entry_start is None else _AddingToSome
@@ -307,10 +309,10 @@ class _Adding(Adding):
 
     def __init__(
         self,
-        leaves: Counts,
+        leaves: ClassCounts,
         labels: NDArray[Any],
         weights: Floats | None,
-        origins: Sequence[Origin],
+        origins: Sequence[Provenance],
         ends: NDArray[np.int64],
     ) -> None:
         self._leaves, self._labels, self._origins, self._ends = leaves, labels.astype(np.int64), origins, ends
@@ -343,7 +345,7 @@ class _Adding(Adding):
 class _AddingToAll(_Adding):
     """Counts rows in leaves that have a cell for each class."""
 
-    def __init__(self, leaves: Counts, *given: Any) -> None:
+    def __init__(self, leaves: ClassCounts, *given: Any) -> None:
         super().__init__(leaves, *given)
         self._counts = leaves.counts.copy()
         self._sums = np.zeros(len(self._counts), dtype=np.int64)
@@ -355,7 +357,7 @@ class _AddingToAll(_Adding):
         if units is not None:
             np.add.at(self._sums, cells, units)
 
-    def added(self) -> Counts:
+    def added(self) -> ClassCounts:
         """The leaves with what has been counted."""
         if not self._weighted:
             return replace(self._leaves, counts=self._counts)
@@ -368,7 +370,7 @@ class _AddingToAll(_Adding):
 class _AddingToSome(_Adding):
     """Counts rows in leaves of many classes, where only cells that hold rows are stored."""
 
-    def __init__(self, leaves: Counts, *given: Any) -> None:
+    def __init__(self, leaves: ClassCounts, *given: Any) -> None:
         super().__init__(leaves, *given)
         self._cells: list[NDArray[np.int64]] = []
         self._times: list[NDArray[np.int64]] = []
@@ -384,7 +386,7 @@ class _AddingToSome(_Adding):
         if units is not None:
             self._sums.append(exact_sums(where, units[counted], len(distinct)))
 
-    def added(self) -> Counts:
+    def added(self) -> ClassCounts:
         """The leaves with what has been counted; new cells are inserted in their places."""
         leaves, there = self._leaves, self._leaves.cells
         cells, where = np.unique(np.concatenate([there, *self._cells]), return_inverse=True)
@@ -396,10 +398,10 @@ class _AddingToSome(_Adding):
             units = exact_sums(where[len(there) :], np.concatenate(self._sums), len(cells))
             new = np.flatnonzero(units)
             weights[new] = self._heavier(weights[new], cells[new], units[new])
-        return Counts.of_cells(leaves.n_classes, leaves.n_leaves, cells, counts, weights)
+        return ClassCounts.of_cells(leaves.n_classes, leaves.n_leaves, cells, counts, weights)
 
 
-def _in_units(weights: Floats | None, origin: Origin, n_rows: int) -> NDArray[np.int64] | None:
+def _in_units(weights: Floats | None, origin: Provenance, n_rows: int) -> NDArray[np.int64] | None:
     """Weights as given (m,) -> units of the leaves of the origin (m,); None if every row weighs one."""
     relative = (np.ones(n_rows) if weights is None else weights) / origin.weight_scale
     if (relative == 1).all():
@@ -413,7 +415,7 @@ def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
     return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
 
 
-def join_weights(parts: tuple[Leaves, ...]) -> Floats | None:
+def join_weights(parts: tuple[LeafPayload, ...]) -> Floats | None:
     """Weights of all parts, one after the other; a part without weights gives its counts. None if no part has any."""
     if all(part.weights is None for part in parts):
         return None

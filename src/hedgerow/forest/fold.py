@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from hedgerow.belief.opinion import Opinion
 from hedgerow.forest import lift
 from hedgerow.forest.blocks import in_blocks, spans, with_rows
-from hedgerow.forest.counts import Counts
-from hedgerow.forest.foldable import Foldable
+from hedgerow.forest.counts import ClassCounts
+from hedgerow.forest.foldable import Reducer
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, lift_distinct
 from hedgerow.forest.patterns import MANY_CLASSES, Reached, Shape, merged_by_patterns
-from hedgerow.forest.rows import Judges
+from hedgerow.forest.rows import OobMask
 from hedgerow.rules import Rule, merge_states
 from hedgerow.table.bins import Codes
 
@@ -42,10 +42,10 @@ _MERGES = {"add": 0, "mean": 0, "max": 1, "both": 2}
 def fold(
     forest: Forest,
     codes: Codes,
-    what: Foldable[Result],
+    what: Reducer[Result],
     setting: Any,
     *,
-    judges: Judges | None = None,
+    oob_mask: OobMask | None = None,
     weights: Floats | None = None,
     cache: StateCache | None = None,
     key: Hashable = None,
@@ -59,7 +59,7 @@ def fold(
 
     Parameters
     ----------
-    what : Foldable
+    what : Reducer
         What is asked of the leaves, for instance a rule.
     setting : Setting
         What lifting and finishing must know besides.
@@ -72,21 +72,21 @@ def fold(
     key : hashable
         under this key, which says what states depend on besides counts and setting.
     """
-    return Plan(forest, what, setting, judges, weights, cache, key, n_threads).answer(codes)
+    return FoldPlan(forest, what, setting, oob_mask, weights, cache, key, n_threads).answer(codes)
 
 
 def fold_some(
-    forest: Forest, codes: Codes, what: Rule, setting: Any, judges: Judges, weights: Floats | None, n_threads: int
+    forest: Forest, codes: Codes, what: Rule, setting: Any, oob_mask: OobMask, weights: Floats | None, n_threads: int
 ) -> Callable[[NDArray[np.int64]], Opinion]:
     """What `fold` takes -> a function: some rows (m,) -> their opinion. Only the merged states are kept of all rows."""
-    plan = Plan(forest, what, setting, judges, weights, None, None, n_threads)
+    plan = FoldPlan(forest, what, setting, oob_mask, weights, None, None, n_threads)
     if plan.has_patterns or what.merge == "stack":
         return plan.along_one_path(codes).__getitem__
     merged = plan.merged(codes)
     return lambda rows: what.finish(merged[rows], setting)
 
 
-def finish_rows(what: Foldable[Result], merged: Floats, setting: Any, n_threads: int = 1) -> Result:
+def finish_rows(what: Reducer[Result], merged: Floats, setting: Any, n_threads: int = 1) -> Result:
     """Merged states (n, S) -> result for n rows, in blocks whose intermediate arrays fit into the cache."""
 
     def finish_from(first: int) -> Result:
@@ -99,9 +99,9 @@ def judged_states(
     forest: Forest,
     tree: int,
     leaves: NDArray[Any],
-    what: Foldable[Any],
+    what: Reducer[Any],
     setting: Any,
-    judges: Judges,
+    oob_mask: OobMask,
     lifted: Floats | None = None,
 ) -> tuple[NDArray[np.intp], Floats]:
     """Leaves (n,) that all rows reach in a tree -> the rows (m,) that it may judge, and their states (m, S) in it.
@@ -109,13 +109,13 @@ def judged_states(
     A state does not contain what the row itself has added to the leaf. `lifted` is the state of every leaf of the
     forest (L, S), if it is known.
     """
-    rows = np.flatnonzero(judges.of(tree))
+    rows = np.flatnonzero(oob_mask.of(tree))
     first, last = forest.leaf_start[tree : tree + 2]
     if lifted is not None:
         return rows, lifted.take(leaves[rows] + first, axis=0)
-    if judges.own is None:
+    if oob_mask.own is None:
         return rows, forest.evidence.lift(what, setting, slice(first, last))[leaves[rows]]
-    return rows, forest.evidence.lift_without(what, setting, leaves[rows] + first, judges.own[rows])
+    return rows, forest.evidence.lift_without(what, setting, leaves[rows] + first, oob_mask.own[rows])
 
 
 def merge_into(merged: Floats, rows: NDArray[np.intp], states: Floats, merge: str) -> Floats:
@@ -151,7 +151,7 @@ class _Group(NamedTuple):
     distinct: NDArray[np.int32] | None  # (L,): which of D states each leaf has
 
 
-class Plan(Generic[Result]):
+class FoldPlan(Generic[Result]):
     """What is asked of a forest, and the ways to compute it: whole trees, leaves reached, row by row, or stacks.
 
     It can be asked about rows again and again. Parameters are those of `fold`.
@@ -160,20 +160,20 @@ class Plan(Generic[Result]):
     def __init__(
         self,
         forest: Forest,
-        what: Foldable[Result],
+        what: Reducer[Result],
         setting: Any,
-        judges: Judges | None,
+        oob_mask: OobMask | None,
         weights: Floats | None,
         cache: StateCache | None,
         key: Hashable,
         n_threads: int = 1,
     ) -> None:
-        self.forest, self.what, self.setting, self.judges = forest, what, setting, judges
+        self.forest, self.what, self.setting, self.oob_mask = forest, what, setting, oob_mask
         self.weights, self.n_threads = weights, n_threads
         self.cache = None if what.merge == "stack" else cache
         self.key = None if self.cache is None else (key, setting.caution, setting.prior.tobytes())
 
-    def with_threads(self, n_threads: int) -> Plan[Result]:
+    def with_threads(self, n_threads: int) -> FoldPlan[Result]:
         """The same with so many threads."""
         other = copy(self)
         other.n_threads = n_threads
@@ -182,7 +182,7 @@ class Plan(Generic[Result]):
     def answer(self, codes: Codes) -> Result:
         """Codes (p, n) -> the result for n rows."""
         result = self.along_one_path(codes)
-        if self.judges is None and len(unseen := self.forest.unseen_rows(codes)):
+        if self.oob_mask is None and len(unseen := self.forest.unseen_rows(codes)):
             return with_rows(result, unseen, self.down_both_sides(np.ascontiguousarray(codes[:, unseen])))
         return result
 
@@ -209,19 +209,19 @@ class Plan(Generic[Result]):
     @property
     def takes_out_own(self) -> bool:
         """Whether a row is taken out of the leaves that have counted it."""
-        return self.judges is not None and self.judges.own_class is not None
+        return self.oob_mask is not None and self.oob_mask.own_class is not None
 
     @property
     def lifts_by_row(self) -> bool:
         """Whether each row has added other weights to its leaves, or the cells of a tree would take too much memory."""
         if not self.takes_out_own:
-            return self.judges is not None and self.judges.own_weight is not None
+            return self.oob_mask is not None and self.oob_mask.own_weight is not None
         cells = np.diff(self.forest.evidence.cell_start(self.forest.leaf_start)).max()
         return bool(cells * 8 * self.width > GROUP_BYTES)
 
     def is_small(self, n_rows: int) -> bool:
         """Whether so many rows reach so few leaves that lifting these alone costs less."""
-        if self.judges is not None or self.forest.evidence.lifts_freely:
+        if self.oob_mask is not None or self.forest.evidence.lifts_freely:
             return False
         n_reached, n_leaves = n_rows * self.forest.n_trees, int(self.forest.leaf_start[-1])
         asked = n_reached if self.cache is None else self.cache.asked(self.key, n_reached)
@@ -236,16 +236,16 @@ class Plan(Generic[Result]):
         """Whether leaves hold few of many classes, and states are known to treat all classes alike."""
         if self.forest.n_classes <= MANY_CLASSES or self.forest.evidence.entry_start is None:
             return False
-        of_weights = self.judges is not None and self.judges.own_weight is not None
+        of_weights = self.oob_mask is not None and self.oob_mask.own_weight is not None
         folds = self.what.merge in ("add", "max", "both")
         return folds and not of_weights and bool(self.what.class_blocks(self.setting))
 
     def by_patterns(self, codes: Codes) -> Result:
         """For many classes: states at the cost of what leaves hold, in blocks of rows that fit into memory."""
-        forest, judges, what = self.forest, self.judges, self.what
+        forest, oob_mask, what = self.forest, self.oob_mask, self.what
         shape = Shape(forest.n_classes, self.width, what.class_blocks(self.setting))
         evidence = forest.evidence
-        assert isinstance(evidence, Counts)
+        assert isinstance(evidence, ClassCounts)
         assert evidence.entry_start is not None
         most_held = int(np.diff(evidence.entry_start).max(initial=0)) * forest.n_trees
         block = max(1, GROUP_BYTES // (8 * max(self.width, 4 * most_held)))
@@ -254,7 +254,7 @@ class Plan(Generic[Result]):
             part = np.ascontiguousarray(codes[:, first : first + block])
             reached, n_rows = self._reached(part, first), part.shape[1]
             merged = merged_by_patterns(evidence, reached, what, self.setting, shape, n_rows, self.weights)
-            if judges is not None and judges.as_forest and what.merge == "add":
+            if oob_mask is not None and oob_mask.as_forest and what.merge == "add":
                 number = np.bincount(reached.row, minlength=n_rows)
                 merged *= (forest.n_trees / np.maximum(number, 1))[:, None]
             return what.finish(merged, self.setting)
@@ -263,14 +263,14 @@ class Plan(Generic[Result]):
 
     def _reached(self, codes: Codes, first: int) -> Reached:
         """Codes (p, b) of rows from number `first` on -> the leaves of the trees that may judge them."""
-        forest, judges, n_rows = self.forest, self.judges, codes.shape[1]
+        forest, oob_mask, n_rows = self.forest, self.oob_mask, codes.shape[1]
         leaves = forest.leaves(codes, self.n_threads) + forest.leaf_start[:-1]
-        if judges is None:
+        if oob_mask is None:
             row, tree = np.divmod(np.arange(leaves.size), forest.n_trees)
             return Reached(row, tree, leaves.ravel(), None)
-        may = np.stack([judges.of(tree, first, first + n_rows) for tree in range(forest.n_trees)], axis=1)
+        may = np.stack([oob_mask.of(tree, first, first + n_rows) for tree in range(forest.n_trees)], axis=1)
         row, tree = np.nonzero(may)
-        own = None if judges.own_class is None else judges.own_class[first + row]
+        own = None if oob_mask.own_class is None else oob_mask.own_class[first + row]
         return Reached(row, tree, leaves[row, tree], own)
 
     # ---- few rows, and rules that are not folds ---------------------------------------------------------
@@ -287,8 +287,8 @@ class Plan(Generic[Result]):
 
     def stacked(self, codes: Codes) -> Result:
         """For rules that are not folds: the states of all trees side by side, zero if a tree may not judge the row."""
-        forest, judges, start = self.forest, self.judges, self.forest.leaf_start
-        own = None if judges is None else judges.own
+        forest, oob_mask, start = self.forest, self.oob_mask, self.forest.leaf_start
+        own = None if oob_mask is None else oob_mask.own
         spans = [slice(start[tree], start[tree + 1]) for tree in range(forest.n_trees)]
         tables = [forest.evidence.lift(self.what, self.setting, span) for span in spans] if own is None else []
 
@@ -296,7 +296,7 @@ class Plan(Generic[Result]):
             leaves, last = forest.leaves(np.ascontiguousarray(part), self.n_threads), first + part.shape[1]
             states = np.zeros((part.shape[1], forest.n_trees, self.width))
             for tree in range(forest.n_trees):
-                rows = slice(None) if judges is None else np.flatnonzero(judges.of(tree, first, last))
+                rows = slice(None) if oob_mask is None else np.flatnonzero(oob_mask.of(tree, first, last))
                 at = leaves[rows, tree]
                 if own is None:
                     states[rows, tree] = tables[tree][at]
@@ -345,23 +345,23 @@ class Plan(Generic[Result]):
 
     def merged(self, codes: Codes) -> Floats:
         """-> (n, S): the states that the judges of each row merge to."""
-        forest, judges = self.forest, self.judges
+        forest, oob_mask = self.forest, self.oob_mask
         merged = self.by_row(codes) if self.lifts_by_row else self.whole_trees(codes)
-        if judges is not None and judges.as_forest and self.what.merge == "add":
-            number = judges.number(forest.n_trees)
+        if oob_mask is not None and oob_mask.as_forest and self.what.merge == "add":
+            number = oob_mask.number(forest.n_trees)
             merged *= np.divide(forest.n_trees, np.maximum(number, 1, out=number), out=number)[:, None]
         return merged
 
     def by_row(self, codes: Codes) -> Floats:
         """For rows that are taken out of their leaves: lift states row by row, some at a time -> merged (n, S)."""
-        assert self.judges is not None
-        assert self.judges.own is not None
-        own, start, evidence = self.judges.own, self.forest.leaf_start, self.forest.evidence
+        assert self.oob_mask is not None
+        assert self.oob_mask.own is not None
+        own, start, evidence = self.oob_mask.own, self.forest.leaf_start, self.forest.evidence
         leaves = self.forest.leaves(codes, self.n_threads)
         merged = np.zeros((codes.shape[1], self.width * (2 if self.what.merge == "both" else 1)))
         block = max(1, GROUP_BYTES // (8 * max(self.width, self.forest.n_classes)))
         for tree in range(self.forest.n_trees):
-            judged = np.flatnonzero(self.judges.of(tree))
+            judged = np.flatnonzero(self.oob_mask.of(tree))
             for rows in np.split(judged, range(block, len(judged), block)):
                 at = leaves[rows, tree] + start[tree]
                 states = evidence.lift_without(self.what, self.setting, at, own[rows])
@@ -372,8 +372,8 @@ class Plan(Generic[Result]):
     def whole_trees(self, codes: Codes) -> Floats:
         """For many rows: lift whole trees, one group after the other -> merged states of the leaves reached (n, S)."""
         n_rows, merge = codes.shape[1], self.what.merge
-        counts_judges = merge == "mean" and self.judges is not None
-        outside = None if self.judges is None else self.judges.for_core()
+        counts_judges = merge == "mean" and self.oob_mask is not None
+        outside = None if self.oob_mask is None else self.oob_mask.for_core()
         merged: Floats | None = None
         for first, last, states, distinct in self._groups():
             if counts_judges:

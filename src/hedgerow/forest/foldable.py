@@ -1,4 +1,4 @@
-"""Foldable: the leaves that rows reach -> an opinion of a rule, votes, or a mean of numbers."""
+"""Reducer: the leaves that rows reach -> an opinion of a rule, votes, or a mean of numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Given = TypeVar("Given", covariant=True)
 
 
-class Foldable(Protocol[Given]):
+class Reducer(Protocol[Given]):
     """Something that can be folded over leaves: a rule, or another pair of lift and finish."""
 
     @property
@@ -35,7 +35,7 @@ class Foldable(Protocol[Given]):
         """Merged states -> result for n samples: an array, a record of arrays, or a list of records."""
 
 
-class Several:
+class RuleStack:
     """Several rules with the same `merge`, folded in one pass: their states are side by side, their opinions in a list.
 
     Parameters
@@ -114,7 +114,7 @@ class Votes:
 
 
 @dataclass(frozen=True)
-class ProbabilityOf:
+class ProbabilityReducer:
     """The probabilities of a rule alone, (n, K): its opinions take four times the memory, and more.
 
     Parameters
@@ -144,7 +144,7 @@ class ProbabilityOf:
 
 
 @dataclass(frozen=True)
-class MeanOf:
+class MeanReducer:
     """The mean of values of leaves over the trees that judge a row: (n, S), NaN if no tree judges it.
 
     Parameters

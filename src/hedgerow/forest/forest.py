@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.forest.counts import Counts
-from hedgerow.forest.leaves import Leaves
-from hedgerow.forest.moments import Moments
+from hedgerow.forest.counts import ClassCounts
+from hedgerow.forest.leaves import LeafPayload
+from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.rows import Bags
-from hedgerow.forest.several import SeveralLeaves
-from hedgerow.forest.unseen import Unseen, rows_with_gaps
+from hedgerow.forest.several import MultiOutputLeaves
+from hedgerow.forest.unseen import UnseenPolicy, rows_with_gaps
 from hedgerow.table.bins import Bins, Codes
 
 #: Class shares of the distinct leaves of a forest are stored if they take at most this many bytes.
@@ -25,9 +25,9 @@ SHARE_BUDGET = 32 << 20
 #: Counts of rows that go down both sides of splits are in memory for about this many cells of trees and classes.
 MIXED_CELLS = 1 << 22
 #: The kinds of leaves; the last one whose arrays are present is the kind of a forest.
-LEAVES: tuple[type[Leaves], ...] = (Counts, Moments, SeveralLeaves)
+LEAVES: tuple[type[LeafPayload], ...] = (ClassCounts, LeafMoments, MultiOutputLeaves)
 #: The types of the arrays of a `Forest` of one output; model files and checkpoints store the same bytes as memory.
-TYPES: dict[str, Any] = Nodes.TYPES | Counts.TYPES | Moments.TYPES
+TYPES: dict[str, Any] = Nodes.TYPES | ClassCounts.TYPES | LeafMoments.TYPES
 
 
 class Distinct(NamedTuple):
@@ -58,12 +58,12 @@ class Forest:
         The splits, and where their children are: `nodes` (its `bits`), `payload`, `set_words`, `node_start`,
         `leaf_start`, `set_start`, `depth`.
     evidence : Leaves
-        The evidence of the leaves: `Counts` of classes (`counts`, `entry_start`, `entry_class`, `weights`), or
-        `Moments` of numbers (`counts`, `weights`, `values`, `means`, `variances`).
+        The evidence of the leaves: `ClassCounts` of classes (`counts`, `entry_start`, `entry_class`, `weights`), or
+        `LeafMoments` of numbers (`counts`, `weights`, `values`, `means`, `variances`).
     """
 
     structure: Nodes
-    evidence: Leaves
+    evidence: LeafPayload
 
     @classmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Forest:
@@ -236,13 +236,13 @@ class Forest:
     ) -> NDArray[np.uint16]:
         """Codes (p, n) of the training rows, features of the first trees (t, m) -> what their leaves have seen.
 
-        See `hedgerow.forest.hulls`.
+        See `hedgerow.forest.leaf_ranges`.
         """
         told = (drawn, bins.n_bins, bins.nominal, bags.seed, bags.mean, bags.first_tree, n_threads)
         return self._reader.marks(codes, *told)
 
     def strangeness(self, codes: Codes, cells: NDArray[np.float64], **told: Any) -> Any:
-        """Codes (p, n), values of some features (u, n), and hulls -> how far rows lie outside; see `forest.hulls`."""
+        """Codes (p, n), values of some features (u, n), and hulls -> how far rows lie outside; see `forest.leaf_ranges`."""
         return self._reader.strangeness(codes, cells, **told)
 
     def distinct(self, n_threads: int = 1) -> Distinct:
@@ -304,13 +304,13 @@ class Forest:
         evidence = self.evidence.read((leaves + self.leaf_start[:-1]).ravel())
         return np.asarray(evidence).reshape(*leaves.shape, self.n_classes)
 
-    def with_unseen(self, unseen: Unseen | None) -> Forest:
+    def with_unseen(self, unseen: UnseenPolicy | None) -> Forest:
         """The same trees, which know where to send values that no training row had."""
         return replace(self, structure=replace(self.structure, unseen=unseen))
 
-    def widen(self, places: NDArray[np.intp], n_classes: int) -> Forest:
+    def add_classes(self, places: NDArray[np.intp], n_classes: int) -> Forest:
         """The same forest with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
-        return replace(self, evidence=self.evidence.widen(places, n_classes))
+        return replace(self, evidence=self.evidence.add_classes(places, n_classes))
 
     def _distinct_shares(self, n_threads: int) -> NDArray[np.float64] | None:
         """-> (D, K): class shares of each distinct content; None if a leaf is empty or they take too much memory."""
@@ -412,7 +412,7 @@ def _rows_of_output(
     _check_types(forest)  # the core does not check types, lengths, and where trees begin
     forest.evidence.check()
     forest.structure.check(forest.evidence.n_leaves)
-    names = [*Nodes.TYPES, *Counts.TYPES, "n_classes"]
+    names = [*Nodes.TYPES, *ClassCounts.TYPES, "n_classes"]
     arrays: dict[str, Any] = {name: getattr(forest, name) for name in names} | {"borrowed": borrowed}
     return _core.check_forest(**arrays, n_bins=bins.n_bins, nominal=bins.nominal, n_threads=n_threads)
 

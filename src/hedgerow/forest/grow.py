@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import ForCore
+from hedgerow.target.base import CoreTarget
 
 NO_LIMIT = 2**32 - 1
 #: From so many bytes of codes on, what was freed is given back before and after trees are grown.
@@ -20,7 +20,7 @@ LARGE = 1 << 24
 
 
 @dataclass(frozen=True)
-class GrowSettings:
+class GrowthParams:
     """How trees are grown; shares and words such as "sqrt" have been replaced by numbers for the given table."""
 
     splitter: str
@@ -54,8 +54,8 @@ class GrowSettings:
 def grow_forest(
     codes: Codes,
     bins: Bins,
-    labels: ForCore,
-    settings: GrowSettings,
+    labels: CoreTarget,
+    settings: GrowthParams,
     *,
     first_tree: int = 0,
     n_trees: int,
@@ -81,7 +81,7 @@ def grow_forest(
     arrays = _core.grow(
         codes,
         bins_in_core(bins),
-        labels.told(settings.criterion),
+        labels.fields(settings.criterion),
         options_in_core(settings),
         first_tree,
         n_trees,
@@ -94,7 +94,7 @@ def grow_forest(
     return forest_from(labels, arrays)
 
 
-def forest_from(labels: ForCore, arrays: dict[str, Any]) -> Forest:
+def forest_from(labels: CoreTarget, arrays: dict[str, Any]) -> Forest:
     """The target, and the arrays that the core has made -> the forest."""
     return Forest.from_arrays(labels.n_classes, arrays)
 
@@ -104,7 +104,7 @@ def bins_in_core(bins: Bins) -> dict[str, Any]:
     return {name: getattr(bins, name) for name in ("n_bins", "nominal", "centers", "center_start")}
 
 
-def options_in_core(settings: GrowSettings) -> dict[str, Any]:
+def options_in_core(settings: GrowthParams) -> dict[str, Any]:
     """Settings in the form in which the core takes them: by their names, without the criterion."""
     options = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name != "criterion"}
     signs, weights = settings.monotonic, settings.feature_weights

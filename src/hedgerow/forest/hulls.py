@@ -30,10 +30,10 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.table import Table
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.table.meaning import Meaning
+from hedgerow.table.meaning import Codebook
 
 Floats = NDArray[np.float64]
-Marks = NDArray[np.uint16]
+RowSketch = NDArray[np.uint16]
 
 #: Levels of a numeric feature, and the bit that says whether there is any value.
 LEVELS = 127
@@ -75,7 +75,7 @@ class Usual:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hulls:
+class LeafRanges:
     """What the leaves of a forest have seen.
 
     Parameters
@@ -89,7 +89,7 @@ class Hulls:
     """
 
     features: NDArray[np.int32]
-    marks: Marks
+    marks: RowSketch
     usual: Usual
 
     @cached_property
@@ -102,25 +102,25 @@ class Hulls:
         """(t, m): where the features of each tree are among those that some tree has drawn."""
         return np.searchsorted(self.used, self.features).astype(np.int32)
 
-    def ruler(self, meaning: Meaning, *, own: bool) -> Ruler:
+    def ruler(self, codebook: Codebook, *, own: bool) -> Ruler:
         """How distances are measured, for training rows if `own`; it is made once."""
         known: dict[bool, Ruler] = self.__dict__.setdefault("_rulers", {})
         if own not in known:
-            known[own] = _ruler_of(self, meaning, own)
+            known[own] = _ruler_of(self, codebook, own)
         return known[own]
 
-    def numeric(self, meaning: Meaning) -> Numeric:
+    def numeric(self, codebook: Codebook) -> Numeric:
         """The numeric features among those drawn; found once."""
         known: Numeric | None = self.__dict__.get("_numeric")
         if known is None:
-            known = self.__dict__["_numeric"] = _numeric_of(self, meaning)
+            known = self.__dict__["_numeric"] = _numeric_of(self, codebook)
         return known
 
     def __getstate__(self) -> dict[str, Any]:
         return {"features": self.features, "marks": self.marks, "usual": self.usual}
 
 
-class Strangeness(NamedTuple):
+class NoveltyScores(NamedTuple):
     """How far rows lie outside the hulls they meet, (n,) each.
 
     ``total`` is the sum over the features of a tree of distances of at most 1, averaged over trees. ``single`` is the
@@ -132,15 +132,19 @@ class Strangeness(NamedTuple):
     single: Floats
     feature: NDArray[np.int64]
 
-    def some(self, rows: NDArray[np.bool_]) -> Strangeness:
+    def some(self, rows: NDArray[np.bool_]) -> NoveltyScores:
         """The same for some of the rows."""
-        return Strangeness(self.total[rows], self.single[rows], self.feature[rows])
+        return NoveltyScores(self.total[rows], self.single[rows], self.feature[rows])
 
 
-def find_hulls(forest: Forest, codes: Codes, bags: Bags, meaning: Meaning, seed: int, n_threads: int = 1) -> Hulls:
+def find_leaf_ranges(
+    forest: Forest, codes: Codes, bags: Bags, codebook: Codebook, seed: int, n_threads: int = 1
+) -> LeafRanges:
     """A forest, its training rows (p, n) and their bags -> what each leaf has seen."""
     drawn = features_of_trees(seed, forest.n_trees, len(codes))
-    return Hulls(drawn, forest.marks_in_leaves(codes, drawn, meaning.bins, bags, n_threads), usual_of(codes, meaning))
+    return LeafRanges(
+        drawn, forest.marks_in_leaves(codes, drawn, codebook.bins, bags, n_threads), usual_of(codes, codebook)
+    )
 
 
 def features_of_trees(seed: int, n_trees: int, n_features: int) -> NDArray[np.int32]:
@@ -150,13 +154,13 @@ def features_of_trees(seed: int, n_trees: int, n_features: int) -> NDArray[np.in
     return draw_features(seed, with_hulls, n_features, n_drawn)
 
 
-def check_marks(hulls: Hulls, forest: Forest, bins: Bins) -> bool:
+def check_marks(leaf_ranges: LeafRanges, forest: Forest, bins: Bins) -> bool:
     """Whether the marks of numeric features have levels of their feature, the low one first."""
-    n_trees = len(hulls.features)
+    n_trees = len(leaf_ranges.features)
     tree = np.repeat(np.arange(n_trees), np.diff(forest.leaf_start[: n_trees + 1]))
     levels = np.minimum(bins.n_bins, LEVELS)
-    for place in range(hulls.features.shape[1]):
-        feature, marks = hulls.features[tree, place], hulls.marks[:, place]
+    for place in range(leaf_ranges.features.shape[1]):
+        feature, marks = leaf_ranges.features[tree, place], leaf_ranges.marks[:, place]
         numeric = (bins.nominal[feature] == 0) & (marks & _PRESENT > 0)
         low, high = marks & 127, marks >> 7 & 127
         if (numeric & ~((low <= high) & (high < levels[feature]))).any():
@@ -173,18 +177,18 @@ def draw_features(seed: int, n_trees: int, n_features: int, n_drawn: int) -> NDA
     return np.sort(drawn, axis=1).astype(np.int32)
 
 
-def usual_of(codes: Codes, meaning: Meaning) -> Usual:
+def usual_of(codes: Codes, codebook: Codebook) -> Usual:
     """Codes (p, n) of the training rows -> what is usual for each feature."""
-    bins, n_features = meaning.bins, len(codes)
+    bins, n_features = codebook.bins, len(codes)
     spread, missing, rows = np.zeros(n_features), np.zeros(n_features, dtype=np.int64), []
     for feature in range(n_features):
-        found = np.bincount(codes[feature], minlength=meaning.missing_code + 1)
-        missing[feature] = found[meaning.missing_code]
+        found = np.bincount(codes[feature], minlength=codebook.missing_code + 1)
+        missing[feature] = found[codebook.missing_code]
         there = found[: bins.n_bins[feature]]
         if bins.nominal[feature]:
             rows.append(there)
             continue
-        centers = _centers(meaning, feature)
+        centers = _centers(codebook, feature)
         finite = np.isfinite(centers) & (there > 0)
         if finite.any():
             spread[feature] = _spread(centers[finite], there[finite])
@@ -199,14 +203,14 @@ def _spread(centers: Floats, rows: NDArray[np.int64]) -> float:
     return math.sqrt(np.average((scaled - mean) ** 2, weights=rows)) * unit
 
 
-def cells_of_codes(codes: Codes, hulls: Hulls, meaning: Meaning) -> Floats:
+def cells_of_codes(codes: Codes, leaf_ranges: LeafRanges, codebook: Codebook) -> Floats:
     """Codes (p, n) of training rows -> (u, n): values of the features that trees have drawn; see `cells_of_table`."""
-    numeric = hulls.numeric(meaning)
-    cells = np.empty((len(hulls.used), codes.shape[1]))
+    numeric = leaf_ranges.numeric(codebook)
+    cells = np.empty((len(leaf_ranges.used), codes.shape[1]))
     for first in range(0, codes.shape[1], FEW_ROWS):
         part = slice(first, first + FEW_ROWS)
-        own = codes[hulls.used, part]
-        missing = own == meaning.missing_code
+        own = codes[leaf_ranges.used, part]
+        missing = own == codebook.missing_code
         cells[:, part] = own
         at = numeric.start[:, None] + np.where(missing, 0, own)[numeric.places]
         cells[numeric.places, part] = numeric.centers[at]
@@ -214,26 +218,26 @@ def cells_of_codes(codes: Codes, hulls: Hulls, meaning: Meaning) -> Floats:
     return cells
 
 
-def cells_of_table(table: Table, codes: Codes, hulls: Hulls, meaning: Meaning) -> Floats:
+def cells_of_table(table: Table, codes: Codes, leaf_ranges: LeafRanges, codebook: Codebook) -> Floats:
     """A table and its codes (p, n) -> (u, n): values of the features that trees have drawn.
 
     Of a nominal feature it is the number of the category, -1 for one that is new; NaN is missing. Where bins hold
     several values, training rows are known by their bins alone, so a value within the training range becomes the centre
     of its bin, too.
     """
-    cells, numeric = cells_of_codes(codes, hulls, meaning), hulls.numeric(meaning)
-    place = {feature: place for place, feature in enumerate(hulls.used.tolist())}
+    cells, numeric = cells_of_codes(codes, leaf_ranges, codebook), leaf_ranges.numeric(codebook)
+    place = {feature: place for place, feature in enumerate(leaf_ranges.used.tolist())}
     for first, columns in table.column_blocks():
         if isinstance(columns, np.ndarray) and columns.shape[1] <= FEW_ROWS:  # a row takes a third of the time
-            numeric.write(columns, first, cells, everywhere=meaning.exact)
+            numeric.write(columns, first, cells, everywhere=codebook.exact)
             continue
         for feature, column in enumerate(columns, start=first):
             if feature not in place:
                 continue
-            if meaning.bins.nominal[feature]:
+            if codebook.bins.nominal[feature]:
                 continue
-            low, high = meaning.range_of(feature)
-            raw = np.ones(len(column), dtype=bool) if meaning.exact else (column < low) | (column > high)
+            low, high = codebook.range_of(feature)
+            raw = np.ones(len(column), dtype=bool) if codebook.exact else (column < low) | (column > high)
             cells[place[feature], raw] = column[raw]
     for feature, unseen in table.new.items():
         if feature in place:
@@ -242,51 +246,51 @@ def cells_of_table(table: Table, codes: Codes, hulls: Hulls, meaning: Meaning) -
 
 
 def measure(
-    hulls: Hulls, forest: Forest, codes: Codes, cells: Floats, meaning: Meaning, n_threads: int = 1
-) -> Strangeness:
+    leaf_ranges: LeafRanges, forest: Forest, codes: Codes, cells: Floats, codebook: Codebook, n_threads: int = 1
+) -> NoveltyScores:
     """Codes (p, n) and cells (u, n) of rows -> how strange they are."""
-    whole, _, _ = forest.strangeness(codes, cells, **_told(hulls, meaning, None), n_threads=n_threads)
-    return _strangeness(hulls, whole)
+    whole, _, _ = forest.strangeness(codes, cells, **_told(leaf_ranges, codebook, None), n_threads=n_threads)
+    return _strangeness(leaf_ranges, whole)
 
 
 def measure_outside(
-    hulls: Hulls,
+    leaf_ranges: LeafRanges,
     forest: Forest,
     codes: Codes,
     cells: Floats,
-    meaning: Meaning,
+    codebook: Codebook,
     rows: NDArray[np.int64],
     bags: Bags,
     n_threads: int = 1,
-) -> tuple[Strangeness, Strangeness, Floats]:
+) -> tuple[NoveltyScores, NoveltyScores, Floats]:
     """Codes, cells and numbers (n,) of training rows -> how strange they are to trees whose bags do not hold them.
 
     Then the same by every second of these trees, and the number of trees (n,). Without a tree, scores are NaN. How rare
     a category is does not count the row itself.
     """
     drawn = (rows, bags.n_rows, bags.seed, bags.mean, bags.first_tree)
-    whole, half, number = forest.strangeness(codes, cells, **_told(hulls, meaning, drawn), n_threads=n_threads)
-    return _strangeness(hulls, whole), _strangeness(hulls, half), number
+    whole, half, number = forest.strangeness(codes, cells, **_told(leaf_ranges, codebook, drawn), n_threads=n_threads)
+    return _strangeness(leaf_ranges, whole), _strangeness(leaf_ranges, half), number
 
 
-def _told(hulls: Hulls, meaning: Meaning, drawn: tuple[Any, ...] | None) -> dict[str, Any]:
+def _told(leaf_ranges: LeafRanges, codebook: Codebook, drawn: tuple[Any, ...] | None) -> dict[str, Any]:
     """What the core must know of hulls, and of the bags if rows are training rows."""
     return {
-        "places": hulls.places,
-        "features": hulls.used,
-        "nominal": meaning.bins.nominal[hulls.used],
-        "n_bins": meaning.bins.n_bins[hulls.used],
-        "marks": hulls.marks,
-        **hulls.ruler(meaning, own=drawn is not None)._asdict(),
+        "places": leaf_ranges.places,
+        "features": leaf_ranges.used,
+        "nominal": codebook.bins.nominal[leaf_ranges.used],
+        "n_bins": codebook.bins.n_bins[leaf_ranges.used],
+        "marks": leaf_ranges.marks,
+        **leaf_ranges.ruler(codebook, own=drawn is not None)._asdict(),
         "far": FAR,
         "bags": drawn,
     }
 
 
-def _strangeness(hulls: Hulls, scores: tuple[Floats, Floats, NDArray[np.int64]]) -> Strangeness:
+def _strangeness(leaf_ranges: LeafRanges, scores: tuple[Floats, Floats, NDArray[np.int64]]) -> NoveltyScores:
     """Scores of the core -> the same with the numbers of features."""
     total, single, place = scores
-    return Strangeness(total, single, hulls.used[place].astype(np.int64))
+    return NoveltyScores(total, single, leaf_ranges.used[place].astype(np.int64))
 
 
 class Numeric(NamedTuple):
@@ -313,14 +317,14 @@ class Numeric(NamedTuple):
         cells[places] = np.where(outside | everywhere, values, cells[places])
 
 
-def _numeric_of(hulls: Hulls, meaning: Meaning) -> Numeric:
+def _numeric_of(leaf_ranges: LeafRanges, codebook: Codebook) -> Numeric:
     """Hulls -> their numeric features; one without bins has a centre of 0 and no range."""
-    bins = meaning.bins
-    places = np.flatnonzero(bins.nominal[hulls.used] == 0)
-    features = hulls.used[places].astype(np.int64)
+    bins = codebook.bins
+    places = np.flatnonzero(bins.nominal[leaf_ranges.used] == 0)
+    features = leaf_ranges.used[places].astype(np.int64)
     empty = np.diff(bins.center_start)[features] == 0
     start = np.where(empty, len(bins.centers), bins.center_start[features])
-    ranges = [(np.nan, np.nan) if no else meaning.range_of(j) for j, no in zip(features.tolist(), empty, strict=True)]
+    ranges = [(np.nan, np.nan) if no else codebook.range_of(j) for j, no in zip(features.tolist(), empty, strict=True)]
     low, high = np.array(ranges).reshape(-1, 2).T
     return Numeric(features, places, start, np.append(bins.centers, 0.0), low, high)
 
@@ -343,9 +347,9 @@ class Ruler(NamedTuple):
     present: Floats
 
 
-def _ruler_of(hulls: Hulls, meaning: Meaning, own: bool) -> Ruler:
+def _ruler_of(leaf_ranges: LeafRanges, codebook: Codebook, own: bool) -> Ruler:
     """What is usual -> how distances are measured, for training rows if `own`."""
-    usual, bins, used = hulls.usual, meaning.bins, hulls.used
+    usual, bins, used = leaf_ranges.usual, codebook.bins, leaf_ranges.used
     low, high, absent = np.zeros((len(used), LEVELS)), np.zeros((len(used), LEVELS)), []
     before = np.concatenate([[0], np.cumsum(bins.n_bins * bins.nominal)])
     for place, feature in enumerate(used.tolist()):
@@ -353,7 +357,7 @@ def _ruler_of(hulls: Hulls, meaning: Meaning, own: bool) -> Ruler:
         if bins.nominal[feature]:
             absent.append(_rarity(usual.rows[before[feature] : before[feature + 1]] - own, usual.n_rows))
         elif n_bins:
-            centers, start = np.clip(_centers(meaning, feature), -_LARGEST, _LARGEST), _level_starts(n_bins)
+            centers, start = np.clip(_centers(codebook, feature), -_LARGEST, _LARGEST), _level_starts(n_bins)
             low[place, : len(start) - 1] = centers[start[:-1]]
             high[place, : len(start) - 1] = centers[start[1:] - 1]
     lengths = np.where(bins.nominal[used], bins.n_bins[used], 0)
@@ -380,10 +384,10 @@ def _level_starts(n_bins: int) -> NDArray[np.int64]:
     return levels if n_bins <= LEVELS else -(-levels * n_bins // LEVELS)
 
 
-def _centers(meaning: Meaning, feature: int) -> Floats:
+def _centers(codebook: Codebook, feature: int) -> Floats:
     """(bins,): a typical value of each bin of a numeric feature."""
-    start = meaning.bins.center_start
-    centers = meaning.bins.centers[start[feature] : start[feature + 1]]
+    start = codebook.bins.center_start
+    centers = codebook.bins.centers[start[feature] : start[feature + 1]]
     return centers if len(centers) else np.zeros(1)
 
 

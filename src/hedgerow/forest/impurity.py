@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.moments import Moments
+from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.quantiles import LeafRows, leaf_rows_of
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import TreeArrays
@@ -39,10 +39,10 @@ def impurities_of(forest: Forest, rows: TrainingRows, criterion: Any, n_threads:
     return node_impurities(forest, leaf_rows_of(forest, rows, n_threads), criterion)
 
 
-def with_medians(tree: TreeArrays, rows: LeafRows) -> Moments:
+def with_medians(tree: TreeArrays, rows: LeafRows) -> LeafMoments:
     """A tree and its training rows -> the evidence of its nodes (N,), with medians and mean absolute errors."""
     held = tree.evidence
-    assert isinstance(held, Moments)
+    assert isinstance(held, LeafMoments)
     at, values, weights = _rows_of(tree, rows)
     medians, errors = held.values.copy(), np.zeros(tree.n_nodes)
     for level in range(int(tree.node_depth.max(initial=0)), -1, -1):

@@ -46,7 +46,7 @@ def merge_forests(first: Side, second: Side, n_classes: int) -> tuple[Forest, Bi
             f"forests must cut each feature in at most {MOST_BINS - 1:,} places together to be merged, got more; merge"
             " fewer of them"
         )
-    moved = [move_codes(part.forest, part.bins, joined).widen(part.places, n_classes) for part in parts]
+    moved = [move_codes(part.forest, part.bins, joined).add_classes(part.places, n_classes) for part in parts]
     return join_forests(*moved), joined, schema
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.foldable import Foldable
+from hedgerow.forest.foldable import Reducer
 from hedgerow.forest.nodes import Nodes
-from hedgerow.forest.rows import Origin
+from hedgerow.forest.rows import Provenance
 
 if TYPE_CHECKING:
-    from hedgerow.forest.moments import LaterMoments
+    from hedgerow.forest.moments import IncrementalMoments
 
 Floats = NDArray[np.float64]
 
@@ -37,11 +37,11 @@ class Adding(ABC):
         """
 
     @abstractmethod
-    def added(self) -> Leaves:
+    def added(self) -> LeafPayload:
         """The leaves with all that has been added."""
 
 
-class Leaves(ABC):
+class LeafPayload(ABC):
     """The evidence of L leaves, numbered over all trees; or, by `at_nodes`, of the N nodes of one tree.
 
     Attributes
@@ -71,7 +71,7 @@ class Leaves(ABC):
     values: Floats | None = None
     means: Floats | None = None
     variances: Floats | None = None
-    later: LaterMoments | None = None
+    later: IncrementalMoments | None = None
 
     @classmethod
     @abstractmethod
@@ -84,7 +84,7 @@ class Leaves(ABC):
         return name in cls.TYPES
 
     @property
-    def parts(self) -> tuple[Leaves, ...]:
+    def parts(self) -> tuple[LeafPayload, ...]:
         """The leaves of each output, if there are several; otherwise these leaves."""
         return (self,)
 
@@ -133,15 +133,15 @@ class Leaves(ABC):
         """Leaves (m,), and what each of m rows has added to its leaf -> the same without it."""
         raise NotImplementedError("only leaves that count classes count rows outside the bags of their trees")
 
-    def lift(self, what: Foldable[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
+    def lift(self, what: Reducer[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
         """Leaves (m,) -> their states (m, S)."""
         return np.ascontiguousarray(what.lift(self.read(which), setting))
 
-    def lift_without(self, what: Foldable[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+    def lift_without(self, what: Reducer[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
         """Leaves (m,), and what each of m rows has added to its leaf -> states (m, S) without it."""
         return np.ascontiguousarray(what.lift(self.read_without(leaves, own), setting))
 
-    def lift_without_each(self, what: Foldable[Any], setting: Any) -> Floats:
+    def lift_without_each(self, what: Reducer[Any], setting: Any) -> Floats:
         """-> (E, S): the state of every leaf without one row of a class, for each cell in the order of the core."""
         raise NotImplementedError("only leaves that count classes have cells")
 
@@ -158,7 +158,7 @@ class Leaves(ABC):
         """These leaves followed by the others."""
 
     @abstractmethod
-    def widen(self, places: NDArray[np.intp], n_classes: int) -> Self:
+    def add_classes(self, places: NDArray[np.intp], n_classes: int) -> Self:
         """The same leaves with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
 
     @abstractmethod
@@ -179,7 +179,7 @@ class Leaves(ABC):
 
     @abstractmethod
     def adding(
-        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
+        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> Adding:
         """The target (m,) and weights (m,) of later rows -> an object that adds them to these leaves.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.foldable import Foldable
+from hedgerow.forest.foldable import Reducer
 from hedgerow.rules import Setting
 
 Floats = NDArray[np.float64]
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 STATE_BUDGET = 256 << 20
 
 
-def lift_distinct(what: Foldable[Any], counts: Floats, setting: Setting) -> Floats:
+def lift_distinct(what: Reducer[Any], counts: Floats, setting: Setting) -> Floats:
     """Counts (m, K) -> states (m, S); each distinct row of counts is lifted once."""
     if len(counts) < 256:
         return np.ascontiguousarray(what.lift(counts, setting))

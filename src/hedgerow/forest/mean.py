@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.fold import fold
-from hedgerow.forest.foldable import MeanOf
+from hedgerow.forest.foldable import MeanReducer
 from hedgerow.forest.forest import Forest
 from hedgerow.table.bins import Codes
 
@@ -33,7 +33,7 @@ def mean_of_leaves(forest: Forest, codes: Codes, says: Callable[[Which], Floats]
         def lifted(_: Any) -> Floats:
             return says(slice(None))
 
-        return fold(forest, codes, MeanOf(lifted), None, n_threads=n_threads)
+        return fold(forest, codes, MeanReducer(lifted), None, n_threads=n_threads)
     at = forest.leaves(codes, n_threads) + forest.leaf_start[:-1]
     each = says(at.ravel()).reshape(*at.shape, -1)
     # One tree after the other, as the core adds them, which begins with zero: so there is no negative zero.

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.forest.counts import Counts, join_weights
-from hedgerow.forest.leaves import Adding, Leaves, Rows
+from hedgerow.forest.counts import ClassCounts, join_weights
+from hedgerow.forest.leaves import Adding, LeafPayload, Rows
 from hedgerow.forest.nodes import Nodes
-from hedgerow.forest.rows import Origin
+from hedgerow.forest.rows import Provenance
 from hedgerow.target.numbers import LIGHTEST, MAX_TARGET
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ _POWERS, _PARTS = np.arange(3)[:, None], np.arange(6)[:, None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LaterMoments:
+class IncrementalMoments:
     """The moments of leaves when they were grown, and exact sums over the later rows.
 
     Parameters
@@ -47,23 +47,23 @@ class LaterMoments:
     sums: NDArray[np.int64]
 
     @classmethod
-    def none(cls, leaves: Moments) -> LaterMoments:
+    def none(cls, leaves: LeafMoments) -> IncrementalMoments:
         """Leaves without later rows."""
         sums = np.zeros((leaves.n_leaves, 3, 2), dtype=np.int64)
         return cls(leaves.amount, leaves.mean, leaves.variances, sums)
 
-    def some(self, first: int, last: int) -> LaterMoments:
+    def some(self, first: int, last: int) -> IncrementalMoments:
         """The same for leaves number `first` to ``last - 1``."""
-        return LaterMoments(*(held[first:last] for held in vars(self).values()))
+        return IncrementalMoments(*(held[first:last] for held in vars(self).values()))
 
     @classmethod
-    def join(cls, *parts: LaterMoments) -> LaterMoments:
+    def join(cls, *parts: IncrementalMoments) -> IncrementalMoments:
         """The leaves of all parts, one after the other."""
         return cls(*(np.concatenate(held) for held in zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments(Leaves):
+class LeafMoments(LeafPayload):
     """The evidence of leaves in a regression: counts, means and variances.
 
     Parameters
@@ -78,7 +78,7 @@ class Moments(Leaves):
         Weight of its rows, if rows were weighted.
     means : (L,) float64 or None
         The mean of its rows, if leaves predict something else.
-    later : LaterMoments or None
+    later : IncrementalMoments or None
         The moments before later rows came, and the sums over these; None if there were no later rows.
     errors : (L,) float64 or None
         Mean absolute error of the rows around their median, if it was computed; it is not kept in files.
@@ -101,13 +101,13 @@ class Moments(Leaves):
     variances: Floats
     weights: Floats | None = None
     means: Floats | None = None
-    later: LaterMoments | None = None
+    later: IncrementalMoments | None = None
     errors: Floats | None = None
 
     n_classes: ClassVar[int] = 1  # type: ignore[misc]  # rows are counted as if they were of one class
 
     @classmethod
-    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Moments:
+    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> LeafMoments:
         """Arrays under the names they have in files -> the leaves; nothing else is checked."""
         if n_classes != 1:
             raise ValueError(f"trees must count 1 classes, got {n_classes}")
@@ -137,34 +137,36 @@ class Moments(Leaves):
         """Leaves (m,) -> (m, 1): their rows, or with `weighted` the weight of these, if rows have weights."""
         return (self.weights if weighted and self.weights is not None else self.counts)[which, None]
 
-    def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Moments:
+    def read(self, which: slice | NDArray[np.int64] = slice(None)) -> LeafMoments:
         """Leaves (m,) with all their moments."""
         return self if which == slice(None) else self._each(lambda held: held[which])
 
-    def some(self, first: int, last: int) -> Moments:
+    def some(self, first: int, last: int) -> LeafMoments:
         """Leaves number `first` to ``last - 1``; their arrays are views of these."""
         later = None if self.later is None else self.later.some(first, last)
         return replace(self._each(lambda held: held[first:last]), later=later)
 
-    def join(self, *others: Moments) -> Moments:
+    def join(self, *others: LeafMoments) -> LeafMoments:
         """These leaves followed by the others."""
         parts = (self, *others)
         has_means = any(part.means is not None for part in parts)
         has_later = any(part.later is not None for part in parts)
-        return Moments(
+        return LeafMoments(
             np.concatenate([part.counts for part in parts]),
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.variances for part in parts]),
             join_weights(parts),
             np.concatenate([part.mean for part in parts]) if has_means else None,
-            LaterMoments.join(*(part.later or LaterMoments.none(part) for part in parts)) if has_later else None,
+            IncrementalMoments.join(*(part.later or IncrementalMoments.none(part) for part in parts))
+            if has_later
+            else None,
         )
 
-    def widen(self, places: NDArray[np.intp], n_classes: int) -> Moments:
+    def add_classes(self, places: NDArray[np.intp], n_classes: int) -> LeafMoments:
         """The leaves unchanged, because a regression has no classes."""
         return self
 
-    def at_nodes(self, tree: Nodes) -> Moments:
+    def at_nodes(self, tree: Nodes) -> LeafMoments:
         """The leaves of a tree -> the moments of each of its N nodes; an inner node predicts the mean of its rows."""
 
         leaf = tree.is_leaf
@@ -182,7 +184,7 @@ class Moments(Leaves):
         mean = sum_ / weight
         values, means, variances = centre + mean, centre + mean, np.maximum(square / weight - mean**2, 0)
         values[leaf], means[leaf], variances[leaf] = self.values[number], self.mean[number], self.variances[number]
-        return Moments(
+        return LeafMoments(
             counts.astype(np.int64),
             values,
             variances,
@@ -190,13 +192,13 @@ class Moments(Leaves):
             None if self.means is None else means,
         )
 
-    def cut(self, nodes: NDArray[np.int64]) -> Moments:
+    def cut(self, nodes: NDArray[np.int64]) -> LeafMoments:
         """The moments of all nodes of a tree -> those of some of them (m,), which become leaves."""
         kept = self._each(lambda held: held[nodes])
         return replace(kept, counts=kept.counts.astype(np.uint32))
 
     def adding(
-        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
+        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> _Adding:
         """Numbers (m,) and weights (m,) of later rows -> an object that adds their moments to leaves."""
         return _Adding(self, target, weights, origins, ends)
@@ -205,9 +207,9 @@ class Moments(Leaves):
         """Medians cannot be merged."""
         return "leaves do not keep what the median of two of them is" if criterion == "absolute_error" else None
 
-    def as_counts(self) -> Counts:
-        """The counts and weights of the leaves, as `Counts` of one class."""
-        return Counts(1, self.counts, None, None, self.weights)
+    def as_counts(self) -> ClassCounts:
+        """The counts and weights of the leaves, as `ClassCounts` of one class."""
+        return ClassCounts(1, self.counts, None, None, self.weights)
 
     def predictions(self) -> Floats:
         """(L, 1): the prediction of each leaf."""
@@ -238,10 +240,10 @@ class Moments(Leaves):
         if (self.counts == 0).any():
             raise ValueError("leaves must have rows, got some without")
 
-    def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Moments:
+    def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> LeafMoments:
         """The leaves with the same change made to every array."""
         changed: dict[str, Any] = {name: change(held) for name, held in self.arrays().items()}
-        return Moments(**changed)
+        return LeafMoments(**changed)
 
 
 def check_targets(name: str, values: Floats) -> None:
@@ -262,13 +264,13 @@ class _Adding(Adding):
 
     def __init__(
         self,
-        leaves: Moments,
+        leaves: LeafMoments,
         numbers: Floats,
         weights: Floats | None,
-        origins: Sequence[Origin],
+        origins: Sequence[Provenance],
         ends: NDArray[np.int64],
     ) -> None:
-        self._leaves, self._later = leaves, leaves.later or LaterMoments.none(leaves)
+        self._leaves, self._later = leaves, leaves.later or IncrementalMoments.none(leaves)
         self._numbers, self._origins, self._ends = numbers, origins, ends
         self._weights = np.ones(len(numbers)) if weights is None else weights
         self._counts, self._sums = leaves.counts.copy(), self._later.sums.copy()
@@ -295,7 +297,7 @@ class _Adding(Adding):
         parts[:, 0], parts[:, 1] = coarse, fine
         np.add.at(self._sums.reshape(-1), (at * 6 + _PARTS).ravel(), parts.ravel())  # one call, not six
 
-    def added(self) -> Moments:
+    def added(self) -> LeafMoments:
         """The leaves with new means, variances and weights; those without later rows are unchanged."""
         leaves, later = self._leaves, self._later
         new = np.flatnonzero(self._sums[:, 0].any(axis=1))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.forest.subsets import LISTS_RIGHT, Subset, n_words
-from hedgerow.forest.unseen import Unseen, unseen_of_all
+from hedgerow.forest.unseen import UnseenPolicy, unseen_of_all
 
 #: Kinds of splits: at a threshold, by a subset of the categories, or with a child for each category.
 THRESHOLD, SUBSET, MULTIWAY = 0, 1, 2
@@ -64,7 +64,7 @@ class Nodes:
     leaf_start: NDArray[np.int64]
     set_start: NDArray[np.int64]
     depth: NDArray[np.int64]
-    unseen: Unseen | None = None
+    unseen: UnseenPolicy | None = None
 
     @classmethod
     def one_leaf(cls) -> Nodes:

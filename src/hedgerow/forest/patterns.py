@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.counts import Counts
-from hedgerow.forest.foldable import Foldable
+from hedgerow.forest.counts import ClassCounts
+from hedgerow.forest.foldable import Reducer
 from hedgerow.forest.lift import distinct_rows
 from hedgerow.forest.nodes import each_from, starts_of
 
@@ -51,7 +51,7 @@ class Shape:
         return np.flatnonzero(free)
 
 
-class Held(NamedTuple):
+class StateBlock(NamedTuple):
     """What m leaves hold: the entries of each, the largest first; of equal ones, in the order of classes."""
 
     start: Ints  # (m + 1,)
@@ -68,9 +68,9 @@ class _States(NamedTuple):
 
 
 def merged_by_patterns(
-    evidence: Counts,
+    evidence: ClassCounts,
     reached: Reached,
-    what: Foldable[Any],
+    what: Reducer[Any],
     setting: Any,
     shape: Shape,
     n_rows: int,
@@ -93,7 +93,7 @@ def merged_by_patterns(
     return _merged_by_tree(held, states, reached, shape, n_rows, what.merge)
 
 
-def _held(evidence: Counts, reached: Reached) -> Held:
+def _held(evidence: ClassCounts, reached: Reached) -> StateBlock:
     """The entries of the leaves, without the rows that reach them if these are taken out."""
     assert evidence.entry_start is not None
     assert evidence.entry_class is not None
@@ -112,10 +112,10 @@ def _held(evidence: Counts, reached: Reached) -> Held:
         amount = rows[leaf] * weight / np.where(total > 0, total, 1.0)[leaf]
     order = np.lexsort((label, -amount, leaf))
     order = order[amount[order] > 0]
-    return Held(starts_of(np.bincount(leaf[order], minlength=len(first))), label[order], amount[order])
+    return StateBlock(starts_of(np.bincount(leaf[order], minlength=len(first))), label[order], amount[order])
 
 
-def _lifted(held: Held, what: Foldable[Any], setting: Any, shape: Shape) -> _States:
+def _lifted(held: StateBlock, what: Reducer[Any], setting: Any, shape: Shape) -> _States:
     """What m leaves hold -> their states; leaves with about as many classes share a table."""
     n_blocks, others = len(shape.blocks), shape.others
     size = np.diff(held.start)
@@ -137,7 +137,7 @@ def _lifted(held: Held, what: Foldable[Any], setting: Any, shape: Shape) -> _Sta
 
 
 def _of_patterns(
-    patterns: Floats, what: Foldable[Any], setting: Any, shape: Shape, others: Ints
+    patterns: Floats, what: Reducer[Any], setting: Any, shape: Shape, others: Ints
 ) -> tuple[Floats, Floats, Floats]:
     """Patterns (d, c) -> states of their c classes (d, B, c), of an absent class (d, B), and of no class (d, R)."""
     n_patterns, n_columns = patterns.shape
@@ -157,7 +157,7 @@ def _of_patterns(
     return by_class, absent, rest
 
 
-def _added(held: Held, states: _States, row: Ints, shape: Shape, n_rows: int) -> Floats:
+def _added(held: StateBlock, states: _States, row: Ints, shape: Shape, n_rows: int) -> Floats:
     """Sums over trees (n, S), where classes that a leaf does not hold add nothing."""
     of_entry = np.repeat(row, np.diff(held.start)) * shape.width + held.label
     merged = np.zeros(n_rows * shape.width)
@@ -168,7 +168,9 @@ def _added(held: Held, states: _States, row: Ints, shape: Shape, n_rows: int) ->
     return merged.reshape(n_rows, shape.width)
 
 
-def _merged_by_tree(held: Held, states: _States, reached: Reached, shape: Shape, n_rows: int, merge: str) -> Floats:
+def _merged_by_tree(
+    held: StateBlock, states: _States, reached: Reached, shape: Shape, n_rows: int, merge: str
+) -> Floats:
     """Merged states, tree by tree: every class has its state in every leaf."""
     largest, added = (
         np.zeros((n_rows, shape.width)) if merge in kinds else None for kinds in (("max", "both"), ("add", "both"))

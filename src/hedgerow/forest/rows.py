@@ -112,7 +112,7 @@ def times_counted(leaf_counts: str, drawn: NDArray[np.uint32]) -> NDArray[np.uin
 
 
 @dataclass(frozen=True, eq=False)
-class Judges:
+class OobMask:
     """Which trees may judge a training row: those whose bags do not hold it. What it has added to leaves is taken out.
 
     Parameters
@@ -189,7 +189,7 @@ NO_GRID = Grid(0.0, 0)
 
 
 @dataclass(frozen=True)
-class Origin:
+class Provenance:
     """Trees of a forest that were grown in one fit, and what is known of the rows they have counted.
 
     Parameters
@@ -233,14 +233,14 @@ class Origin:
         """The weight 1 in units."""
         return max(1, round(1 / self.weight_unit))
 
-    def after(self, labels: NDArray[np.integer[Any]]) -> Origin:
+    def after(self, labels: NDArray[np.integer[Any]]) -> Provenance:
         """The origin after rows with these class numbers (m,), all 0 in a regression, have been counted."""
         added = np.bincount(labels, minlength=len(self.class_rows))
         counted = tuple((np.array(self.class_rows) + added).tolist())
         return replace(self, n_rows=self.n_rows + len(labels), class_rows=counted)
 
 
-def drawn_once(origin: Origin) -> bool:
+def drawn_once(origin: Provenance) -> bool:
     """Whether no tree had to draw its bag again because it was empty.
 
     With later rows the first bag might not have been empty, so such draws cannot be repeated. Empty bags are likely
@@ -256,7 +256,7 @@ def drawn_once(origin: Origin) -> bool:
     )
 
 
-def spans_of(origins: Sequence[Origin]) -> Iterator[slice]:
+def spans_of(origins: Sequence[Provenance]) -> Iterator[slice]:
     """Origins -> the trees of each, as slices."""
     first = 0
     for origin in origins:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.counts import Counts
-from hedgerow.forest.leaves import Adding, Leaves
-from hedgerow.forest.moments import Moments
+from hedgerow.forest.counts import ClassCounts
+from hedgerow.forest.leaves import Adding, LeafPayload
+from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import Nodes
-from hedgerow.forest.rows import Origin
+from hedgerow.forest.rows import Provenance
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ def _of_first(name: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeveralLeaves(Leaves):
+class MultiOutputLeaves(LeafPayload):
     """The evidence of leaves if rows have several outputs: the leaves of each output, all of the same trees.
 
     Where only the number of rows matters, the first output stands for all.
@@ -39,20 +39,20 @@ class SeveralLeaves(Leaves):
     OPTIONAL: ClassVar[tuple[str, ...]] = ()
     TOLD_BY: ClassVar[str] = "outputs"
 
-    outputs: tuple[Leaves, ...]
+    outputs: tuple[LeafPayload, ...]
 
     @classmethod
-    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> SeveralLeaves:
+    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> MultiOutputLeaves:
         """Arrays by their names in files -> the leaves; `outputs` (m,) says how many classes each output has."""
         return cls(tuple(_output_from(arrays, number, int(k)) for number, k in enumerate(arrays["outputs"])))
 
     @classmethod
     def knows(cls, name: str) -> bool:
         """Whether an array of this name belongs to leaves of this kind."""
-        return name in cls.TYPES or name.partition(".")[2] in Counts.TYPES | Moments.TYPES
+        return name in cls.TYPES or name.partition(".")[2] in ClassCounts.TYPES | LeafMoments.TYPES
 
     @property
-    def parts(self) -> tuple[Leaves, ...]:
+    def parts(self) -> tuple[LeafPayload, ...]:
         """The leaves of each output."""
         return self.outputs
 
@@ -81,22 +81,22 @@ class SeveralLeaves(Leaves):
         """Not available: leaves are read output by output."""
         raise NotImplementedError("the leaves of several outputs are read output by output")
 
-    def some(self, first: int, last: int) -> SeveralLeaves:
+    def some(self, first: int, last: int) -> MultiOutputLeaves:
         """Leaves number `first` to ``last - 1``; their arrays are views of these."""
-        return SeveralLeaves(tuple(output.some(first, last) for output in self.outputs))
+        return MultiOutputLeaves(tuple(output.some(first, last) for output in self.outputs))
 
-    def join(self, *others: SeveralLeaves) -> SeveralLeaves:
+    def join(self, *others: MultiOutputLeaves) -> MultiOutputLeaves:
         """These leaves followed by the others."""
         same = zip(self.outputs, *(other.outputs for other in others), strict=True)
-        return SeveralLeaves(tuple(first.join(*more) for first, *more in same))
+        return MultiOutputLeaves(tuple(first.join(*more) for first, *more in same))
 
-    def widen(self, places: NDArray[np.intp], n_classes: int) -> SeveralLeaves:
+    def add_classes(self, places: NDArray[np.intp], n_classes: int) -> MultiOutputLeaves:
         """Not available: the classes cannot change after the fit."""
         raise NotImplementedError("no classes are added to a model of several outputs")
 
-    def at_nodes(self, tree: Nodes) -> SeveralLeaves:
+    def at_nodes(self, tree: Nodes) -> MultiOutputLeaves:
         """The leaves of a tree -> the evidence of each of its N nodes."""
-        return SeveralLeaves(tuple(output.at_nodes(tree) for output in self.outputs))
+        return MultiOutputLeaves(tuple(output.at_nodes(tree) for output in self.outputs))
 
     def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
         """The leaves of a tree -> weight and mean impurity of each of its nodes, (N,) each."""
@@ -104,14 +104,14 @@ class SeveralLeaves(Leaves):
         return amounts[0], np.mean(impurities, axis=0)
 
     def adding(
-        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
+        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> Adding:
         """Not available: later rows cannot be added."""
         raise NotImplementedError("no rows are added to a model of several outputs")
 
-    def cut(self, nodes: NDArray[np.int64]) -> SeveralLeaves:
+    def cut(self, nodes: NDArray[np.int64]) -> MultiOutputLeaves:
         """The evidence of all nodes of a tree -> that of some of them (m,), which become leaves."""
-        return SeveralLeaves(tuple(output.cut(nodes) for output in self.outputs))
+        return MultiOutputLeaves(tuple(output.cut(nodes) for output in self.outputs))
 
     def cannot_be_cut(self, criterion: Any) -> str | None:
         """Why leaves that were grown by this criterion cannot be merged into one; None if they can."""
@@ -133,8 +133,8 @@ class SeveralLeaves(Leaves):
             raise ValueError("all outputs must have the same leaves, got different numbers of them")
 
 
-def _output_from(arrays: Mapping[str, Any], number: int, n_classes: int) -> Leaves:
+def _output_from(arrays: Mapping[str, Any], number: int, n_classes: int) -> LeafPayload:
     """The leaves of one output; the names of its arrays begin with its number."""
     own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{number}.")}
-    kind: type[Leaves] = Moments if Moments.TOLD_BY in own else Counts
+    kind: type[LeafPayload] = LeafMoments if LeafMoments.TOLD_BY in own else ClassCounts
     return kind.from_arrays(n_classes, own)

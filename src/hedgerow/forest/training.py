@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.rows import NO_GRID, Bags, Grid, Judges, Origin
+from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.rows import NO_GRID, Bags, Grid, OobMask, Provenance
 from hedgerow.table.bins import Codes
 
 
@@ -51,7 +51,7 @@ class TrainingRows:
     bags: Bags
 
     @classmethod
-    def of(cls, all_codes: Codes, kept: NDArray[np.uint32] | None, target: Any, settings: GrowSettings) -> TrainingRows:
+    def of(cls, all_codes: Codes, kept: NDArray[np.uint32] | None, target: Any, settings: GrowthParams) -> TrainingRows:
         """Codes of all rows, the rows whose weight is above zero, their target, and how trees are to be grown."""
         codes = all_codes if kept is None else np.ascontiguousarray(all_codes[:, kept])
         return cls(codes, all_codes, kept, target, bags_of(settings, codes.shape[1]))
@@ -67,10 +67,10 @@ class TrainingRows:
         return self.bags.mean != 0
 
     @property
-    def judges(self) -> Judges:
+    def oob_mask(self) -> OobMask:
         """Which trees may judge a row, and what the row itself has added to their leaves."""
         own = self.target.labels if self.target.own is None else self.target.own
-        return Judges(self.bags, own if self.bags.count_outside else None, self.target.known)
+        return OobMask(self.bags, own if self.bags.count_outside else None, self.target.known)
 
     def plus(self, codes: Codes, target: Any) -> TrainingRows:
         """These rows followed by later rows, codes (p, m) with their target."""
@@ -86,14 +86,14 @@ class TrainingRows:
         """The codes (p, m) of some rows (m,), in ascending order; no copy if these are all."""
         return self.codes if len(rows) == self.n_rows else np.ascontiguousarray(self.codes[:, rows])
 
-    def under(self, settings: GrowSettings) -> TrainingRows:
+    def under(self, settings: GrowthParams) -> TrainingRows:
         """The same rows, with the bags of other settings."""
         return replace(self, bags=bags_of(settings, self.n_rows))
 
-    def origin(self, n_trees: int, first_tree: int) -> Origin:
+    def origin(self, n_trees: int, first_tree: int) -> Provenance:
         """The origin of trees that were grown on these rows."""
         weighing = self.target.weighing()
-        return Origin(
+        return Provenance(
             n_trees,
             first_tree,
             self.bags.seed,
@@ -118,6 +118,6 @@ class TrainingRows:
         return zlib.crc32(identity.data), zlib.crc32(np.ascontiguousarray(self.codes).data)
 
 
-def bags_of(settings: GrowSettings, n_rows: int) -> Bags:
+def bags_of(settings: GrowthParams, n_rows: int) -> Bags:
     """How trees with these settings draw bags from so many rows."""
     return Bags(settings.seed, settings.bag_mean, n_rows, leaf_counts=settings.leaf_counts)

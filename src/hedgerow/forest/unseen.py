@@ -15,7 +15,7 @@ _FEW = 4096
 POLICIES = ("shares", "sum", "larger")
 
 
-class Unseen(NamedTuple):
+class UnseenPolicy(NamedTuple):
     """What trees know of values that no training row had.
 
     A new category has the code of a missing value. Where no training row misses a value, splits have not learned where
@@ -34,23 +34,23 @@ class Unseen(NamedTuple):
     policy: str
 
 
-def unseen_of(codes: Codes, policy: str) -> Unseen | None:
+def unseen_of(codes: Codes, policy: str) -> UnseenPolicy | None:
     """Codes (p, n) of the training rows, a policy -> what trees know; None if rows go to the larger side."""
     return unseen_from(codes.max(axis=1, initial=0) == np.iinfo(codes.dtype).max, policy)
 
 
-def unseen_from(has_missing: NDArray[np.bool_], policy: str) -> Unseen | None:
+def unseen_from(has_missing: NDArray[np.bool_], policy: str) -> UnseenPolicy | None:
     """Whether some training row misses each feature (p,), a policy -> the same."""
-    return None if policy == "larger" else Unseen((~has_missing).astype(np.uint8), policy)
+    return None if policy == "larger" else UnseenPolicy((~has_missing).astype(np.uint8), policy)
 
 
-def unseen_of_all(parts: list[Unseen | None]) -> Unseen | None:
+def unseen_of_all(parts: list[UnseenPolicy | None]) -> UnseenPolicy | None:
     """What trees of several fits know -> what all of them know; None if some rows go to the larger side."""
     policies = {None if part is None else part.policy for part in parts}
     if len(policies) > 1 or None in policies:
         return None
     gapless = np.min([part.gapless for part in parts if part is not None], axis=0)
-    return Unseen(gapless, str(policies.pop()))
+    return UnseenPolicy(gapless, str(policies.pop()))
 
 
 def rows_with_gaps(codes: Codes, features: NDArray[np.intp]) -> NDArray[np.intp]:

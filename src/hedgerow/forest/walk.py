@@ -14,9 +14,9 @@ from scipy import sparse
 from hedgerow import _core
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.importance import impurity_gains, impurity_importance
-from hedgerow.forest.leaves import Leaves
+from hedgerow.forest.leaves import LeafPayload
 from hedgerow.forest.lines import MOST_DEPTH, lines_of, questions_of
-from hedgerow.forest.moments import Moments
+from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import MULTIWAY, SUBSET, depths_of, parents_of
 from hedgerow.safe.text import printable
 from hedgerow.table import Schema, read_table
@@ -105,12 +105,12 @@ class TreeArrays:
         return depths_of(self.parent)
 
     @property
-    def leaf_evidence(self) -> Leaves:
+    def leaf_evidence(self) -> LeafPayload:
         """The evidence of the leaves."""
         return self._forest.evidence.some(*self.leaves)
 
     @cached_property
-    def evidence(self) -> Leaves:
+    def evidence(self) -> LeafPayload:
         """The evidence of each of the N nodes: that of the leaves below it, without borrowed ones."""
         return self.leaf_evidence.at_nodes(self.nodes)
 
@@ -318,7 +318,7 @@ impurity, n_node_samples, weighted_n_node_samples
         return f"Tree({self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.depth})"
 
 
-class NumberTree(Tree):
+class RegressionTree(Tree):
     """One tree of a fitted regressor: read-only arrays over nodes, and a root to walk from.
 
     Attributes
@@ -334,7 +334,7 @@ class NumberTree(Tree):
         As in `Tree`.
     """
 
-    evidence: Moments
+    evidence: LeafMoments
 
     def __init__(
         self,

@@ -14,42 +14,42 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.belief.opinion import Opinion, across
 from hedgerow.decisions import Decision, decide, resolve_decision
-from hedgerow.forest.fold import Plan
+from hedgerow.forest.fold import FoldPlan
 from hedgerow.forest.lift import StateCache
-from hedgerow.forest.rows import Judges
+from hedgerow.forest.rows import OobMask
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree, node_evidence
-from hedgerow.judge.base import Answers
+from hedgerow.judge.base import Predictor
 from hedgerow.judge.batch import Batch
-from hedgerow.judge.calibration import NOT_ASKED, JudgedByOthers, calibration_of
+from hedgerow.judge.calibration import NOT_ASKED, CrossCalibration, calibration_of
 from hedgerow.judge.evidence import (
     Evidence,
+    PredictionUncertainty,
     Trial,
-    UncertaintyOf,
     calibrated,
     checked_caution,
     choose_caution,
     try_out,
 )
-from hedgerow.judge.figures import figures_of_labels, needs_trial, oob_figures
+from hedgerow.judge.figures import needs_trial, oob_metrics, soft_label_metrics
 from hedgerow.judge.fitted import Fitted, Settled
 from hedgerow.judge.groups import group_column, groups_in
-from hedgerow.judge.novelty import NoveltyOf
+from hedgerow.judge.novelty import PredictionNovelty
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
-from hedgerow.judge.variance import VarianceOf, forest_variance
+from hedgerow.judge.variance import SamplingVariance, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.rules import Calibrated, Rule, Setting, Uncertainty, resolve_rule
 from hedgerow.rules.combine import checked_weights
-from hedgerow.rules.uncertainty import UncertaintyAnd
+from hedgerow.rules.uncertainty import UncertaintyWith
 from hedgerow.table.bins import Codes
-from hedgerow.target.base import AboutClasses
+from hedgerow.target.base import ClassInfo
 from hedgerow.target.classes import among_classes, read_classes
 
 Floats = NDArray[np.float64]
 
 
-class ClassAnswers(Answers):
+class ClassificationPredictor(Predictor):
     """The answers of a classifier under its rule, caution and decision."""
 
     kind = "classes"
@@ -64,31 +64,31 @@ class ClassAnswers(Answers):
         self._asked = (model.rule, model.caution, model.decision)
         #: Features, by number or name, that advice must not change.
         self.immutable: tuple[int | str, ...] = tuple(model.immutable_features or ())
-        self._maps = JudgedByOthers() if model.calibration == "oob" else None
+        self._maps = CrossCalibration() if model.calibration == "oob" else None
         #: What follows from the parameters; see `Fitted.settled`.
         self.settled = self.fitted.settled((*self._asked, model.calibration))
 
     # ---- rule, caution and decision --------------------------------------------------------
 
     @property
-    def about(self) -> AboutClasses:
+    def info(self) -> ClassInfo:
         """The classes, and their shares in the training rows."""
-        return self.fitted.about  # type: ignore[return-value]
+        return self.fitted.info  # type: ignore[return-value]
 
     @property
     def classes(self) -> NDArray[Any]:
         """(K,): the labels."""
-        return self.fitted.about.names
+        return self.fitted.info.names
 
     @property
     def known_rows(self) -> TrainingRows | None:
         """The training rows, if bags leave rows out that trees can judge; otherwise None."""
-        return self.fitted.rows_with_judges
+        return self.fitted.oob_rows
 
     @Settled
     def rule(self) -> Rule:
         """How leaves are combined, and how probabilities are mapped if a map was learned."""
-        return Calibrated(self.plain_rule, self.calibration) if self.is_mapped else self.plain_rule
+        return Calibrated(self.plain_rule, self.calibration) if self.is_calibrated else self.plain_rule
 
     @Settled
     def plain_rule(self) -> Rule:
@@ -103,7 +103,7 @@ class ClassAnswers(Answers):
         return calibration_of(self.fitted, self._asked[0], self.plain_rule, self.threads)
 
     @property
-    def is_mapped(self) -> bool:  # type: ignore[override]
+    def is_calibrated(self) -> bool:  # type: ignore[override]
         """Whether probabilities are mapped by what was learned on out-of-bag rows."""
         return not self.calibration.why
 
@@ -121,7 +121,7 @@ class ClassAnswers(Answers):
         rule, caution, decision = self._asked
         if not isinstance(caution, str) or caution != "auto":
             return checked_caution(caution)
-        learned, rows = self.fitted.learned, self.fitted.rows_with_judges
+        learned, rows = self.fitted.learned, self.fitted.oob_rows
         last = learned.last("caution")
         if last is not None and rows is None:
             return float(last[1])
@@ -132,7 +132,7 @@ class ClassAnswers(Answers):
     @Settled
     def setting(self) -> Setting:
         """What rules must know besides counts."""
-        return Setting.of(self.forest.n_classes, self.caution, self.about.prior)
+        return Setting.of(self.forest.n_classes, self.caution, self.info.prior)
 
     @Settled
     def weights(self) -> Floats | None:
@@ -149,11 +149,11 @@ class ClassAnswers(Answers):
             return decision
         return self.fitted.learned.get("decision", self._decision_key(decision), self._calibrate)
 
-    def under(self, rule: Any = None, caution: float | None = None) -> ClassAnswers:
+    def under(self, rule: Any = None, caution: float | None = None) -> ClassificationPredictor:
         """The same fit under another rule or caution."""
         other = copy(self)
         other.settled = {}
-        for name, value in vars(ClassAnswers).items():
+        for name, value in vars(ClassificationPredictor).items():
             if isinstance(value, Settled):
                 other.__dict__.pop(name, None)
         now = (rule, caution, None)
@@ -183,11 +183,11 @@ class ClassAnswers(Answers):
         column = None if wanted is None else group_column(self.fitted, self._asked[2])
         return wanted if wanted is None or column is None else np.maximum(wanted, np.arange(len(wanted)) == column)
 
-    def evidence(self, codes: Codes, judges: Judges | None = None) -> Evidence:
+    def evidence(self, codes: Codes, oob_mask: OobMask | None = None) -> Evidence:
         """Codes (p, n) -> the evidence of the leaves that samples reach."""
         fitted, threads = self.fitted, self.threads(codes.shape[1])
         groups = groups_in(fitted, codes, self._asked[2])
-        how = (self.rule, self.caution, self.about.prior, judges, threads, fitted.cache, groups)
+        how = (self.rule, self.caution, self.info.prior, oob_mask, threads, fitted.cache, groups)
         return Evidence(fitted.forest, codes, *how)
 
     def probability(self, batch: Batch) -> Floats:
@@ -222,11 +222,11 @@ class ClassAnswers(Answers):
 
     def training_groups(self) -> NDArray[Any]:
         """(n,): class numbers of the training rows."""
-        return np.asarray(self.rows_with_judges().target.labels)
+        return np.asarray(self.oob_rows().target.labels)
 
     def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
         """Codes (p, n), perhaps their classes (n,) -> (n,): class numbers; the predicted ones if none are given."""
-        return np.asarray(self.said(Batch(codes)).argmax(axis=1)) if y is None else self.about.numbers_of(y)
+        return np.asarray(self.said(Batch(codes)).argmax(axis=1)) if y is None else self.info.numbers_of(y)
 
     def opinion(self, batch: Batch) -> Opinion:
         """The opinion of the forest."""
@@ -236,7 +236,7 @@ class ClassAnswers(Answers):
         """What leaves say about a batch -> what is left of it, given its unseen values and its novelty."""
         return opinion
 
-    def novelty(self, batch: Batch) -> NoveltyOf | None:
+    def novelty(self, batch: Batch) -> PredictionNovelty | None:
         """How unusual rows are, if opinions are discounted for it."""
         return None
 
@@ -247,21 +247,21 @@ class ClassAnswers(Answers):
         return opinion if groups is None else replace(opinion, groups=groups)
 
     @Settled
-    def _combining(self) -> Plan[Opinion]:
+    def _combining(self) -> FoldPlan[Opinion]:
         """How to get opinions from leaves."""
         weights = checked_weights(self.weights, self.rule, self.forest.n_trees)
         return self._plan(self.rule, self.rule.key(), weights)
 
     @Settled
-    def _doubting(self) -> Plan[Any]:
+    def _doubting(self) -> FoldPlan[Any]:
         """How to get the uncertainty and the doubt of opinions from leaves, under a rule that adds without weights."""
-        return self._plan(UncertaintyAnd(self.plain_rule), (Uncertainty, self.plain_rule.key()), None)
+        return self._plan(UncertaintyWith(self.plain_rule), (Uncertainty, self.plain_rule.key()), None)
 
-    def _plan(self, what: Any, key: Any, weights: Floats | None) -> Plan[Any]:
+    def _plan(self, what: Any, key: Any, weights: Floats | None) -> FoldPlan[Any]:
         """What is asked of leaves, and the key of their states -> how to answer it."""
-        return Plan(self.forest, what, self.setting, None, weights, self.fitted.cache, key)
+        return FoldPlan(self.forest, what, self.setting, None, weights, self.fitted.cache, key)
 
-    def _plan_for(self, codes: Codes, plan: Plan[Any]) -> Plan[Any]:
+    def _plan_for(self, codes: Codes, plan: FoldPlan[Any]) -> FoldPlan[Any]:
         """The plan with the threads that so many rows repay."""
         threads = self.threads(codes.shape[1])
         return plan if threads == plan.n_threads else plan.with_threads(threads)
@@ -330,7 +330,7 @@ class ClassAnswers(Answers):
         parts = rule.parts(rule.lift(node_evidence(tree), self.setting), self.setting)
         return [parts[name] for name in ("probability", "lower", "upper")]
 
-    def uncertainty(self, batch: Batch) -> UncertaintyOf:
+    def uncertainty(self, batch: Batch) -> PredictionUncertainty:
         """How much is not known, and of which kind."""
         rule, codes = self.plain_rule, batch.codes
         if rule.merge != "add" or rule.needs_weights:
@@ -341,7 +341,7 @@ class ClassAnswers(Answers):
                 said = self.opinion(batch)
         entropy = (parts.total, parts.aleatoric, parts.epistemic)
         relative = (parts.relative_aleatoric, parts.relative_epistemic)
-        return UncertaintyOf(*entropy, said.conflict, said.vacuity, *relative)
+        return PredictionUncertainty(*entropy, said.conflict, said.vacuity, *relative)
 
     def tally(self, X: Any, y: Any, coverage: float | None = None) -> SetTally:
         """Samples and their classes -> how many labels and sets are right."""
@@ -353,22 +353,22 @@ class ClassAnswers(Answers):
 
     def oob_evidence(self) -> Evidence:
         """Evidence about the training rows from trees whose bags do not hold them, without their own counts."""
-        rows = self.rows_with_judges()
-        return replace(self.evidence(rows.codes, rows.judges), rule=self.plain_rule)
+        rows = self.oob_rows()
+        return replace(self.evidence(rows.codes, rows.oob_mask), rule=self.plain_rule)
 
     def try_out(
         self, evidence: Evidence, rule: Rule, caution: float, decision: str | Decision
     ) -> tuple[Trial, NDArray[np.bool_]]:
         """Out-of-bag evidence, a rule, a caution and a decision -> the trial, mapped if this model is."""
-        target = self.rows_with_judges().target
+        target = self.oob_rows().target
         evidence = replace(evidence, groups=groups_in(self.fitted, evidence.codes, decision))
         how = (target.labels, rule, caution, decision)
-        maps = None if rule is self.plain_rule and not self.is_mapped else self._maps
+        maps = None if rule is self.plain_rule and not self.is_calibrated else self._maps
         return try_out(evidence, *how, maps=maps, row_weights=target.sure_weights)
 
     def oob_errors(self) -> BootstrapErrors:
         """How often the forest and its trees are wrong about rows inside and outside the bags."""
-        rows = self.rows_with_judges()
+        rows = self.oob_rows()
         threads = self.threads(rows.n_rows)
         ensemble = ensemble_error(
             self.forest, rows, self.plain_rule, self.setting, weights=self.weights, n_threads=threads
@@ -379,7 +379,7 @@ class ClassAnswers(Answers):
         """(T,): out-of-bag error of the forest after each tree, computed in one pass when first needed."""
 
         def make() -> Floats:
-            rows = self.rows_with_judges()
+            rows = self.oob_rows()
             trace = Trace(rows, self.plain_rule, self.setting)
             trace.extend(self.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
@@ -399,15 +399,15 @@ class ClassAnswers(Answers):
         found, labels = read_classes(y, n_rows)
         return np.asarray(among_classes(found, classes)[labels])
 
-    def variance(self, codes: Codes) -> VarianceOf:
+    def variance(self, codes: Codes) -> SamplingVariance:
         """Codes (p, n) -> how much probabilities would differ with another training table."""
-        rows = self.rows_with_judges()
+        rows = self.oob_rows()
         threads = self.threads(codes.shape[1])
         return forest_variance(self.forest, codes, rows.codes, rows.target.labels, rows.bags, threads)
 
     def judged(self) -> Fitted:
         """The fit, with everything that is chosen and reported on out-of-bag rows."""
-        fitted, rows, metric = self.fitted, self.fitted.rows_with_judges, self._model.oob_score
+        fitted, rows, metric = self.fitted, self.fitted.oob_rows, self._model.oob_score
         if rows is None:
             return fitted
         decision = resolve_decision(self._asked[2])
@@ -416,7 +416,7 @@ class ClassAnswers(Answers):
             return fitted
         evidence = replace(self.oob_evidence(), n_threads=thread_count(self.n_jobs), cache=StateCache())
         if not (needs_trial(metric) or self.rule.needs_weights or decision.needs_calibration):
-            score, answers = figures_of_labels(metric, self.classes, rows, evidence, self.calibration)
+            score, answers = soft_label_metrics(metric, self.classes, rows, evidence, self.calibration)
             return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
         trial, judged = self.try_out(evidence, self.plain_rule, caution, decision)
         if self.rule.needs_weights:
@@ -425,23 +425,23 @@ class ClassAnswers(Answers):
             fitted.learned.put("decision", self._decision_key(decision), trial.decision)
         if not metric:
             return fitted
-        score, answers = oob_figures(metric, self.classes, rows, evidence, trial, judged, self.calibration)
+        score, answers = oob_metrics(metric, self.classes, rows, evidence, trial, judged, self.calibration)
         return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
 
     # ---- what is learned --------------------------------------------------------------------
 
     def _choose_caution(self) -> float:
-        rows = self.rows_with_judges()
-        prior, threads = self.about.prior, self.threads(rows.n_rows)
-        evidence = Evidence(self.forest, rows.codes, self.plain_rule, 1.0, prior, rows.judges, threads)
+        rows = self.oob_rows()
+        prior, threads = self.info.prior, self.threads(rows.n_rows)
+        evidence = Evidence(self.forest, rows.codes, self.plain_rule, 1.0, prior, rows.oob_mask, threads)
         tried = partial(self.try_out, evidence, self.plain_rule)
         return choose_caution(tried, self.classes, rows.target, self._asked[2])
 
     def _learn_weights(self) -> Floats:
-        return self.oob_evidence().learn_weights(self.rows_with_judges().target.labels, self.caution)
+        return self.oob_evidence().learn_weights(self.oob_rows().target.labels, self.caution)
 
     def _calibrate(self) -> Decision:
-        decision, rows = resolve_decision(self._asked[2]), self.fitted.rows_with_judges
+        decision, rows = resolve_decision(self._asked[2]), self.fitted.oob_rows
         if rows is None:
             return calibrated(decision, None, np.empty(0))
         return self.try_out(self.oob_evidence(), self.plain_rule, self.caution, decision)[0].decision
@@ -450,9 +450,9 @@ class ClassAnswers(Answers):
         return repr(decision), repr(self.rule), self.caution
 
 
-def answers_of(model: Any, wanted: str = "model must be a fitted estimator of hedgerow") -> Any:
+def predictor_of(model: Any, wanted: str = "model must be a fitted estimator of hedgerow") -> Any:
     """A fitted tree or forest of hedgerow -> its answers under its current parameters."""
-    ask = getattr(type(model), "__answers__", None)
+    ask = getattr(type(model), "_predictor", None)
     if ask is None:
         raise TypeError(f"{wanted}, got {type(model).__name__}")
     answers = ask(model)

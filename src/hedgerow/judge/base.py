@@ -13,13 +13,13 @@ from hedgerow.forest.rows import Bags
 from hedgerow.forest.threads import reading_threads
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.batch import Batch
-from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.judge.fitted import Fitted, fitted_of, publish
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codes, encode
-from hedgerow.table.meaning import Meaning
+from hedgerow.table.meaning import Codebook
 
 
-class Answers:
+class Predictor:
     """A fitted model and the current parameters of its estimator, which are read once for each call.
 
     Parameters
@@ -37,7 +37,7 @@ class Answers:
     #: Whether answers are sums over trees of the states of leaves under a rule.
     combines_leaves: ClassVar[bool] = False
     #: Whether probabilities are mapped by what was learned on out-of-bag rows.
-    is_mapped: bool = False
+    is_calibrated: bool = False
     #: Whether cells may be uncertain, for the questions that allow it.
     takes_uncertain: bool = False
 
@@ -52,9 +52,9 @@ class Answers:
         return self.fitted.forest
 
     @property
-    def meaning(self) -> Meaning:
+    def codebook(self) -> Codebook:
         """The meaning of the codes of the table."""
-        return self.fitted.meaning
+        return self.fitted.codebook
 
     @property
     def known_rows(self) -> TrainingRows | None:
@@ -77,7 +77,7 @@ class Answers:
         An `UncertainTable` is refused unless the question and these answers allow `uncertain` cells.
         """
         # The estimator may be fitted again meanwhile, and messages must be about this fit.
-        table = check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
+        table = check_table(lambda: publish(copy(self._model), self.fitted), X, self.fitted.schema)
         if table.uncertain and not (uncertain and self.takes_uncertain):
             raise TypeError(
                 "X must be certain for this question, got an UncertainTable; predict_bounds of a forest takes it"
@@ -104,9 +104,9 @@ class Answers:
         """The number of threads for work on pairs of rows, which costs more than work on rows."""
         return self.threads(10 * codes.shape[1])
 
-    def rows_with_judges(self, asked: str = "oob_evidence_") -> TrainingRows:
+    def oob_rows(self, asked: str = "oob_evidence_") -> TrainingRows:
         """The training rows of a forest whose bags leave rows out; otherwise an error about what is `asked`."""
-        rows = self.fitted.rows_with_judges
+        rows = self.fitted.oob_rows
         if rows is None:
             raise AttributeError(
                 f"{asked} must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"

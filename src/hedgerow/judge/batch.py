@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.judge.fitted import Fitted
-from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
-from hedgerow.judge.unknown import Unknown, unknown_values
+from hedgerow.judge.novelty import PredictionNovelty, has_novelty, novelty_of
+from hedgerow.judge.unknown import UnseenValues, unknown_values
 from hedgerow.table import Table
 from hedgerow.table.bins import Codes
 
@@ -49,14 +49,14 @@ class Batch:
         return int(self.codes.shape[1])
 
     @cached_property
-    def unseen(self) -> Unknown | None:
+    def unseen(self) -> UnseenValues | None:
         """The values that no training row had, in features that trees ask about; None if there are none."""
         if self.table is None or self.fitted is None:
             return None
         return unknown_values(self.fitted, self.table, self.codes)
 
     @cached_property
-    def novelty(self) -> NoveltyOf | None:
+    def novelty(self) -> PredictionNovelty | None:
         """How unusual the rows are; None if the fit cannot tell."""
         if self.table is None or self.fitted is None or not has_novelty(self.fitted):
             return None
@@ -82,12 +82,12 @@ class _Slice(Batch):
     rows: Rows
 
     @cached_property
-    def unseen(self) -> Unknown | None:
+    def unseen(self) -> UnseenValues | None:
         """The unseen values of these rows."""
         return self.whole.unseen and self.whole.unseen.some(self.rows, len(self.whole))
 
     @cached_property
-    def novelty(self) -> NoveltyOf | None:
+    def novelty(self) -> PredictionNovelty | None:
         """How unusual these rows are."""
         return self.whole.novelty and self.whole.novelty.some(self.rows)
 

@@ -14,7 +14,7 @@ from hedgerow.belief.calibrate import (
     Calibration,
     cross_fitted,
     gain_of,
-    learn_map,
+    learn_calibrator,
     rows_to_learn_on,
     with_probability,
 )
@@ -42,14 +42,14 @@ def calibration_of(fitted: Fitted, asked: Any, rule: Rule, threads: Callable[[in
 
     A model without its training rows keeps the map that it has, if it is for the same rule and classes.
     """
-    if why := cannot_be_mapped(rule):
+    if why := calibration_obstacle(rule):
         return Calibration(why=why)
-    learned, key, rows = fitted.learned, rule_key(asked), fitted.rows_with_judges
-    about: Any = fitted.about
+    learned, key, rows = fitted.learned, rule_key(asked), fitted.oob_rows
+    info: Any = fitted.info
     if rows is not None:
 
         def make() -> Calibration:
-            return learn_calibration(fitted.forest, rows, rule, about.prior, threads(rows.n_rows))
+            return learn_calibration(fitted.forest, rows, rule, info.prior, threads(rows.n_rows))
 
         return learned.get("calibration", key, make)
     if fitted.fingerprint is not None and fitted.fingerprint.bag_mean == 0:
@@ -65,10 +65,10 @@ def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Flo
     some = rows_to_learn_on(rows.n_rows, forest.n_classes)
     target = rows.target
     labels, weights = target.labels[some], None if target.sure_weights is None else target.sure_weights[some]
-    if rule.plain_mean and target.blurred is None:
+    if rule.plain_mean and target.soft is None:
         return learn_on_sample(forest, Sample(some, rows.codes_of(some), labels, weights), rows.bags, n_threads)
     probability = _out_of_bag(forest, rows, rule, prior, n_threads)[some]
-    probability[~rows.judges.certain[some]] = np.nan
+    probability[~rows.oob_mask.certain[some]] = np.nan
     found = _learned(probability, labels, weights, forest.n_trees, rows.bags)
     return found if rule.steady else replace(found, gain=1.0)  # evidence that adds up was scaled to the whole forest
 
@@ -88,7 +88,7 @@ def learn_on_sample(forest: Forest, sample: Sample, bags: Bags, n_threads: int) 
     return _learned(probability, sample.labels, sample.weights, forest.n_trees, bags)
 
 
-class JudgedByOthers:
+class CrossCalibration:
     """Out-of-bag opinions -> the opinions mapped, each by a map that was learned without it.
 
     What was mapped last is kept: probabilities of mapped rules do not depend on caution, of which many are tried.
@@ -106,7 +106,7 @@ class JudgedByOthers:
 
 
 @dataclass(frozen=True, eq=False)
-class MapOfOthers:
+class CrossCalibrated:
     """A map that was learned on some rows (m,); these are mapped by maps that were learned without them."""
 
     learned: Calibration
@@ -116,10 +116,10 @@ class MapOfOthers:
     @classmethod
     def learned_on(
         cls, some: NDArray[np.int64], said: Floats, labels: NDArray[Any], weights: NDArray[Any] | None
-    ) -> MapOfOthers:
+    ) -> CrossCalibrated:
         """Rows (m,), their probabilities (m, K), classes (m,) and weights (m,) -> the map."""
         of_some = labels.astype(np.int64), None if weights is None else weights.astype(np.float64)
-        learned = learn_map(said, *of_some)
+        learned = learn_calibrator(said, *of_some)
         return cls(learned, some, cross_fitted(said, *of_some, start=learned))
 
     def of(self, said: Floats, rows: NDArray[np.int64]) -> Floats:
@@ -133,13 +133,13 @@ class MapOfOthers:
         return mapped
 
 
-def map_by_others(said: Floats, rows: NDArray[np.int64], labels: NDArray[Any], weights: NDArray[Any] | None) -> None:
-    """Probabilities (n, K) -> in their place, those of some rows (m,) as `JudgedByOthers` maps them.
+def cross_calibrated(said: Floats, rows: NDArray[np.int64], labels: NDArray[Any], weights: NDArray[Any] | None) -> None:
+    """Probabilities (n, K) -> in their place, those of some rows (m,) as `CrossCalibration` maps them.
 
     Labels and weights are those of all n rows.
     """
     some = rows[rows_to_learn_on(len(rows), said.shape[1])]
-    maps = MapOfOthers.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
+    maps = CrossCalibrated.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
     if not maps.learned.why:
         for part in np.split(rows, range(MAPPED_ROWS, len(rows), MAPPED_ROWS)):
             said[part] = maps.of(said[part], part)
@@ -148,11 +148,11 @@ def map_by_others(said: Floats, rows: NDArray[np.int64], labels: NDArray[Any], w
 def _mapped_by_others(said: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None) -> Floats:
     """(n, K), (n,), (n,) -> (n, K): mapped; the same array if there is no map."""
     some = rows_to_learn_on(*said.shape)
-    maps = MapOfOthers.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
+    maps = CrossCalibrated.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
     return maps.of(said, np.arange(len(said)))
 
 
-def cannot_be_mapped(rule: Rule) -> str:
+def calibration_obstacle(rule: Rule) -> str:
     """Why the probabilities of a rule are not mapped; empty if they are."""
     if rule.chooses:
         return f"the rule {rule.name} chooses the classes that remain itself"
@@ -181,13 +181,13 @@ def _learned(
     """Out-of-bag probabilities (m, K), NaN for rows without a judge, classes (m,) and weights (m,) -> the map."""
     usable = ~np.isnan(probability[:, 0])
     of_usable = None if weights is None else weights[usable].astype(np.float64)
-    found = learn_map(probability[usable], labels[usable].astype(np.int64), of_usable)
+    found = learn_calibrator(probability[usable], labels[usable].astype(np.int64), of_usable)
     return replace(found, gain=gain_of(n_trees, bags.average))
 
 
 def _out_of_bag(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Floats:
     """-> (n, K): out-of-bag probabilities of all rows under the rule; NaN if a row has no judge."""
-    judges = rows.judges
+    oob_mask = rows.oob_mask
     setting = Setting.of(forest.n_classes, 1.0, prior)
-    opinion = fold(forest, rows.codes, rule, setting, judges=replace(judges, as_forest=True), n_threads=n_threads)
-    return np.where((judges.number(forest.n_trees) > 0)[:, None], opinion.probability, np.nan)
+    opinion = fold(forest, rows.codes, rule, setting, oob_mask=replace(oob_mask, as_forest=True), n_threads=n_threads)
+    return np.where((oob_mask.number(forest.n_trees) > 0)[:, None], opinion.probability, np.nan)

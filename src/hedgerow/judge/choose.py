@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.criteria import Criterion
-from hedgerow.forest.grow import GrowSettings, grow_forest
+from hedgerow.forest.grow import GrowthParams, grow_forest
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import Labels
+from hedgerow.target.base import ClassLabels
 
 N_FOLDS = 5
 MOST_TREES = 10
@@ -19,7 +19,7 @@ MOST_TREES = 10
 
 
 def choose_lam(
-    tables: Iterable[tuple[Codes, Labels]], bins: Bins, settings: GrowSettings, n_trees: int, n_threads: int = 1
+    tables: Iterable[tuple[Codes, ClassLabels]], bins: Bins, settings: GrowthParams, n_trees: int, n_threads: int = 1
 ) -> Criterion:
     """Tables, each codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows.
 
@@ -36,7 +36,7 @@ def choose_lam(
 
 
 def _worth(
-    codes: Codes, bins: Bins, labels: Labels, settings: GrowSettings, n_trees: int, n_threads: int
+    codes: Codes, bins: Bins, labels: ClassLabels, settings: GrowthParams, n_trees: int, n_threads: int
 ) -> NDArray[np.float64] | None:
     """Codes (p, n) and labels -> how many held-out rows each candidate classifies correctly, less what leaves cost.
 
@@ -67,7 +67,7 @@ def _worth(
     return worth
 
 
-def _first_numbers(labels: Labels) -> NDArray[np.uint16]:
+def _first_numbers(labels: ClassLabels) -> NDArray[np.uint16]:
     """Labels -> (n,): the class of each row; the most probable one if it may have several."""
     if labels.rows is None:
         return labels.numbers

@@ -58,7 +58,7 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True)
-class ClassColumns:
+class ClassificationColumns:
     """The answers of a classifier for n rows."""
 
     classes: Array  # (K,)
@@ -131,7 +131,7 @@ class ClassColumns:
 
 
 @dataclass(frozen=True)
-class NumberColumns:
+class RegressionColumns:
     """The answers of a regressor for n rows."""
 
     columns: dict[str, Floats]  # (n,) each
@@ -169,7 +169,7 @@ class NumberColumns:
             yield dict(zip(self.names, row, strict=True))
 
 
-def class_columns(now: Any, X: Any) -> ClassColumns:
+def classification_columns(now: Any, X: Any) -> ClassificationColumns:
     """The answers of a classifier, and samples -> label, set, bounds, uncertainty and, if it is known, novelty."""
     classes = _whole_classes(now.classes)
 
@@ -188,7 +188,7 @@ def class_columns(now: Any, X: Any) -> ClassColumns:
 
     found = _in_parts(now, X, ask)
     uncertainty = {part: found.pop(part) for part in PARTS if part in found}
-    return ClassColumns(classes, uncertainty=uncertainty, **found)
+    return ClassificationColumns(classes, uncertainty=uncertainty, **found)
 
 
 def _in_parts(now: Any, X: Any, ask: Callable[[Batch], dict[str, Any]]) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _whole_classes(classes: Array) -> Array:
     return np.array([whole(name) if isinstance(name, str) else name for name in classes.tolist()], dtype=object)
 
 
-def number_columns(now: Any, X: Any, coverage: float | None = None) -> NumberColumns:
+def regression_columns(now: Any, X: Any, coverage: float | None = None) -> RegressionColumns:
     """The answers of a regressor, and samples -> prediction, interval, bounds of the mean, deviations, novelty."""
 
     def ask(batch: Batch) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def number_columns(now: Any, X: Any, coverage: float | None = None) -> NumberCol
         columns |= {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations
         return columns if batch.novelty is None else columns | {"novelty": batch.novelty.p_value}
 
-    return NumberColumns(_in_parts(now, X, ask))
+    return RegressionColumns(_in_parts(now, X, ask))
 
 
 def _escaped(label: object) -> str:

@@ -101,7 +101,7 @@ class Sample(NamedTuple):
     """Rows: the leaf nodes they reach (n, T), which trees may judge them (n, T) or None, labels (n,) or None."""
 
     nodes: NDArray[np.int32]
-    judges: NDArray[np.bool_] | None
+    oob_mask: NDArray[np.bool_] | None
     labels: NDArray[Any] | None
 
 
@@ -124,7 +124,7 @@ def find_drift(
     relabelled = _relabelled(len(old.nodes), len(new.nodes), n_permutations, random_state)
     totals = _Totals(trees[0].schema.n_features, relabelled.shape[1])
     for number, tree in enumerate(trees):
-        rows = np.arange(len(pooled.nodes)) if pooled.judges is None else np.flatnonzero(pooled.judges[:, number])
+        rows = np.arange(len(pooled.nodes)) if pooled.oob_mask is None else np.flatnonzero(pooled.oob_mask[:, number])
         labels = None if pooled.labels is None else pooled.labels[rows]
         branches = _branches(tree, pooled.nodes[rows, number].astype(np.int64), min_rows)
         totals.add(number, tree, branches, relabelled[rows], labels, classes)

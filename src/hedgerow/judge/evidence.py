@@ -17,11 +17,11 @@ from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.fold import Result, fold, fold_some
-from hedgerow.forest.foldable import Foldable, ProbabilityOf, Several, group_by_merge
+from hedgerow.forest.foldable import ProbabilityReducer, Reducer, RuleStack, group_by_merge
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, distinct_rows
-from hedgerow.forest.rows import Judges, spread_evenly
-from hedgerow.judge.calibration import JudgedByOthers, cannot_be_mapped
+from hedgerow.forest.rows import OobMask, spread_evenly
+from hedgerow.judge.calibration import CrossCalibration, calibration_obstacle
 from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
 from hedgerow.rules.combine import checked_weights
@@ -35,7 +35,7 @@ CAUTIONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
 LEARNING_CELLS = 20_000_000
 
 
-class UncertaintyOf(NamedTuple):
+class PredictionUncertainty(NamedTuple):
     """How uncertain a forest is about each of n samples, (n,) each.
 
     ``total`` is the entropy of the mean distribution, in bits. It is the sum of ``aleatoric``, the mean entropy of the
@@ -79,7 +79,7 @@ class Evidence:
     rule: Rule
     caution: float
     prior: Floats
-    judges: Judges | None = None
+    oob_mask: OobMask | None = None
     n_threads: int = 1
     cache: StateCache = field(default_factory=StateCache)
     groups: NDArray[Any] | None = None
@@ -95,16 +95,16 @@ class Evidence:
         return self.forest.leaves(self.codes, self.n_threads)
 
     @property
-    def may_judge(self) -> NDArray[np.bool_]:
+    def tree_mask(self) -> NDArray[np.bool_]:
         """(n, T): whether the tree may judge the sample; for out-of-bag evidence, whether its bag does not hold it."""
-        if self.judges is None:
+        if self.oob_mask is None:
             return np.ones((self.n_samples, self.forest.n_trees), dtype=bool)
-        return self.judges.table(self.forest.n_trees)
+        return self.oob_mask.table(self.forest.n_trees)
 
     @property
     def seen(self) -> NDArray[np.bool_]:
-        """(n, T): another name of `may_judge`."""
-        return self.may_judge
+        """(n, T): another name of `tree_mask`."""
+        return self.tree_mask
 
     @property
     def counts(self) -> Floats:
@@ -112,7 +112,7 @@ class Evidence:
 
         This array can be large; `combine` does not need it. Trees that may not judge a sample have zeros.
         """
-        return self._counts() if self.judges is None else self._counts() * self.may_judge[:, :, None]
+        return self._counts() if self.oob_mask is None else self._counts() * self.tree_mask[:, :, None]
 
     def combine(
         self,
@@ -146,13 +146,13 @@ class Evidence:
 
     def combine_some(self, weights: Floats | None = None) -> Callable[[NDArray[np.int64]], Opinion]:
         """For out-of-bag evidence, a function: some samples (m,) -> their opinion, as `combine` makes it."""
-        assert self.judges is not None
-        how = (self.rule, self._setting(None, None), self.judges, weights, self.n_threads)
+        assert self.oob_mask is not None
+        how = (self.rule, self._setting(None, None), self.oob_mask, weights, self.n_threads)
         return fold_some(self.forest, self.codes, *how)
 
     def probability(self) -> Floats:
         """The probabilities of the rule and caution of this evidence alone, (n, K), with the bits of `combine`."""
-        return self._fold(ProbabilityOf(self.rule), self._setting(None, None), self.rule.key())
+        return self._fold(ProbabilityReducer(self.rule), self._setting(None, None), self.rule.key())
 
     def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
         """The opinions of several rules and cautions; trees are read once for all rules with the same `merge`.
@@ -179,9 +179,9 @@ class Evidence:
             found = fold(
                 self.forest,
                 self.codes,
-                Several([(rules[position], settings[position]) for position in group]),
+                RuleStack([(rules[position], settings[position]) for position in group]),
                 settings[group[0]],
-                judges=self.judges,
+                oob_mask=self.oob_mask,
                 n_threads=self.n_threads,
             )
             found = [replace(opinion, groups=self.groups) for opinion in found]
@@ -216,8 +216,8 @@ class Evidence:
 
     def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
         """A function of counts (m, K) that returns masses (m, S) -> their mean over trees (n, S)."""
-        leaves, judge = self.leaves, self.may_judge
-        own = None if self.judges is None else self.judges.own
+        leaves, judge = self.leaves, self.tree_mask
+        own = None if self.oob_mask is None else self.oob_mask.own
         blank = mass_of(np.zeros((1, self.forest.n_classes)))
         total = np.zeros((self.n_samples, blank.shape[1]))
         for tree in range(self.forest.n_trees):
@@ -225,7 +225,7 @@ class Evidence:
             counts = self._counts_in(tree, leaves[rows, tree], None if own is None else own[rows])
             distinct, where = distinct_rows(counts)
             total[rows] += mass_of(distinct)[where]
-        unseen = self.forest.unseen_rows(self.codes) if self.judges is None else ()
+        unseen = self.forest.unseen_rows(self.codes) if self.oob_mask is None else ()
         if len(unseen):
             counts = self.forest.mixed_counts(self.codes[:, unseen], self.n_threads)
             total[unseen] = sum(mass_of(counts[:, tree]) for tree in range(self.forest.n_trees))
@@ -242,7 +242,7 @@ class Evidence:
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
         known = np.flatnonzero(self.known)
         rows = known[spread_evenly(len(known), most)]
-        judge = self.may_judge[rows]
+        judge = self.tree_mask[rows]
         counts = self._counts(rows) * judge[:, :, None]
         amount = self.caution if caution is None else caution
         lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
@@ -251,22 +251,22 @@ class Evidence:
     @property
     def judged(self) -> NDArray[np.bool_]:
         """(n,): whether any tree may judge the sample; a training row can be in every bag."""
-        if self.judges is None:
+        if self.oob_mask is None:
             return np.ones(self.n_samples, dtype=bool)
-        return np.asarray(self.judges.number(self.forest.n_trees) > 0)
+        return np.asarray(self.oob_mask.number(self.forest.n_trees) > 0)
 
     @property
     def known(self) -> NDArray[np.bool_]:
         """(n,): whether the class of the sample is certain, so that it can be used to learn or to measure errors."""
-        return np.ones(self.n_samples, dtype=bool) if self.judges is None else self.judges.certain
+        return np.ones(self.n_samples, dtype=bool) if self.oob_mask is None else self.oob_mask.certain
 
     def as_forest(self) -> Evidence:
         """Out-of-bag evidence for calibration: sums over the judges of a row are scaled up to the whole forest."""
-        return self if self.judges is None else replace(self, judges=replace(self.judges, as_forest=True))
+        return self if self.oob_mask is None else replace(self, oob_mask=replace(self.oob_mask, as_forest=True))
 
-    def _fold(self, what: Foldable[Result], setting: Setting, key: Hashable, weights: Floats | None = None) -> Result:
+    def _fold(self, what: Reducer[Result], setting: Setting, key: Hashable, weights: Floats | None = None) -> Result:
         """What is asked of the leaves -> the answer; states are kept under the key."""
-        told: dict[str, Any] = {"judges": self.judges, "cache": self.cache, "n_threads": self.n_threads}
+        told: dict[str, Any] = {"oob_mask": self.oob_mask, "cache": self.cache, "n_threads": self.n_threads}
         return fold(self.forest, self.codes, what, setting, weights=weights, key=key, **told)
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
@@ -278,12 +278,12 @@ class Evidence:
     def _counts(self, rows: NDArray[np.int64] | slice = slice(None)) -> Floats:
         """(n, T, K): the counts of the leaves that some samples reach, without what the samples themselves added."""
         codes = np.ascontiguousarray(self.codes[:, rows])
-        if self.judges is None:
+        if self.oob_mask is None:
             return self.forest.counts_reached(codes, self.n_threads)
         leaves = self.forest.leaves(codes, self.n_threads)
-        if self.judges.own is None:
+        if self.oob_mask.own is None:
             return self.forest.evidence_at(leaves)
-        own = self.judges.own[rows]
+        own = self.oob_mask.own[rows]
         trees = range(self.forest.n_trees)
         return np.stack([self._counts_in(tree, leaves[:, tree], own) for tree in trees], axis=1)
 
@@ -293,7 +293,7 @@ class Evidence:
         return np.asarray(held.read(at) if own is None else held.read_without(at, own))
 
     def __repr__(self) -> str:
-        kind = "" if self.judges is None else "out-of-bag, "
+        kind = "" if self.oob_mask is None else "out-of-bag, "
         return f"Evidence({kind}{self.n_samples} samples, {self.forest.n_trees} trees, {self.forest.n_classes} classes)"
 
 
@@ -362,7 +362,7 @@ def try_out(
     caution: float,
     decision: str | Decision,
     *,
-    maps: JudgedByOthers | None = None,
+    maps: CrossCalibration | None = None,
     row_weights: NDArray[Any] | None = None,
 ) -> tuple[Trial, NDArray[np.bool_]]:
     """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class with a judge, and which.
@@ -374,7 +374,7 @@ def try_out(
     judged = evidence.judged & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)
     opinion = opinion if judged.all() else opinion[judged]
-    if maps is not None and not cannot_be_mapped(rule):
+    if maps is not None and not calibration_obstacle(rule):
         opinion = maps(opinion, labels[judged], None if row_weights is None else row_weights[judged])
     ready = calibrated(decision, opinion, labels[judged])
     return Trial(opinion, decide(opinion, ready), ready, weights), judged

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.forest.training import TrainingRows
-from hedgerow.judge.calibration import map_by_others
+from hedgerow.judge.calibration import cross_calibrated
 from hedgerow.judge.evidence import Evidence, Trial, require_certain, score_sets
 
 Floats = NDArray[np.float64]
@@ -21,7 +21,7 @@ def needs_trial(metric: Any) -> bool:
     return not (metric is True or metric == "accuracy" or callable(metric))
 
 
-def oob_figures(
+def oob_metrics(
     metric: Any,
     classes: NDArray[Any],
     rows: TrainingRows,
@@ -41,15 +41,15 @@ def oob_figures(
     return score, _answers_for_all(rows, evidence, probability, trial.weights, calibration)
 
 
-def figures_of_labels(
+def soft_label_metrics(
     metric: Any, classes: NDArray[Any], rows: TrainingRows, evidence: Evidence, calibration: Calibration
 ) -> tuple[float, Floats]:
-    """What `oob_figures` returns for a metric of labels, with the same bits; only one table (n, K) is in memory."""
+    """What `oob_metrics` returns for a metric of labels, with the same bits; only one table (n, K) is in memory."""
     require_certain(evidence.known)
     judged, labels = evidence.judged & evidence.known, rows.target.labels
     said = evidence.as_forest().probability()
     if not calibration.why:
-        map_by_others(said, np.flatnonzero(judged), labels, rows.target.sure_weights)
+        cross_calibrated(said, np.flatnonzero(judged), labels, rows.target.sure_weights)
         if (unsure := evidence.judged & ~judged).any():
             said[unsure] = calibration.of(evidence.probability()[unsure])
     y, label = classes[labels[judged]], said.argmax(axis=1)
@@ -80,7 +80,7 @@ def _answers_for_all(
     if rows.kept is None:
         return probability
     # No bag holds rows without weight, so all trees judge them.
-    everyone = replace(evidence, codes=rows.all_codes, judges=None)
+    everyone = replace(evidence, codes=rows.all_codes, oob_mask=None)
     of_all = calibration.of(everyone.combine(weights=weights).probability)
     of_all[rows.kept] = probability
     return of_all

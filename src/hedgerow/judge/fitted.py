@@ -16,20 +16,20 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.importance import impurity_importance
 from hedgerow.forest.lift import StateCache
-from hedgerow.forest.rows import Origin
+from hedgerow.forest.rows import Provenance
 from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.forest.walk import NumberTree, Tree
+from hedgerow.forest.walk import RegressionTree, Tree
 from hedgerow.table import Schema
 from hedgerow.table.bins import EXACT_ROWS, Bins
-from hedgerow.table.meaning import Meaning
-from hedgerow.target.base import About
+from hedgerow.table.meaning import Codebook
+from hedgerow.target.base import TargetInfo
 
 _Value = TypeVar("_Value")
 _Model = TypeVar("_Model")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Figures:
+class FitMetrics:
     """What a fit reports besides its trees; None for what was not asked for.
 
     Parameters
@@ -132,20 +132,20 @@ class Fitted:
 
     schema: Schema
     bins: Bins
-    about: About
+    info: TargetInfo
     forest: Forest
     criterion: Any
     seed: int
     fingerprint: Fingerprint | None
-    origins: tuple[Origin, ...] = ()
+    origins: tuple[Provenance, ...] = ()
     rows: TrainingRows | None = None
-    figures: Figures = field(default_factory=Figures)
+    figures: FitMetrics = field(default_factory=FitMetrics)
     learned: Learned = field(default_factory=Learned)
     cache: StateCache = field(default_factory=StateCache)
     outputs: tuple[Fitted, ...] = ()
 
     @property
-    def rows_with_judges(self) -> TrainingRows | None:
+    def oob_rows(self) -> TrainingRows | None:
         """The training rows, if bags leave rows out that trees can judge; otherwise None."""
         return self.rows if self.rows is not None and self.rows.has_bags else None
 
@@ -159,12 +159,12 @@ class Fitted:
         return wanted
 
     @cached_property
-    def meaning(self) -> Meaning:
+    def codebook(self) -> Codebook:
         """The meaning of the codes of the table."""
         rows = EXACT_ROWS + 1 if self.fingerprint is None else self.fingerprint.n_rows
         if self.origins:  # later rows do not change the cuts
             rows = self.origins[0].bag_rows
-        return Meaning(self.bins, self.schema, exact=rows <= EXACT_ROWS)
+        return Codebook(self.bins, self.schema, exact=rows <= EXACT_ROWS)
 
     def settled(self, asked: tuple[Any, ...]) -> dict[str, Any]:
         """Parameters -> where what follows from them, from this fit and from what it has learned so far is kept.
@@ -182,8 +182,10 @@ class Fitted:
     def tree(self, number: int) -> Tree:
         """One of the trees, as an object to read and walk through."""
         if self.forest.values is not None:
-            return NumberTree(self.forest, number, self.bins, self.schema, self.criterion, self.impurities_in(number))
-        return Tree(self.forest, number, self.bins, self.schema, self.about.names, self.criterion)
+            return RegressionTree(
+                self.forest, number, self.bins, self.schema, self.criterion, self.impurities_in(number)
+            )
+        return Tree(self.forest, number, self.bins, self.schema, self.info.names, self.criterion)
 
     def trees(self) -> list[Tree]:
         """All trees."""
@@ -195,7 +197,7 @@ class Fitted:
         if impurities is not None:
             learned.put("impurities", None, impurities)
         forest = some_trees(self.forest, number, number + 1)
-        told = (self.schema, self.bins, self.about, forest, self.criterion, self.seed, self.fingerprint)
+        told = (self.schema, self.bins, self.info, forest, self.criterion, self.seed, self.fingerprint)
         return Fitted(*told, learned=learned).with_outputs()
 
     def without_rows(self) -> Fitted:
@@ -220,10 +222,10 @@ class Fitted:
 
     def with_outputs(self) -> Fitted:
         """The same with a fit for each output, if there are several."""
-        if not self.about.outputs:
+        if not self.info.outputs:
             return self
-        each = zip(self.about.outputs, self.forest.outputs(), strict=True)
-        outputs = [replace(self, about=one, forest=forest, origins=(), learned=Learned()) for one, forest in each]
+        each = zip(self.info.outputs, self.forest.outputs(), strict=True)
+        outputs = [replace(self, info=one, forest=forest, origins=(), learned=Learned()) for one, forest in each]
         if self.rows is not None:
             targets = self.rows.target.outputs
             outputs = [
@@ -266,13 +268,13 @@ def fitted_of(model: Any) -> Fitted:
     return fitted
 
 
-def with_fitted(model: _Model, fitted: Fitted) -> _Model:
+def publish(model: _Model, fitted: Fitted) -> _Model:
     """Publish a fit: the one assignment that makes an estimator a fitted one."""
     model._fitted = fitted  # type: ignore[attr-defined]
     return model
 
 
-def changed(model: _Model, change: Callable[[Fitted | None], Fitted]) -> _Model:
+def update_fitted(model: _Model, change: Callable[[Fitted | None], Fitted]) -> _Model:
     """Replace the fit of an estimator by one that `change` makes of it; `change` gets None if there is no fit yet.
 
     If several threads change an estimator, one waits for the other and starts from its result.
@@ -285,7 +287,7 @@ def changed(model: _Model, change: Callable[[Fitted | None], Fitted]) -> _Model:
             after = change(before)
             with _PUBLISHING:
                 if model.__dict__.get("_fitted") is before:
-                    return with_fitted(model, after)
+                    return publish(model, after)
 
 
 #: Held while the fit of an estimator is compared and replaced.

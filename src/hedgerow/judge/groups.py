@@ -20,8 +20,8 @@ def groups_in(fitted: Fitted, codes: Codes, decision: str | Decision) -> NDArray
     column = group_column(fitted, decision)
     if column is None:
         return None
-    meaning, n_values = fitted.meaning, int(fitted.bins.n_bins[column])
-    names = [str(meaning.value_of_code(column, code)) for code in range(n_values)]
+    codebook, n_values = fitted.codebook, int(fitted.bins.n_bins[column])
+    names = [str(codebook.value_of_code(column, code)) for code in range(n_values)]
     found: NDArray[np.str_] = np.array([*names, ""])[np.minimum(codes[column], n_values)]
     return found
 
@@ -42,7 +42,7 @@ def group_column(fitted: Fitted, decision: str | Decision) -> int | None:
 
 def _column_of(fitted: Fitted, groups: Any) -> int:
     """The name or number of a column -> its number."""
-    names, n_features = fitted.meaning.names, fitted.schema.n_features
+    names, n_features = fitted.codebook.names, fitted.schema.n_features
     if isinstance(groups, str) and groups in names:
         return names.index(groups)
     if isinstance(groups, int | np.integer) and not isinstance(groups, bool) and 0 <= groups < n_features:

@@ -60,7 +60,7 @@ class Residuals:
         return np.unpackbits(self.bits, axis=1, count=self.n_trees).astype(bool)
 
 
-class Moments(NamedTuple):
+class TreeMoments(NamedTuple):
     """What trees say of n samples: the mean prediction, its variance between trees and that within leaves, (n,)."""
 
     mean: Floats
@@ -105,7 +105,7 @@ def residuals_from(
     return Residuals(np.abs(errors), np.packbits(outside, axis=1), forest.n_trees, scaled, mean_square)
 
 
-def moments_outside(forest: Forest, leaves: NDArray[np.int32], outside: NDArray[np.bool_]) -> Moments:
+def moments_outside(forest: Forest, leaves: NDArray[np.int32], outside: NDArray[np.bool_]) -> TreeMoments:
     """Leaves (k, T) of rows, and which trees have not seen them -> the moments over these trees."""
     assert forest.values is not None
     assert forest.variances is not None
@@ -113,10 +113,10 @@ def moments_outside(forest: Forest, leaves: NDArray[np.int32], outside: NDArray[
     values = forest.values[at]
     mean = (values * outside).sum(axis=1) / number
     between = ((values - mean[:, None]) ** 2 * outside).sum(axis=1) / np.maximum(number - 1, 1)
-    return Moments(mean, between, (forest.variances[at] * outside).sum(axis=1) / number)
+    return TreeMoments(mean, between, (forest.variances[at] * outside).sum(axis=1) / number)
 
 
-def scaled_interval(said: Moments, residuals: Residuals, coverage: float) -> Floats:
+def scaled_interval(said: TreeMoments, residuals: Residuals, coverage: float) -> Floats:
     """Moments of n samples -> (n, 2): mean + spread times a low and a high scaled residual.
 
     Each end is missed with probability (1 - coverage) / 2 if the scaled residual of a new row is equally likely to have
@@ -130,7 +130,7 @@ def scaled_interval(said: Moments, residuals: Residuals, coverage: float) -> Flo
     return said.mean[:, None] + said.spread(residuals.mean_square)[:, None] * scaled[[rank - 1, -rank]]
 
 
-def scaled_quantiles(said: Moments, residuals: Residuals, quantiles: Floats) -> Floats:
+def scaled_quantiles(said: TreeMoments, residuals: Residuals, quantiles: Floats) -> Floats:
     """Moments of n samples, quantiles (q,) -> (n, q): mean + spread times quantiles of the scaled residuals.
 
     Ranks are those of `scaled_interval`, with a straight line between two; beyond the first and the last the quantile

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
-from hedgerow.judge.variance import VarianceOf
+from hedgerow.judge.variance import SamplingVariance
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
 
-def jackknife_variance(forest: Forest, samples: Codes, bags: Bags, n_threads: int = 1) -> VarianceOf:
+def jackknife_variance(forest: Forest, samples: Codes, bags: Bags, n_threads: int = 1) -> SamplingVariance:
     """Samples (p, m), and the bags of the trees -> the variance of each prediction, (m,) each."""
 
     def of_block(part: Codes) -> tuple[Floats, Floats]:
         return _of_block(forest, part, bags, n_threads)
 
-    return VarianceOf.in_blocks(of_block, samples, bags.n_rows, forest.n_trees)
+    return SamplingVariance.in_blocks(of_block, samples, bags.n_rows, forest.n_trees)
 
 
 def _of_block(forest: Forest, samples: Codes, bags: Bags, n_threads: int) -> tuple[Floats, Floats]:

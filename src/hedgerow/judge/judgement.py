@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.costs import Costs
 from hedgerow.judge.number_answers import COVERAGE
-from hedgerow.metrics.tally import NumberTally, SetTally, tally_numbers, tally_sets
+from hedgerow.metrics.tally import RegressionTally, SetTally, tally_numbers, tally_sets
 from hedgerow.metrics.two_classes import auc, rates
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.categories import factors_from_cells, factors_from_numbers, learn_categories
@@ -29,7 +29,7 @@ MOST_NAMES = 50
 
 
 @dataclass(frozen=True, eq=False)
-class ClassJudgement:
+class ClassificationEvaluation:
     """What a classifier says about n rows, and what is true."""
 
     classes: Array  # (K,)
@@ -81,7 +81,7 @@ class ClassJudgement:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberJudgement:
+class RegressionEvaluation:
     """What a regressor says about n rows, and what is true."""
 
     truth: NDArray[np.float64]  # (n,)
@@ -89,7 +89,7 @@ class NumberJudgement:
     interval: NDArray[np.float64] | None  # (n, 2)
 
     @property
-    def tally(self) -> NumberTally:
+    def tally(self) -> RegressionTally:
         """Sums from which all figures follow."""
         return tally_numbers(self.truth, self.predicted, self.interval)
 
@@ -105,25 +105,25 @@ def mean_log_loss(probability: NDArray[np.float64], truth: NDArray[np.int64]) ->
     return float(-np.log(np.maximum(given, np.finfo(np.float64).eps)).mean())
 
 
-def judge_classes(model: Any, table: NamedColumns, y: Array) -> ClassJudgement:
+def evaluate_classifier(model: Any, table: NamedColumns, y: Array) -> ClassificationEvaluation:
     """A classifier, the table it expects and the true classes (n,) -> judgement; opinions are of a block at a time."""
-    now, n_rows = answers_of(model), len(y)
+    now, n_rows = predictor_of(model), len(y)
     probability = np.empty((n_rows, len(now.classes)))
     sets = np.empty(probability.shape, dtype=bool)
     for first in range(0, n_rows, BLOCK_ROWS):
         part = slice(first, first + BLOCK_ROWS)
         opinion = now.opinion(now.read(table.some(part)))
         probability[part], sets[part] = opinion.probability, now.chosen(opinion)
-    return ClassJudgement(now.classes, np.searchsorted(now.classes, y), probability, sets)
+    return ClassificationEvaluation(now.classes, np.searchsorted(now.classes, y), probability, sets)
 
 
-def judge_numbers(model: Any, table: Any, y: Array, coverage: float | None) -> NumberJudgement:
+def evaluate_regressor(model: Any, table: Any, y: Array, coverage: float | None) -> RegressionEvaluation:
     """A regressor, the table it expects and the true numbers (n,) -> judgement."""
-    now = answers_of(model)
+    now = predictor_of(model)
     batch = now.read(table)
     known = coverage is not None or now.has_residuals
     interval = now.interval(batch, COVERAGE if coverage is None else coverage) if known else None
-    return NumberJudgement(np.asarray(y, dtype=np.float64), now.predicted(batch), interval)
+    return RegressionEvaluation(np.asarray(y, dtype=np.float64), now.predicted(batch), interval)
 
 
 def group_rows(name: str, values: Array | Factors, *, dates: bool = False) -> dict[str, NDArray[np.bool_]]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.rows import spread_evenly
-from hedgerow.judge.base import Answers
+from hedgerow.judge.base import Predictor
 from hedgerow.judge.drift import Drift, Sample, find_drift
 from hedgerow.table.bins import Codes
 
@@ -22,15 +22,15 @@ class Newcomers(NamedTuple):
     codes: Codes
     labels: NDArray[Any] | None
     rows: NDArray[np.int64]
-    judges: NDArray[np.bool_] | None = None
+    oob_mask: NDArray[np.bool_] | None = None
 
 
 def compare(
-    now: Answers, new: Newcomers, reference: Newcomers | None, classes: NDArray[Any] | None, **options: Any
+    now: Predictor, new: Newcomers, reference: Newcomers | None, classes: NDArray[Any] | None, **options: Any
 ) -> Drift:
     """Compare new rows with the training rows, each in the trees whose bags do not hold it, or with a reference."""
     old = _training_rows(now, new.labels is not None) if reference is None else reference
-    if old.judges is not None:
+    if old.oob_mask is not None:
         new = _as_later(now, new)
     samples = (_sample_of(now, rows) for rows in (old, new))
     return find_drift(now.fitted.trees(), *samples, classes=classes, **options)
@@ -42,27 +42,27 @@ def newcomers(codes: Codes, labels: NDArray[Any] | None) -> Newcomers:
     return Newcomers(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)
 
 
-def _training_rows(now: Answers, labelled: bool) -> Newcomers:
+def _training_rows(now: Predictor, labelled: bool) -> Newcomers:
     """The training rows, each with its judges."""
-    rows = now.fitted.rows_with_judges
+    rows = now.fitted.oob_rows
     if rows is None:
         raise ValueError(
             "reference must be given if a forest draws no bags or has not kept its training rows, got None; pass"
             " old rows that were not used to grow the trees"
         )
     some = spread_evenly(rows.n_rows, DRIFT_ROWS)
-    judges = rows.bags.outside_each(now.forest.n_trees, some)
+    oob_mask = rows.bags.outside_each(now.forest.n_trees, some)
     labels = rows.target.truth[some] if labelled else None
-    return Newcomers(rows.codes_of(some), labels, some, judges)
+    return Newcomers(rows.codes_of(some), labels, some, oob_mask)
 
 
-def _as_later(now: Answers, new: Newcomers) -> Newcomers:
+def _as_later(now: Predictor, new: Newcomers) -> Newcomers:
     """New rows with judges that are drawn as if they were training rows, so that they have as many judges as these."""
-    rows = now.fitted.rows_with_judges
+    rows = now.fitted.oob_rows
     assert rows is not None
-    return new._replace(judges=rows.bags.outside_each(now.forest.n_trees, rows.n_rows + new.rows))
+    return new._replace(oob_mask=rows.bags.outside_each(now.forest.n_trees, rows.n_rows + new.rows))
 
 
-def _sample_of(now: Answers, rows: Newcomers) -> Sample:
+def _sample_of(now: Predictor, rows: Newcomers) -> Sample:
     nodes = now.forest.leaf_nodes(rows.codes, now.threads(rows.codes.shape[1]))
-    return Sample(nodes, rows.judges, rows.labels)
+    return Sample(nodes, rows.oob_mask, rows.labels)

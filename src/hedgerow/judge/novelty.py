@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from hedgerow.belief.opinion import SMALLEST
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.hulls import (
-    Hulls,
-    Strangeness,
+    LeafRanges,
+    NoveltyScores,
     cells_of_codes,
     cells_of_table,
-    find_hulls,
+    find_leaf_ranges,
     measure,
     measure_outside,
 )
@@ -33,7 +33,7 @@ from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.fitted import Fitted
 from hedgerow.table import Table
 from hedgerow.table.bins import Codes, encode
-from hedgerow.table.meaning import Meaning
+from hedgerow.table.meaning import Codebook
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ MAX_ROWS = 2048
 _CELLS = 1 << 21
 
 
-class NoveltyOf(NamedTuple):
+class PredictionNovelty(NamedTuple):
     """How unusual n samples are.
 
     ``p_value`` (n,) is small for rows that are not like the training rows. ``feature`` (n,) is the number of the
@@ -57,9 +57,9 @@ class NoveltyOf(NamedTuple):
     alone: Floats
     within: Floats
 
-    def some(self, rows: slice | NDArray[np.integer[Any]]) -> NoveltyOf:
+    def some(self, rows: slice | NDArray[np.integer[Any]]) -> PredictionNovelty:
         """The same for some of the samples."""
-        return NoveltyOf(self.p_value[rows], self.feature[rows], self.alone[rows], self.within[rows])
+        return PredictionNovelty(self.p_value[rows], self.feature[rows], self.alone[rows], self.within[rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,37 +76,37 @@ class Novelty:
         The smaller of their two p-values, negative, in ascending order.
     """
 
-    hulls: Hulls
+    leaf_ranges: LeafRanges
     total: Floats
     single: Floats
     both: Floats
 
-    def of(self, strangeness: Strangeness) -> NoveltyOf:
+    def of(self, strangeness: NoveltyScores) -> PredictionNovelty:
         """Scores of rows -> p-values."""
         alone = p_values(self.single, strangeness.single)
         smaller = np.minimum(p_values(self.total, strangeness.total), alone)
         pairs = ((self.total, strangeness.total), (self.single, strangeness.single))
         within = np.minimum(*(_within(usual, scores) for usual, scores in pairs))
-        return NoveltyOf(p_values(self.both, -smaller), strangeness.feature, alone, within)
+        return PredictionNovelty(p_values(self.both, -smaller), strangeness.feature, alone, within)
 
 
 def has_novelty(fitted: Fitted) -> bool:
     """Whether training rows outside the bags are known, or what was learned from them."""
-    return fitted.rows_with_judges is not None or fitted.learned.last("novelty") is not None
+    return fitted.oob_rows is not None or fitted.learned.last("novelty") is not None
 
 
 def learned_novelty(fitted: Fitted, n_threads: int = 1) -> Novelty:
     """What a fit knows of its training rows, learned when first needed; refused if it draws no bags."""
 
     def make() -> Novelty:
-        rows = fitted.rows_with_judges
+        rows = fitted.oob_rows
         if rows is None:
             raise ValueError(
                 "predict_novelty must be called on a forest whose bags leave rows out, got one without a bootstrap,"
                 " warm-started on other rows, merged, or saved by an earlier version; fit with bootstrap=True"
             )
-        hulls = find_hulls(fitted.forest, rows.codes, rows.bags, fitted.meaning, fitted.seed, n_threads)
-        return learn_novelty(fitted.forest, hulls, rows, fitted.meaning, n_threads)
+        leaf_ranges = find_leaf_ranges(fitted.forest, rows.codes, rows.bags, fitted.codebook, fitted.seed, n_threads)
+        return learn_novelty(fitted.forest, leaf_ranges, rows, fitted.codebook, n_threads)
 
     return fitted.learned.get("novelty", None, make)
 
@@ -119,37 +119,39 @@ def keep_novelty(fitted: Fitted) -> None:
             output.learned.put("novelty", None, known)
 
 
-def learn_novelty(forest: Forest, hulls: Hulls, rows: TrainingRows, meaning: Meaning, n_threads: int) -> Novelty:
+def learn_novelty(
+    forest: Forest, leaf_ranges: LeafRanges, rows: TrainingRows, codebook: Codebook, n_threads: int
+) -> Novelty:
     """Hulls and training rows -> the scores that are usual, from trees that have not seen the rows."""
     chosen = spread_evenly(rows.n_rows, MAX_ROWS)
     codes = rows.codes_of(chosen)
-    cells = cells_of_codes(codes, hulls, meaning)
-    asked = (hulls, forest, codes, cells, meaning, chosen, rows.bags, n_threads)
+    cells = cells_of_codes(codes, leaf_ranges, codebook)
+    asked = (leaf_ranges, forest, codes, cells, codebook, chosen, rows.bags, n_threads)
     by_all, by_half, number = measure_outside(*asked)
     judged = number > 0
     by_all, by_half = by_all.some(judged), by_half.some(judged)
-    share = float(number[judged].mean()) / len(hulls.features) if judged.any() else 1.0
+    share = float(number[judged].mean()) / len(leaf_ranges.features) if judged.any() else 1.0
     total = _as_forest(by_all.total, by_half.total, share)
     single = _as_forest(by_all.single, by_half.single, share)
-    return Novelty(hulls, total, single, np.sort(_smaller(by_all)))
+    return Novelty(leaf_ranges, total, single, np.sort(_smaller(by_all)))
 
 
-def novelty_of(fitted: Fitted, table: Table, codes: Codes | None = None, n_threads: int = 1) -> NoveltyOf:
+def novelty_of(fitted: Fitted, table: Table, codes: Codes | None = None, n_threads: int = 1) -> PredictionNovelty:
     """A fit, a table that has been read and perhaps encoded -> how unusual its rows are."""
     known = learned_novelty(fitted, n_threads)
-    hulls, forest, meaning = known.hulls, fitted.forest, fitted.meaning
+    leaf_ranges, forest, codebook = known.leaf_ranges, fitted.forest, fitted.codebook
     if codes is None or fitted.wanted_features is not None:  # codes may be those of some features only
         wanted = np.zeros(table.n_features, dtype=np.uint8)
-        wanted[hulls.used] = wanted[forest.used_features] = 1
+        wanted[leaf_ranges.used] = wanted[forest.used_features] = 1
         codes = encode(table, fitted.bins, wanted=wanted, n_threads=n_threads)
-    cells = cells_of_table(table, codes, hulls, meaning)
-    block = max(1, _CELLS // max(len(hulls.used), len(hulls.features)))
+    cells = cells_of_table(table, codes, leaf_ranges, codebook)
+    block = max(1, _CELLS // max(len(leaf_ranges.used), len(leaf_ranges.features)))
     parts = []
     for first in range(0, table.n_rows, block):
         part = slice(first, first + block)
         of_rows = np.ascontiguousarray(codes[:, part]), np.ascontiguousarray(cells[:, part])
-        parts.append(known.of(measure(hulls, forest, *of_rows, meaning, n_threads)))
-    return NoveltyOf(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        parts.append(known.of(measure(leaf_ranges, forest, *of_rows, codebook, n_threads)))
+    return PredictionNovelty(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def p_values(usual: Floats, scores: Floats) -> Floats:
@@ -165,7 +167,7 @@ def _within(usual: Floats, scores: Floats) -> Floats:
     return np.asarray(max(usual[-1], 0.0) / np.maximum(np.maximum(scores, usual[-1]), SMALLEST))
 
 
-def _smaller(strangeness: Strangeness) -> Floats:
+def _smaller(strangeness: NoveltyScores) -> Floats:
     """Scores of training rows -> the smaller p-value of each row, negative."""
     pair = (p_values(np.sort(scores), scores) for scores in (strangeness.total, strangeness.single))
     return -np.minimum(*pair)

@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
-from hedgerow.forest.around import moments_around
+from hedgerow.forest.around import ancestor_moments
 from hedgerow.forest.fold import fold
-from hedgerow.forest.foldable import MeanOf, predictions
+from hedgerow.forest.foldable import MeanReducer, predictions
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.mean import Which, mean_of_leaves
 from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, outside_leaves, quantiles_of, ranks_of
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
-from hedgerow.judge.base import Answers
+from hedgerow.judge.base import Predictor
 from hedgerow.judge.batch import Batch
 from hedgerow.judge.evidence import checked_caution
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.intervals import (
     METHODS,
-    Moments,
     Residuals,
+    TreeMoments,
     jackknife_plus,
     learn_residuals,
     rows_to_judge,
@@ -35,12 +35,12 @@ from hedgerow.judge.intervals import (
 )
 from hedgerow.judge.jackknife import jackknife_variance
 from hedgerow.judge.oob import BootstrapErrors, Trace, number_errors
-from hedgerow.judge.unknown import Unknown, opened_intervals
-from hedgerow.judge.variance import VarianceOf as ForestVariance
-from hedgerow.judge.worlds import Worlds, mean_of_groups, numbers_over
-from hedgerow.metrics import NumberTally, tally_numbers
+from hedgerow.judge.unknown import UnseenValues, opened_intervals
+from hedgerow.judge.variance import SamplingVariance
+from hedgerow.judge.worlds import Completions, mean_of_groups, values_over_completions
+from hedgerow.metrics import RegressionTally, tally_numbers
 from hedgerow.table.bins import Codes
-from hedgerow.target.base import AboutNumbers
+from hedgerow.target.base import RangeInfo
 from hedgerow.target.numbers import read_targets
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ ROWS_OF_NOISE = 10
 QUANTILE_METHODS = ("leaves", "scaled")
 
 
-class VarianceOf(NamedTuple):
+class TargetVariance(NamedTuple):
     """How uncertain a forest is about the targets of n samples, as variances, (n,) each.
 
     ``total`` is the sum of ``aleatoric`` and ``epistemic``. ``aleatoric`` is the mean over trees of the variance in the
@@ -67,7 +67,7 @@ class VarianceOf(NamedTuple):
     epistemic: Floats
 
 
-class NumberAnswers(Answers):
+class RegressionPredictor(Predictor):
     """The answers of a regressor."""
 
     kind = "numbers"
@@ -81,9 +81,9 @@ class NumberAnswers(Answers):
         self._caution, self._keeps_leaf_rows = model.caution, model.leaf_rows
 
     @property
-    def about(self) -> AboutNumbers:
+    def info(self) -> RangeInfo:
         """The smallest and the largest training target."""
-        return self.fitted.about  # type: ignore[return-value]
+        return self.fitted.info  # type: ignore[return-value]
 
     @property
     def caution(self) -> float:
@@ -100,9 +100,11 @@ class NumberAnswers(Answers):
 
         def ask(codes: Codes) -> Floats:
             threads = self.threads(codes.shape[1])
-            return fold(self.forest, codes, MeanOf(predictions), None, n_threads=threads)[:, 0]
+            return fold(self.forest, codes, MeanReducer(predictions), None, n_threads=threads)[:, 0]
 
-        return numbers_over(ask(batch.codes), self.fitted, batch, lambda worlds: worlds.mean(ask(worlds.codes)))
+        return values_over_completions(
+            ask(batch.codes), self.fitted, batch, lambda worlds: worlds.mean(ask(worlds.codes))
+        )
 
     said = predicted  # the predictions
 
@@ -132,7 +134,7 @@ class NumberAnswers(Answers):
         between = np.sqrt(self.variance(batch.codes).epistemic)
         return np.asarray(between / max(between.max(initial=0.0), np.finfo(np.float64).tiny))
 
-    def under(self, rule: Any = None, caution: float | None = None) -> NumberAnswers:
+    def under(self, rule: Any = None, caution: float | None = None) -> RegressionPredictor:
         """The same fit with another caution."""
         if rule is not None:
             raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out: trees are averaged")
@@ -150,7 +152,7 @@ class NumberAnswers(Answers):
 
     def leaf_bounds(self, at: Which = slice(None)) -> list[Floats]:
         """Some leaves (m,), or all -> lower and upper mean of each, (m,) each."""
-        return number_bounds(self.leaf_values[at], self.forest.counts[at], self.caution, self.about)
+        return number_bounds(self.leaf_values[at], self.forest.counts[at], self.caution, self.info)
 
     def leaf_states(self) -> Floats:
         """-> (L, 3): the prediction of every leaf, and its lower and upper bound."""
@@ -158,10 +160,10 @@ class NumberAnswers(Answers):
 
     def node_answers(self, tree: Any) -> list[Floats]:
         """-> (N, 1) each: the prediction of every node of a tree, and its lower and upper bound."""
-        bounds = number_bounds(tree.evidence.values, tree.counts[:, 0], self.caution, self.about)
+        bounds = number_bounds(tree.evidence.values, tree.counts[:, 0], self.caution, self.info)
         return [each[:, None] for each in (tree.evidence.values, *bounds)]
 
-    def variance(self, codes: Codes) -> VarianceOf:
+    def variance(self, codes: Codes) -> TargetVariance:
         """Codes (p, n) -> variance within leaves and between trees."""
         forest, around = self.forest, self._around()
         assert forest.variances is not None
@@ -170,20 +172,20 @@ class NumberAnswers(Answers):
         of_leaves, *of_nodes = self._moments(codes, own, *([] if around is None else [(*around, 0.0)]))
         total = of_leaves.within + of_leaves.between
         if not of_nodes:
-            return VarianceOf(total, of_leaves.within, of_leaves.between)
+            return TargetVariance(total, of_leaves.within, of_leaves.between)
         noise = of_nodes[0].within
         whole = noise + of_nodes[0].between
         share = np.divide(noise, whole, out=np.zeros(len(whole)), where=whole > 0)
-        return VarianceOf(total, share * total, total - share * total)
+        return TargetVariance(total, share * total, total - share * total)
 
-    def moments(self, codes: Codes) -> Moments:
+    def moments(self, codes: Codes) -> TreeMoments:
         """Codes (p, n) -> the mean prediction of the trees, and the variance between trees and within leaves."""
         n_trees, variances = self.forest.n_trees, self.forest.variances
         assert variances is not None
         mean, between, within = self._moments(codes, (self.leaf_values, variances, self._middle))[0]
-        return Moments(self._middle + mean, between * (n_trees / max(n_trees - 1, 1)), within)
+        return TreeMoments(self._middle + mean, between * (n_trees / max(n_trees - 1, 1)), within)
 
-    def _moments(self, codes: Codes, *each: tuple[Floats, Floats, float]) -> list[Moments]:
+    def _moments(self, codes: Codes, *each: tuple[Floats, Floats, float]) -> list[TreeMoments]:
         """Codes (p, n), means and variances of leaves (L,), and a middle -> what trees say, as means - middle.
 
         Near the middle of all targets squares keep the digits of differences. Leaves are found once for all that is
@@ -201,21 +203,21 @@ class NumberAnswers(Answers):
 
         sums = self.mean(codes, says).T
         mean, square, within = sums[::3], sums[1::3], sums[2::3]
-        return list(map(Moments, mean, np.maximum(square - mean**2, 0), within))
+        return list(map(TreeMoments, mean, np.maximum(square - mean**2, 0), within))
 
     @property
     def _middle(self) -> float:
         """The middle between the smallest and the largest training target."""
-        return sum((self.about.low, self.about.high)) / 2
+        return sum((self.info.low, self.info.high)) / 2
 
     def _around(self) -> tuple[Floats, Floats] | None:
         """Mean, from the middle of all targets, and variance of the nodes around leaves of few rows, (L,) each."""
 
         def make() -> tuple[Floats, Floats] | None:
-            found = moments_around(self.forest, ROWS_OF_NOISE)
+            found = ancestor_moments(self.forest, ROWS_OF_NOISE)
             return None if found is None else (found[0] - self._middle, found[1])
 
-        return self.fitted.learned.get("around", None, make)
+        return self.fitted.learned.get("ancestor_moments", None, make)
 
     def interval(self, batch: Batch, coverage: float, method: str = "auto") -> Floats:
         """(n, 2): intervals for the targets."""
@@ -228,18 +230,21 @@ class NumberAnswers(Answers):
         return self._opened(batch, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
 
     def _opened(
-        self, batch: Batch, ask: Callable[[Codes], Floats], join: Callable[[Worlds, Floats], Floats] = Worlds.hull
+        self,
+        batch: Batch,
+        ask: Callable[[Codes], Floats],
+        join: Callable[[Completions, Floats], Floats] = Completions.hull,
     ) -> Floats:
         """A batch, a function from codes to intervals -> (n, 2): wider where values are unknown or uncertain."""
 
-        def wide(codes: Codes, unknown: Unknown | None) -> Floats:
+        def wide(codes: Codes, unknown: UnseenValues | None) -> Floats:
             intervals = ask(codes)
             return intervals if unknown is None else opened_intervals(intervals, codes, unknown, self.fitted, ask)
 
-        def of_worlds(worlds: Worlds) -> Floats:
+        def of_worlds(worlds: Completions) -> Floats:
             return join(worlds, wide(worlds.codes, worlds.unknown(batch.unseen)))
 
-        return numbers_over(wide(batch.codes, batch.unseen), self.fitted, batch, of_worlds)
+        return values_over_completions(wide(batch.codes, batch.unseen), self.fitted, batch, of_worlds)
 
     def _jackknife_plus(self, codes: Codes, residuals: Residuals, coverage: float) -> Floats:
         """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""
@@ -279,7 +284,7 @@ class NumberAnswers(Answers):
 
     def _reached(self, codes: Codes | None, asked: str) -> tuple[NDArray[np.int32], int]:
         """Codes (p, n), or None for the training rows -> the leaf in each tree, -1 if its bag has it; threads."""
-        rows = self.fitted.rows_with_judges
+        rows = self.fitted.oob_rows
         if codes is not None:
             return self.forest.leaves(codes, threads := self.threads(codes.shape[1])), threads
         if rows is None:
@@ -289,7 +294,7 @@ class NumberAnswers(Answers):
             )
         return outside_leaves(self.forest, rows, threads := self.threads(rows.n_rows)), threads
 
-    def tally(self, X: Any, y: Any, coverage: float | None = None) -> NumberTally:
+    def tally(self, X: Any, y: Any, coverage: float | None = None) -> RegressionTally:
         """Samples and their numbers -> how far predictions are off, and how good intervals are, if there are any."""
         batch = self.read(X)
         predicted = self.predicted(batch)
@@ -299,9 +304,9 @@ class NumberAnswers(Answers):
 
     # ---- out of bag -----------------------------------------------------------------------------
 
-    def jackknife(self, codes: Codes) -> ForestVariance:
+    def jackknife(self, codes: Codes) -> SamplingVariance:
         """Codes (p, n) -> how much predictions would differ with another training table."""
-        rows = self.rows_with_judges("predict_variance")
+        rows = self.oob_rows("predict_variance")
         return jackknife_variance(self.forest, codes, rows.bags, self.threads(codes.shape[1]))
 
     def drift_classes(self, y: Any) -> None:
@@ -314,7 +319,7 @@ class NumberAnswers(Answers):
     @property
     def has_residuals(self) -> bool:
         """Whether bags leave rows out, and their residuals are known or can be computed."""
-        return self.fitted.rows_with_judges is not None or self.fitted.learned.last("residuals") is not None
+        return self.fitted.oob_rows is not None or self.fitted.learned.last("residuals") is not None
 
     @property
     def has_leaf_rows(self) -> bool:
@@ -325,7 +330,7 @@ class NumberAnswers(Answers):
         """Out-of-bag residuals, computed when first needed; `asked` names the method that needs them."""
 
         def make() -> Residuals:
-            rows = self.fitted.rows_with_judges
+            rows = self.fitted.oob_rows
             if rows is None:
                 raise ValueError(
                     f"{asked} must be called on a forest whose bags leave rows out, and which has had all rows at once,"
@@ -356,7 +361,7 @@ class NumberAnswers(Answers):
         """(T,): out-of-bag error of the forest after each tree."""
 
         def make() -> Floats:
-            rows = self.rows_with_judges("oob_trace_")
+            rows = self.oob_rows("oob_trace_")
             trace = number_trace(rows)
             trace.extend(self.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
@@ -365,7 +370,7 @@ class NumberAnswers(Answers):
 
     def oob_errors(self) -> BootstrapErrors:
         """How wrong the forest and its trees are about rows inside and outside the bags."""
-        rows = self.rows_with_judges("oob_errors_")
+        rows = self.oob_rows("oob_errors_")
         return number_errors(self.forest, rows, float(self.oob_trace()[-1]), self.threads(rows.n_rows))
 
     def judged(self) -> Fitted:
@@ -410,22 +415,22 @@ def _check_scaled(residuals: Residuals, asked: str, instead: str) -> None:
         )
 
 
-def number_bounds(values: Floats, counts: NDArray[Any], caution: float, about: AboutNumbers) -> list[Floats]:
+def number_bounds(values: Floats, counts: NDArray[Any], caution: float, info: RangeInfo) -> list[Floats]:
     """Values and rows of leaves or nodes (m,) -> their lower and upper means, (m,) each.
 
     A value that rounding has put outside the range of the targets is its own bound.
     """
     share = counts / (counts + caution)
-    extremes = np.minimum(about.low, values), np.maximum(about.high, values)
+    extremes = np.minimum(info.low, values), np.maximum(info.high, values)
     return [share * values + (1 - share) * extreme for extreme in extremes]
 
 
 def number_trace(rows: TrainingRows) -> Trace:
     """Training rows -> an object that follows the out-of-bag error while trees grow."""
-    return Trace(rows, MeanOf(predictions))
+    return Trace(rows, MeanReducer(predictions))
 
 
 def out_of_bag_prediction(forest: Forest, rows: TrainingRows, n_threads: int) -> Floats:
     """-> (n,): the mean of the trees whose bags do not hold each training row; NaN if all hold it."""
-    judges = rows.judges
-    return fold(forest, rows.codes, MeanOf(predictions), None, judges=judges, n_threads=n_threads)[:, 0]
+    oob_mask = rows.oob_mask
+    return fold(forest, rows.codes, MeanReducer(predictions), None, oob_mask=oob_mask, n_threads=n_threads)[:, 0]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hedgerow.forest.fold import fold, judged_states, merge_into
 from hedgerow.forest.foldable import Votes
 from hedgerow.forest.forest import Forest, some_trees
-from hedgerow.forest.rows import Judges
+from hedgerow.forest.rows import OobMask
 from hedgerow.forest.training import TrainingRows
 from hedgerow.params.resolve import MOST_TREES
 from hedgerow.rules import Rule, Setting
@@ -35,7 +35,7 @@ def warn_of_unjudged(rows: TrainingRows | None, n_trees: int) -> None:
         return
     unjudged = np.ones(rows.n_rows, dtype=np.bool_)
     for tree in range(n_trees):
-        unjudged &= ~rows.judges.of(tree)
+        unjudged &= ~rows.oob_mask.of(tree)
         if not unjudged.any():
             return
     warnings.warn(
@@ -100,19 +100,19 @@ class BootstrapErrors:
 
 def bootstrap_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:
     """Training rows of a classifier, and the error of the whole forest -> errors, by three folds of votes."""
-    judges, known = rows.judges, rows.judges.certain
+    oob_mask, known = rows.oob_mask, rows.oob_mask.certain
 
-    def votes(of: Judges | None) -> Floats:
+    def votes(of: OobMask | None) -> Floats:
         setting = Setting.of(forest.n_classes)
-        return fold(forest, rows.codes, Votes(), setting, judges=of, n_threads=n_threads)[known]
+        return fold(forest, rows.codes, Votes(), setting, oob_mask=of, n_threads=n_threads)[known]
 
     everyone = votes(None)
-    insiders = everyone - votes(Judges(judges.bags))
+    insiders = everyone - votes(OobMask(oob_mask.bags))
     answers = everyone.sum(axis=0) / max(everyone.sum(), 1)
     sure = rows.target.labels[known]
     classes = np.bincount(sure, minlength=forest.n_classes) / max(len(sure), 1)
     return BootstrapErrors(
-        out_of_bag=_mean_error(votes(judges), sure),
+        out_of_bag=_mean_error(votes(oob_mask), sure),
         resubstitution=_mean_error(insiders, sure),
         ensemble=ensemble,
         no_information=float(1 - classes @ answers),
@@ -122,7 +122,7 @@ def bootstrap_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_thre
 def number_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:
     """Training rows of a regressor, and the error of the whole forest -> errors, in one pass over the trees."""
     target, every = rows.target, np.arange(rows.n_rows)
-    lost, judges = np.zeros((2, rows.n_rows)), np.zeros((2, rows.n_rows))
+    lost, oob_mask = np.zeros((2, rows.n_rows)), np.zeros((2, rows.n_rows))
     chance = 0.0
     for tree in range(forest.n_trees):
         one = some_trees(forest, tree, tree + 1)
@@ -131,10 +131,10 @@ def number_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads
         losses, outside = target.losses(said, every), rows.bags.outside(tree)
         for place, counted in enumerate((outside, ~outside)):
             lost[place] += np.where(counted, losses, 0.0)
-            judges[place] += counted
+            oob_mask[place] += counted
         chance += _crossed_loss(target.values, said, target.criterion) / forest.n_trees
     means = [
-        float(np.mean(sums[n > 0] / n[n > 0])) if n.any() else math.nan for sums, n in zip(lost, judges, strict=True)
+        float(np.mean(sums[n > 0] / n[n > 0])) if n.any() else math.nan for sums, n in zip(lost, oob_mask, strict=True)
     ]
     return BootstrapErrors(out_of_bag=means[0], resubstitution=means[1], ensemble=ensemble, no_information=chance)
 
@@ -167,9 +167,9 @@ def ensemble_error(
 
     Rows of uncertain class do not count, because nobody knows whether an answer about them is wrong.
     """
-    judges = replace(rows.judges, as_forest=True)
-    judged = (judges.number(forest.n_trees) > 0) & judges.certain
-    opinion = fold(forest, rows.codes, rule, setting, judges=judges, weights=weights, n_threads=n_threads)
+    oob_mask = replace(rows.oob_mask, as_forest=True)
+    judged = (oob_mask.number(forest.n_trees) > 0) & oob_mask.certain
+    opinion = fold(forest, rows.codes, rule, setting, oob_mask=oob_mask, weights=weights, n_threads=n_threads)
     losses = rows.target.losses(opinion, np.arange(rows.n_rows))[judged]
     return float(losses.mean()) if judged.any() else math.nan
 
@@ -189,7 +189,7 @@ class Trace:
     ----------
     rows : TrainingRows
         The rows that trees judge; their target defines how wrong an answer is.
-    what, setting : Foldable, Setting
+    what, setting : Reducer, Setting
         How leaves are combined. Under rules that learn tree weights, all trees weigh the same here.
 
     Attributes
@@ -199,7 +199,7 @@ class Trace:
     """
 
     def __init__(self, rows: TrainingRows, what: Any, setting: Setting | None = None) -> None:
-        self._rows, self._what, self._setting, self._judges = rows, what, setting, rows.judges
+        self._rows, self._what, self._setting, self._judges = rows, what, setting, rows.oob_mask
         self._certain = self._judges.certain
         self._number, self._losses = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
         self._merged: Floats | None = None
@@ -239,7 +239,7 @@ class Trace:
         if merge == "stack":  # all trees so far are read again, so time is quadratic in their number
             self._number += self._judges.of(tree)
             so_far = some_trees(forest, 0, tree + 1)
-            answer = fold(so_far, self._rows.codes, what, self._setting, judges=self._judges)
+            answer = fold(so_far, self._rows.codes, what, self._setting, oob_mask=self._judges)
             self._losses = self._rows.target.losses(answer, np.arange(self._rows.n_rows))
             return
         rows, states = judged_states(forest, tree, leaves, what, self._setting, self._judges, lifted)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import rows_to_learn_on, with_probability
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import decide, resolve_decision
-from hedgerow.judge.answer import ClassAnswers
-from hedgerow.judge.calibration import MapOfOthers
+from hedgerow.judge.answer import ClassificationPredictor
+from hedgerow.judge.calibration import CrossCalibrated
 from hedgerow.judge.evidence import require_certain
 from hedgerow.metrics import SetTally, tally_sets
 
@@ -21,13 +21,13 @@ from hedgerow.metrics import SetTally, tally_sets
 BLOCK_ROWS = 16_384
 
 
-def oob_tally(now: ClassAnswers) -> SetTally | None:
+def oob_tally(now: ClassificationPredictor) -> SetTally | None:
     """The answers of a forest -> the tally of the rows that have a judge; None if no row has one.
 
-    It is that of `ClassAnswers.try_out`, which has the opinions about all rows in memory.
+    It is that of `ClassificationPredictor.try_out`, which has the opinions about all rows in memory.
     """
     evidence, decision = now.oob_evidence(), resolve_decision(now.asked_decision)
-    target = now.rows_with_judges().target
+    target = now.oob_rows().target
     if not decision.is_ready:  # it is calibrated on the opinions about all rows
         trial, judged = now.try_out(evidence, evidence.rule, now.caution, now.asked_decision)
         return _tally(now, target.labels[judged], trial.opinion, trial.sets) if judged.any() else None
@@ -37,10 +37,10 @@ def oob_tally(now: ClassAnswers) -> SetTally | None:
         return None
     opinion_of = evidence.as_forest().combine_some(now.weights)
     maps = None
-    if now.is_mapped:
+    if now.is_calibrated:
         some = rows[rows_to_learn_on(len(rows), len(now.classes))]
         weights = None if target.sure_weights is None else target.sure_weights[some]
-        maps = MapOfOthers.learned_on(some, opinion_of(some).probability, target.labels[some], weights)
+        maps = CrossCalibrated.learned_on(some, opinion_of(some).probability, target.labels[some], weights)
 
     def tally_of(part: NDArray[np.int64]) -> SetTally:
         opinion = opinion_of(part)
@@ -55,7 +55,7 @@ def oob_tally(now: ClassAnswers) -> SetTally | None:
     return sum(others, start=first)
 
 
-def _tally(now: ClassAnswers, labels: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> SetTally:
+def _tally(now: ClassificationPredictor, labels: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> SetTally:
     """Class numbers (n,), opinion and sets of n rows -> tally."""
     numbers = np.arange(len(now.classes))
     found = tally_sets(labels, opinion.probability.argmax(axis=1), sets, classes=numbers)

@@ -37,7 +37,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Marks:
+class RowSketch:
     """What a model knows of its training rows, to recognise them.
 
     Parameters
@@ -60,16 +60,16 @@ class Marks:
         return 1 - (1 - self.repeats) * (1 - len(self.kept) / ALL_MARKS)
 
 
-class Recognised(NamedTuple):
+class TrainingOverlap(NamedTuple):
     """The share of rows that a model was trained on, and how many rows were looked at."""
 
     share: float
     looked_at: int
 
 
-def recognised(fitted: Fitted, blocks: Iterable[Codes]) -> Recognised | None:
+def training_overlap(fitted: Fitted, blocks: Iterable[Codes]) -> TrainingOverlap | None:
     """A fit, codes (p, n) of blocks of rows -> what share it was trained on; None if none seem to be, or unknown."""
-    marks = marks_of(fitted)
+    marks = row_sketch(fitted)
     if marks is None:
         return None
     each = (_hashes(fitted, codes) for codes in blocks)
@@ -79,10 +79,10 @@ def recognised(fitted: Fitted, blocks: Iterable[Codes]) -> Recognised | None:
     if not found.any() or binom.sf(int(found.sum()) - 1, len(found), marks.chance) > IMPROBABLE:
         return None
     share = (again[found].sum() / len(hashes) - marks.chance) / (1 - marks.chance)
-    return Recognised(float(share), len(hashes)) if share >= LEAST_SHARE else None
+    return TrainingOverlap(float(share), len(hashes)) if share >= LEAST_SHARE else None
 
 
-def marks_of(fitted: Fitted) -> Marks | None:
+def row_sketch(fitted: Fitted) -> RowSketch | None:
     """The marks of the training rows, made when first needed; None if the fit has neither marks nor rows."""
     if fitted.rows is None:
         known = fitted.learned.last("marks")
@@ -90,20 +90,20 @@ def marks_of(fitted: Fitted) -> Marks | None:
     return fitted.learned.get("marks", None, lambda: _marks(fitted))
 
 
-def keep_marks(fitted: Fitted) -> None:
+def keep_row_sketch(fitted: Fitted) -> None:
     """Make the marks before a file or a pickle leaves out the training rows."""
-    marks = marks_of(fitted)
+    marks = row_sketch(fitted)
     for output in fitted.outputs if marks is not None else ():  # the same rows
         output.learned.put("marks", None, marks)
 
 
-def _marks(fitted: Fitted) -> Marks:
+def _marks(fitted: Fitted) -> RowSketch:
     """Training rows -> their marks."""
     assert fitted.rows is not None
     hashes = _hashes(fitted, fitted.rows.codes)
     distinct = np.unique(hashes)
     below = ALL_HASHES if len(distinct) <= MOST_MARKS else int(distinct[MOST_MARKS - 1] >> np.uint64(32))
-    return Marks(np.unique(_marks_in(distinct[:MOST_MARKS])), below, _repeats(fitted, hashes))
+    return RowSketch(np.unique(_marks_in(distinct[:MOST_MARKS])), below, _repeats(fitted, hashes))
 
 
 def _repeats(fitted: Fitted, hashes: Hashes) -> float:
@@ -113,7 +113,7 @@ def _repeats(fitted: Fitted, hashes: Hashes) -> float:
     new numbers are usual, they are compared in bins of two.
     """
     assert fitted.rows is not None
-    if fitted.meaning.exact:
+    if fitted.codebook.exact:
         codes = fitted.rows.codes
         halved = frozenset(j for j, nominal in enumerate(fitted.schema.nominal) if not nominal and _has_new(codes[j]))
         hashes = _hashes(fitted, codes, halved)

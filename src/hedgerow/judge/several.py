@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
-from hedgerow.judge.base import Answers
+from hedgerow.judge.base import Predictor
 from hedgerow.judge.batch import Batch
 from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.judge.oob import Trace
@@ -34,13 +34,13 @@ LISTED = (
 )
 
 
-def answers_for(kind: type[Any], model: Any, fitted: Fitted | None) -> Any:
+def predictor_for(kind: type[Any], model: Any, fitted: Fitted | None) -> Any:
     """The class of answers of one output, an estimator, perhaps a fit -> the answers, of one output or of several."""
     fitted = fitted_of(model) if fitted is None else fitted
-    return SeveralAnswers(kind, model, fitted) if fitted.outputs else kind(model, fitted)
+    return MultiOutputPredictor(kind, model, fitted) if fitted.outputs else kind(model, fitted)
 
 
-class SeveralAnswers(Answers):
+class MultiOutputPredictor(Predictor):
     """The answers of a model of several outputs: for each output those of an ordinary model of this output.
 
     Parameters
@@ -48,7 +48,7 @@ class SeveralAnswers(Answers):
     kind : type of Answers
         The class of the answers of one output.
     model, fitted
-        As in `Answers`.
+        As in `Predictor`.
     """
 
     kind = "several"
@@ -132,7 +132,7 @@ class SeveralAnswers(Answers):
             return float(np.mean([output.figures.oob_score for output in outputs]))
         rows = self.fitted.rows
         assert rows is not None
-        seen = rows.judges.number(self.forest.n_trees) > 0
+        seen = rows.oob_mask.number(self.forest.n_trees) > 0
         if not seen.any():
             return np.nan
         pairs = zip(self.outputs, outputs, strict=True)
@@ -151,7 +151,7 @@ class SeveralAnswers(Answers):
         )
 
 
-class SeveralTrace:
+class MultiOutputTrace:
     """The out-of-bag error of a forest of several outputs after each of its trees: the mean over the outputs."""
 
     def __init__(self, traces: list[Trace]) -> None:

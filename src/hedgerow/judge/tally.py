@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.judge.answer import answers_of
-from hedgerow.metrics import NumberTally, SetTally
+from hedgerow.judge.answer import predictor_of
+from hedgerow.metrics import RegressionTally, SetTally
 
 
-def judge(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> SetTally | NumberTally:
+def judge(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> SetTally | RegressionTally:
     """Compare the answers of a model about samples with the truth.
 
     Parameters
@@ -22,6 +22,6 @@ def judge(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> SetTa
 
     Returns
     -------
-    SetTally or NumberTally
+    SetTally or RegressionTally
     """
-    return answers_of(model).tally(X, y, coverage)  # type: ignore[no-any-return]
+    return predictor_of(model).tally(X, y, coverage)  # type: ignore[no-any-return]

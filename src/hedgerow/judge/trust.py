@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.forest.blocks import with_rows
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 from hedgerow.judge.batch import Batch
 from hedgerow.judge.fitted import Fitted
-from hedgerow.judge.novelty import NoveltyOf
-from hedgerow.judge.unknown import Unknown, opened
-from hedgerow.judge.worlds import Worlds, numbers_over, opinion_over
+from hedgerow.judge.novelty import PredictionNovelty
+from hedgerow.judge.unknown import UnseenValues, opened
+from hedgerow.judge.worlds import Completions, opinion_over_completions, values_over_completions
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
 
-class TrustingAnswers(ClassAnswers):
+class DiscountingPredictor(ClassificationPredictor):
     """The answers of a classifier whose opinions are open where it cannot know."""
 
     takes_uncertain = True
@@ -51,7 +51,7 @@ class TrustingAnswers(ClassAnswers):
             found[unseen.rows] = True
         return found
 
-    def novelty(self, batch: Batch) -> NoveltyOf | None:
+    def novelty(self, batch: Batch) -> PredictionNovelty | None:
         """How unusual rows are, if opinions are discounted for it."""
         return None if self.level is None else batch.novelty
 
@@ -63,10 +63,10 @@ class TrustingAnswers(ClassAnswers):
         if self.level is not None:
             raise ValueError(f"novelty must be None for uncertain cells, got {self.level!r}; set it to None")
 
-        def ask(worlds: Worlds) -> Opinion:
+        def ask(worlds: Completions) -> Opinion:
             return self._opened(self.combined(worlds.codes), worlds.codes, worlds.unknown(batch.unseen))
 
-        return opinion_over(said, self.fitted, batch, ask)
+        return opinion_over_completions(said, self.fitted, batch, ask)
 
     def probability(self, batch: Batch) -> Floats:
         """(n, K): probabilities; of rows with uncertain cells the mean over what these may be."""
@@ -74,7 +74,7 @@ class TrustingAnswers(ClassAnswers):
         if not batch.uncertain:
             return said
         mean_of = self.plain_probability
-        return numbers_over(said, self.fitted, batch, lambda worlds: worlds.mean(mean_of(worlds.codes)))
+        return values_over_completions(said, self.fitted, batch, lambda worlds: worlds.mean(mean_of(worlds.codes)))
 
     said = probability  # the predicted probabilities
 
@@ -83,7 +83,7 @@ class TrustingAnswers(ClassAnswers):
         opinion, novelty = self._opened(opinion, batch.codes, batch.unseen), self.novelty(batch)
         return opinion if novelty is None else discounted(opinion, trust(novelty, self.level))
 
-    def _opened(self, opinion: Opinion, codes: Codes, unseen: Unknown | None) -> Opinion:
+    def _opened(self, opinion: Opinion, codes: Codes, unseen: UnseenValues | None) -> Opinion:
         """What leaves say about codes (p, n) -> the same, wider where values are unseen."""
         return opinion if unseen is None else opened(opinion, codes, unseen, self.fitted, self.combined)
 
@@ -95,7 +95,7 @@ class TrustingAnswers(ClassAnswers):
         return sure
 
 
-def trust(novelty: NoveltyOf, level: float | None) -> Floats:
+def trust(novelty: PredictionNovelty, level: float | None) -> Floats:
     """How unusual rows are -> (n,): how far opinions about them are trusted, from 0 to 1.
 
     It is the p-value divided by the level. A table of few rows has no small p-values, so beyond its strangest row trust

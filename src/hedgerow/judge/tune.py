@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 from hedgerow.judge.evidence import CAUTIONS, score_sets
 from hedgerow.rules import resolve_rule
 
@@ -16,13 +16,13 @@ __all__ = ["CAUTIONS", "tried"]
 _NAMES = ("rule", "caution", "decision")
 
 
-def tried(now: ClassAnswers, metric: Any, over: dict[str, Any]) -> list[tuple[float, dict[str, Any]]]:
+def tried(now: ClassificationPredictor, metric: Any, over: dict[str, Any]) -> list[tuple[float, dict[str, Any]]]:
     """Values of rule, caution and decision -> all combinations with their scores, best first; no tree is grown again.
 
     `metric` is a name of `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
     """
     _check(over)
-    evidence, target = now.oob_evidence(), now.rows_with_judges().target
+    evidence, target = now.oob_evidence(), now.oob_rows().target
     results = []
     for values in product(*over.values()):
         setting = dict(zip(over, values, strict=True))

@@ -35,19 +35,19 @@ AHEAD = 1 - 2.0**-20
 BLOCK_CODES = 1 << 22
 
 
-class Unknown(NamedTuple):
+class UnseenValues(NamedTuple):
     """The rows with unknown values, (m,), and which of their features are unknown, (p, m)."""
 
     rows: Array
     cells: Bools
 
-    def some(self, rows: slice | NDArray[np.integer[Any]], n_rows: int) -> Unknown | None:
+    def some(self, rows: slice | NDArray[np.integer[Any]], n_rows: int) -> UnseenValues | None:
         """The same for some of n rows, numbered anew; None if none of them has unknown values."""
         place = np.full(n_rows, -1)
         place[self.rows] = np.arange(len(self.rows))
         found = place[rows]
         inside = np.flatnonzero(found >= 0)
-        return Unknown(inside, self.cells[:, found[inside]]) if len(inside) else None
+        return UnseenValues(inside, self.cells[:, found[inside]]) if len(inside) else None
 
     def features_of(self, row: int) -> list[int]:
         """The unknown features of one row."""
@@ -66,7 +66,7 @@ class Envelope(NamedTuple):
     chosen: Bools | None
 
 
-def unknown_values(fitted: Fitted, table: Table, codes: Codes) -> Unknown | None:
+def unknown_values(fitted: Fitted, table: Table, codes: Codes) -> UnseenValues | None:
     """A table and its codes (p, n) -> the unknown values that trees ask about; None if every value is known.
 
     A number is unknown if it lies farther outside the training range than this range is wide. Nothing is unknown to a
@@ -77,9 +77,9 @@ def unknown_values(fitted: Fitted, table: Table, codes: Codes) -> Unknown | None
     found: dict[int, Bools] = {}
     gapless = fitted.forest.gapless_features
     if len(rows_with_gaps(codes, gapless)):
-        missing = codes[gapless] == fitted.meaning.missing_code
+        missing = codes[gapless] == fitted.codebook.missing_code
         found = {feature: cells for feature, cells in zip(gapless.tolist(), missing, strict=True) if cells.any()}
-    _add_far_numbers(found, table, *fitted.meaning.far)
+    _add_far_numbers(found, table, *fitted.codebook.far)
     if not found and not table.new:
         return None
     for feature, new in table.new.items():
@@ -91,7 +91,7 @@ def unknown_values(fitted: Fitted, table: Table, codes: Codes) -> Unknown | None
 
 
 def opened(
-    opinion: Opinion, codes: Codes, unknown: Unknown, fitted: Fitted, ask: Callable[[Codes], Opinion]
+    opinion: Opinion, codes: Codes, unknown: UnseenValues, fitted: Fitted, ask: Callable[[Codes], Opinion]
 ) -> Opinion:
     """An opinion about n rows, their codes (p, n) -> the opinion that holds for every known value of what is unknown.
 
@@ -117,7 +117,7 @@ def opened(
 
 
 def opened_intervals(
-    intervals: Floats, codes: Codes, unknown: Unknown, fitted: Fitted, ask: Callable[[Codes], Floats]
+    intervals: Floats, codes: Codes, unknown: UnseenValues, fitted: Fitted, ask: Callable[[Codes], Floats]
 ) -> Floats:
     """Intervals (n, 2) of n rows, their codes (p, n) -> intervals that hold for every known value of what is unknown.
 
@@ -160,7 +160,7 @@ def _some_far(columns: Floats, low: Floats, high: Floats) -> bool:
     return any(((part < low[:, None]) | (part > high[:, None])).any() for part in parts)
 
 
-def _gathered(found: dict[int, Bools], codes: Codes) -> Unknown | None:
+def _gathered(found: dict[int, Bools], codes: Codes) -> UnseenValues | None:
     """Feature -> (n,) whether it is unknown -> the rows with unknown values."""
     if not found:
         return None
@@ -168,7 +168,7 @@ def _gathered(found: dict[int, Bools], codes: Codes) -> Unknown | None:
     cells = np.zeros((codes.shape[0], len(rows)), dtype=bool)
     for feature, unknown in found.items():
         cells[feature] = unknown[rows]
-    return Unknown(rows, cells)
+    return UnseenValues(rows, cells)
 
 
 def _gap(one: Floats, other: Floats) -> Floats:

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 BLOCK_BYTES = 32 << 20
 
 
-class VarianceOf(NamedTuple):
+class SamplingVariance(NamedTuple):
     """How the probabilities of a forest would vary with its training table, (n, K) each.
 
     ``forest`` = ``correlation`` · ``tree`` + (1 − ``correlation``) · ``tree`` / B for a forest of B trees. ``limit`` =
@@ -47,7 +47,7 @@ class VarianceOf(NamedTuple):
         samples: Codes,
         cells: int,
         n_trees: int,
-    ) -> VarianceOf:
+    ) -> SamplingVariance:
         """Samples (p, m), of which each takes so many cells of memory -> all parts.
 
         `of_block` computes, for some samples, the variance that all trees have in common and that between them.
@@ -65,7 +65,7 @@ class VarianceOf(NamedTuple):
 
 def forest_variance(
     forest: Forest, samples: Codes, codes: Codes, labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
-) -> VarianceOf:
+) -> SamplingVariance:
     """Samples (p, m), training rows (p, n) with labels (n,) and bags -> variance of each probability, (m, K) each."""
     if forest.weights is not None and bags.count_outside:
         raise ValueError(
@@ -76,7 +76,7 @@ def forest_variance(
     def of_block(part: Codes) -> tuple[Floats, Floats]:
         return _variance_of_block(forest, part, codes, labels, bags, n_threads)
 
-    return VarianceOf.in_blocks(of_block, samples, len(labels) * forest.n_classes, forest.n_trees)
+    return SamplingVariance.in_blocks(of_block, samples, len(labels) * forest.n_classes, forest.n_trees)
 
 
 def _variance_of_block(
@@ -88,21 +88,21 @@ def _variance_of_block(
     centred = shares - shares.mean(axis=1, keepdims=True)
     between = np.asarray(centred.var(axis=1, ddof=1))
     n_rows = len(labels)
-    change, judges = np.zeros((n_rows, *between.shape)), np.zeros(n_rows)
+    change, oob_mask = np.zeros((n_rows, *between.shape)), np.zeros(n_rows)
     for tree, leaves in _leaves_by_tree(forest, codes, n_threads):
         outside = bags.outside(tree)
-        judges += outside
+        oob_mask += outside
         change[outside] += centred[None, :, tree]
         if bags.count_outside:
             row, sample, moved = _without_rows(forest, tree, leaves, labels, outside, reached[:, tree])
             silent = np.isnan(moved)
             change[row, sample] += np.where(silent, -centred[sample, tree], moved)
-    judged = judges > 0
-    change = change[judged] / judges[judged, None, None]
+    judged = oob_mask > 0
+    change = change[judged] / oob_mask[judged, None, None]
     change -= change.mean(axis=0)
     left_out = (change**2).sum(axis=0) * (n_rows - 1) / max(int(judged.sum()), 1)
     # The mean of some of the B trees differs from that of all trees, even if no row has any influence.
-    chance = between * (1 / judges[judged] - 1 / forest.n_trees).sum() * (n_rows - 1) / max(int(judged.sum()), 1)
+    chance = between * (1 / oob_mask[judged] - 1 / forest.n_trees).sum() * (n_rows - 1) / max(int(judged.sum()), 1)
     return np.maximum(left_out - chance, 0.0), between
 
 

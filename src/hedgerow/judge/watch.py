@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import betabinom
 
-from hedgerow.forest.around import node_around
+from hedgerow.forest.around import ancestor_at
 from hedgerow.forest.rows import spread_evenly
 from hedgerow.forest.walk import TreeArrays
-from hedgerow.judge.base import Answers
-from hedgerow.judge.novelty import NoveltyOf, learned_novelty
+from hedgerow.judge.base import Predictor
+from hedgerow.judge.novelty import PredictionNovelty, learned_novelty
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Traffic(NamedTuple):
     features: list[tuple[str, float]]  # name and share of the difference, the largest first
 
 
-class Strangers(NamedTuple):
+class NovelRows(NamedTuple):
     """How many rows are strange, how many are expected, and how improbable so many are without a shift."""
 
     number: int
@@ -48,7 +48,7 @@ class Strangers(NamedTuple):
     p_value: float
 
 
-def traffic_of(now: Answers, codes: Codes, seed: int = 0) -> Traffic:
+def traffic_of(now: Predictor, codes: Codes, seed: int = 0) -> Traffic:
     """Codes (p, n) of a batch -> how its traffic differs from that of the training rows.
 
     The statistic is the mean over trees of Pearson's chi-squared of the branches. Trees share the rows, so it is not
@@ -57,7 +57,7 @@ def traffic_of(now: Answers, codes: Codes, seed: int = 0) -> Traffic:
     """
     some = spread_evenly(codes.shape[1], MOST_ROWS)
     nodes = now.forest.leaf_nodes(np.ascontiguousarray(codes[:, some]), now.threads(len(some)))
-    n_rows, columns, values, excess = len(some), [], [], np.zeros(now.meaning.schema.n_features)
+    n_rows, columns, values, excess = len(some), [], [], np.zeros(now.codebook.schema.n_features)
     offset, known, beyond = 0, np.inf, 0.0
     for number in range(now.forest.n_trees):
         tree = TreeArrays(now.forest, number)
@@ -81,10 +81,10 @@ def traffic_of(now: Answers, codes: Codes, seed: int = 0) -> Traffic:
     p_value = (1 + int((drawn >= n_rows * beyond).sum())) / (1 + DRAWS)
     order = np.argsort(-excess, kind="stable").tolist()
     whole = excess.sum() or 1.0
-    return Traffic(p_value, [(now.meaning.names[j], float(excess[j] / whole)) for j in order if excess[j] > 0])
+    return Traffic(p_value, [(now.codebook.names[j], float(excess[j] / whole)) for j in order if excess[j] > 0])
 
 
-def strangers_of(now: Answers, novelty: NoveltyOf) -> Strangers:
+def strangers_of(now: Predictor, novelty: PredictionNovelty) -> NovelRows:
     """How unusual the rows of a batch are -> how many are strange, and how improbable so many are.
 
     The number is beta-binomial, because ranks are among a finite number of rows. Training rows are judged by some of
@@ -94,16 +94,16 @@ def strangers_of(now: Answers, novelty: NoveltyOf) -> Strangers:
     p_value = novelty.p_value
     number, rank = int((p_value <= STRANGE).sum()), int(STRANGE * (known + 1))
     if rank < 1:
-        return Strangers(number, 0.0, 1.0)
+        return NovelRows(number, 0.0, 1.0)
     chance = float(betabinom.sf(number - 1, len(p_value), rank / 2, (known + 1 - rank) / 2))
-    return Strangers(number, len(p_value) * rank / (known + 1), min(1.0, chance))
+    return NovelRows(number, len(p_value) * rank / (known + 1), min(1.0, chance))
 
 
 def _branches(tree: TreeArrays, least: int) -> NDArray[np.int64]:
     """-> (N,): for the nodes that are leaves, the smallest node around them with so many rows."""
     found = np.zeros(tree.n_nodes, dtype=np.int64)
     leaves = np.flatnonzero(tree.is_leaf)
-    found[leaves] = node_around(tree, least)[tree.nodes.payload[leaves]]
+    found[leaves] = ancestor_at(tree, least)[tree.nodes.payload[leaves]]
     # A branch must not lie inside another: the topmost of those that lead to a leaf counts.
     is_end = np.zeros(tree.n_nodes, dtype=bool)
     is_end[found[leaves]] = True
@@ -127,7 +127,7 @@ def _drawn(table: sparse.csr_array, seed: int) -> Floats:
     return np.concatenate(drawn)
 
 
-def _chance(now: Answers, known: float) -> float:
+def _chance(now: Predictor, known: float) -> float:
     """How much chance the counts of a tree have: a little over one by its training rows, twice as much in a bag.
 
     A little over, because trees cut where their own rows are. The quarter was chosen on sixty tables without a shift.

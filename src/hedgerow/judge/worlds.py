@@ -1,4 +1,4 @@
-"""Worlds: rows with uncertain cells -> rows with every value these may have, and their answers together.
+"""Completions: rows with uncertain cells -> rows with every value these may have, and their answers together.
 
 A world is a row in which each uncertain cell has one of its values. The values of a cell come in groups: an interval
 and a set are one group, a distribution has a group for each of its values. Where in a group the value is, is not
@@ -20,7 +20,7 @@ from hedgerow.belief.opinion import Opinion, concatenate, opinion_from_bounds
 from hedgerow.forest.blocks import with_rows
 from hedgerow.judge.batch import Batch
 from hedgerow.judge.fitted import Fitted
-from hedgerow.judge.unknown import Unknown
+from hedgerow.judge.unknown import UnseenValues
 from hedgerow.table.bins import Codes
 from hedgerow.table.possible import Values, values_of
 
@@ -29,11 +29,11 @@ Floats = NDArray[np.float64]
 
 #: A row has at most this many worlds; if there are more, the values inside of groups are thinned out.
 MOST_WORLDS = 4096
-#: Worlds are asked about in blocks of about this many codes.
+#: Completions are asked about in blocks of about this many codes.
 BLOCK_CODES = 1 << 22
 
 
-class Worlds(NamedTuple):
+class Completions(NamedTuple):
     """The worlds of m rows, some after the others.
 
     Parameters
@@ -63,7 +63,7 @@ class Worlds(NamedTuple):
         """(W,): which of the m rows each world belongs to."""
         return np.repeat(np.arange(len(self.rows)), np.diff(self.start))
 
-    def unknown(self, unknown: Unknown | None) -> Unknown | None:
+    def unknown(self, unknown: UnseenValues | None) -> UnseenValues | None:
         """Unknown values of all rows -> those of the worlds; an uncertain cell is not unknown."""
         if unknown is None:
             return None
@@ -72,7 +72,7 @@ class Worlds(NamedTuple):
         cells[:, np.searchsorted(self.rows, unknown.rows[inside])] = unknown.cells[:, inside]
         of_worlds = (cells & ~self.uncertain)[:, self.of()]
         rows = np.flatnonzero(of_worlds.any(axis=0))
-        return Unknown(rows, of_worlds[:, rows]) if len(rows) else None
+        return UnseenValues(rows, of_worlds[:, rows]) if len(rows) else None
 
     def mean(self, values: Floats) -> Floats:
         """Answers about all worlds (W, ...) -> (m, ...): their mean over the worlds of each row."""
@@ -107,7 +107,7 @@ class Worlds(NamedTuple):
         )
 
 
-def worlds_of(fitted: Fitted, batch: Batch) -> Iterator[Worlds]:
+def completions_of(fitted: Fitted, batch: Batch) -> Iterator[Completions]:
     """A batch with uncertain cells -> the worlds of its rows, some rows at a time.
 
     Rows whose uncertain cells no tree asks about have no worlds.
@@ -118,7 +118,7 @@ def worlds_of(fitted: Fitted, batch: Batch) -> Iterator[Worlds]:
     asked = set(fitted.forest.used_features.tolist())
     by_row: dict[int, dict[int, Values]] = {}
     for (row, feature), known in sorted(batch.uncertain.items(), key=lambda cell: cell[0]):
-        values = values_of(known, feature, fitted.bins, fitted.meaning)  # refused even if no tree asks about it
+        values = values_of(known, feature, fitted.bins, fitted.codebook)  # refused even if no tree asks about it
         if feature in asked:
             by_row.setdefault(row, {})[feature] = values
     waiting: list[tuple[int, dict[int, Values], Values]] = []
@@ -134,30 +134,34 @@ def worlds_of(fitted: Fitted, batch: Batch) -> Iterator[Worlds]:
         yield _gathered(waiting, codes)
 
 
-def opinion_over(opinion: Opinion, fitted: Fitted, batch: Batch, ask: Callable[[Worlds], Opinion]) -> Opinion:
+def opinion_over_completions(
+    opinion: Opinion, fitted: Fitted, batch: Batch, ask: Callable[[Completions], Opinion]
+) -> Opinion:
     """An opinion about all rows as if cells were certain -> the opinion about what is known of them.
 
     `ask` gives the opinion about all worlds.
     """
-    parts = list(worlds_of(fitted, batch))
+    parts = list(completions_of(fitted, batch))
     if not parts:
         return opinion
     found = concatenate([worlds.folded(ask(worlds)) for worlds in parts])
     return with_rows(opinion, np.concatenate([worlds.rows for worlds in parts]), found)
 
 
-def numbers_over(said: Floats, fitted: Fitted, batch: Batch, join: Callable[[Worlds], Floats]) -> Floats:
+def values_over_completions(
+    said: Floats, fitted: Fitted, batch: Batch, join: Callable[[Completions], Floats]
+) -> Floats:
     """Answers about all rows (n, ...) as if cells were certain -> those of rows with worlds replaced by `join`."""
     if not batch.uncertain:
         return said
     found = said.copy()
-    for worlds in worlds_of(fitted, batch):
+    for worlds in completions_of(fitted, batch):
         found[worlds.rows] = join(worlds)
     return found
 
 
-def mean_of_groups(worlds: Worlds, intervals: Floats) -> Floats:
-    """Bounds of all worlds (W, 2) -> (m, 2): those of each row, from `Worlds.bound`."""
+def mean_of_groups(worlds: Completions, intervals: Floats) -> Floats:
+    """Bounds of all worlds (W, 2) -> (m, 2): those of each row, from `Completions.bound`."""
     low, high = intervals.T
     return np.column_stack([worlds.bound(low, least=True), worlds.bound(high, least=False)])
 
@@ -208,7 +212,7 @@ def _thinned(values: Values, most: int) -> Values:
     return Values(group, codes, share.astype(np.float64))
 
 
-def _gathered(parts: list[tuple[int, dict[int, Values], Values]], codes: Codes) -> Worlds:
+def _gathered(parts: list[tuple[int, dict[int, Values], Values]], codes: Codes) -> Completions:
     """Rows with their cells and the product of these -> their worlds."""
     rows = np.array([row for row, _, _ in parts], dtype=np.int64)
     lengths = [len(joint.codes) for _, _, joint in parts]
@@ -224,4 +228,4 @@ def _gathered(parts: list[tuple[int, dict[int, Values], Values]], codes: Codes) 
         group.append(joint.group + n_groups)
         n_groups += int(joint.group.max()) + 1
     share = np.concatenate([joint.shares for _, _, joint in parts])
-    return Worlds(rows, start, filled, np.concatenate(group), share, uncertain)
+    return Completions(rows, start, filled, np.concatenate(group), share, uncertain)

@@ -37,11 +37,11 @@ from hedgerow.metrics.sets import (
     u80,
     utility,
 )
-from hedgerow.metrics.tally import NumberTally, SetTally, tally_numbers, tally_sets
+from hedgerow.metrics.tally import RegressionTally, SetTally, tally_numbers, tally_sets
 
 __all__ = [
     "AccuracyRejectionCurve",
-    "NumberTally",
+    "RegressionTally",
     "RiskCoverageCurve",
     "SetConfusion",
     "SetScorer",

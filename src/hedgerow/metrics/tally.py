@@ -74,7 +74,7 @@ class SetTally:
 
 
 @dataclass(frozen=True)
-class NumberTally:
+class RegressionTally:
     """Sums of the errors of predicted numbers, and how many true numbers lie in their intervals.
 
     Parameters
@@ -97,12 +97,12 @@ class NumberTally:
     inside: float | None = None
     width: float | None = None
 
-    def __add__(self, other: NumberTally) -> NumberTally:
+    def __add__(self, other: RegressionTally) -> RegressionTally:
         """The tally of two parts of a table together."""
         n_rows = self.n_rows + other.n_rows
         apart = other.mean - self.mean
         both = self.inside is not None and other.inside is not None
-        return NumberTally(
+        return RegressionTally(
             n_rows,
             self.mean + apart * (other.n_rows / n_rows),
             self.spread + other.spread + apart**2 * (self.n_rows * (other.n_rows / n_rows)),
@@ -157,7 +157,7 @@ def tally_sets(y: ArrayLike, labels: ArrayLike, sets: ArrayLike, *, classes: Arr
     return _counted(names, truth, label, chosen, np.ones(len(chosen), dtype=np.int64))
 
 
-def tally_numbers(y: ArrayLike, predicted: ArrayLike, interval: ArrayLike | None = None) -> NumberTally:
+def tally_numbers(y: ArrayLike, predicted: ArrayLike, interval: ArrayLike | None = None) -> RegressionTally:
     """Add up the errors of predictions in the rows of a table, or of a part of it.
 
     Parameters
@@ -169,7 +169,7 @@ def tally_numbers(y: ArrayLike, predicted: ArrayLike, interval: ArrayLike | None
 
     Returns
     -------
-    NumberTally
+    RegressionTally
 
     Examples
     --------
@@ -182,10 +182,10 @@ def tally_numbers(y: ArrayLike, predicted: ArrayLike, interval: ArrayLike | None
     mean = float(truth.mean())
     sums = (float(np.sum((truth - mean) ** 2)), float(np.sum(off**2)), float(np.abs(off).sum()))
     if interval is None:
-        return NumberTally(len(truth), mean, *sums)
+        return RegressionTally(len(truth), mean, *sums)
     lower, upper = np.asarray(interval, dtype=np.float64).T
     inside = float(np.sum((lower <= truth) & (truth <= upper)))
-    return NumberTally(len(truth), mean, *sums, inside, float(np.sum(upper - lower)))
+    return RegressionTally(len(truth), mean, *sums, inside, float(np.sum(upper - lower)))
 
 
 def add_tallies(tallies: list[Any]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hedgerow.criteria import Criterion, resolve_criterion
-from hedgerow.forest.grow import NO_LIMIT, GrowSettings
+from hedgerow.forest.grow import NO_LIMIT, GrowthParams
 from hedgerow.forest.rows import MOST_DRAWS
 from hedgerow.params.checks import MULTINOMIAL, is_whole, is_word, parameters_of
 from hedgerow.params.table import FRIEDMAN_MSE, NUMBER_CRITERIA
@@ -22,14 +22,14 @@ MOST_TREES = 1000
 TO_BE_CHOSEN = 0
 
 
-def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowSettings:
+def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowthParams:
     """Check the parameters of an estimator, and turn shares and words into numbers for a table of this size.
 
     `n_rows` is the number of rows whose weight is above zero.
     """
     for name, row in parameters_of(estimator).items():
         row.check(name, getattr(estimator, name))
-    return GrowSettings(
+    return GrowthParams(
         splitter=estimator.splitter,
         criterion=any_criterion(estimator.criterion),
         leaf_counts=estimator.leaf_counts,
@@ -50,7 +50,7 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
 
 def most_trees(estimator: Any) -> int:
     """An estimator -> the largest number of trees it may have."""
-    if estimator.__one_tree__:
+    if estimator._single_tree:
         return 1
     return MOST_TREES if isinstance(estimator.n_estimators, str) else int(estimator.n_estimators)
 

@@ -162,7 +162,7 @@ PARAMETERS: Mapping[str, Parameter] = {
         about='What a split should reduce: "gini" impurity, "entropy" (or "log_loss"), the uncertainty of a belief'
         ' function ("belief"), upper entropy ("imprecise"); see `hedgerow.criteria`.',
         check=lambda name, value: resolve_criterion(value),
-        needs_rows=lambda value: not resolve_criterion(value).is_settled,
+        needs_rows=lambda value: not resolve_criterion(value).is_resolved,
         instead="one that leaves nothing to be chosen",
     ),
     "splitter": Parameter(

@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow import metrics
 from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.question import chosen_classes
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.metrics import RiskCoverageCurve, risk_coverage_curve
 from hedgerow.plot.canvas import ACCENT, INK, OPEN, SOFT, Display, Floats, calm, class_names, percent_axis
 
@@ -74,7 +74,7 @@ class RiskCoverageDisplay(Display):
         """
         if confidence not in ("lower", "probability"):
             raise ValueError(f"confidence must be 'lower' or 'probability', got {confidence!r}; choose one of them")
-        now = answers_of(forest)
+        now = predictor_of(forest)
         opinion = now.opinion(now.read(X))
         best = opinion.probability.argmax(axis=1)
         sure = getattr(opinion, confidence)[np.arange(len(best)), best]
@@ -177,7 +177,7 @@ class CautionPathDisplay(Display):
         -------
         CautionPathDisplay
         """
-        now = answers_of(forest)
+        now = predictor_of(forest)
         if not now.combines_leaves:
             raise TypeError(f"forest must be a classification tree or forest, got {type(forest).__name__}")
         evidence, rule = now.evidence(now.read(X).codes), now.rule

@@ -8,7 +8,7 @@ import numpy as np
 
 from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.question import chosen_classes
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.plot.canvas import (
     INK,
     TRACK,
@@ -86,7 +86,7 @@ class IntervalDisplay(Display):
         -------
         IntervalDisplay
         """
-        now = answers_of(forest)
+        now = predictor_of(forest)
         opinion = now.opinion(now.read(X))
         return cls.from_predictions(
             opinion.lower,

@@ -8,7 +8,7 @@ import numpy as np
 
 from hedgerow.belief.leaf import class_shares, idm_bounds
 from hedgerow.exchange.export.svg import colour_of
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.plot.canvas import INK, SOFT, Display, Floats, calm, class_legend, class_names, percent_axis
 
 
@@ -66,7 +66,7 @@ class LeafEvidenceDisplay(Display):
         evidence = forest.evidence(X)
         if evidence.n_samples != 1:
             raise ValueError(f"X must be one row, got {evidence.n_samples}; pass X[:1]")
-        caution = answers_of(forest).caution
+        caution = predictor_of(forest).caution
         return cls.from_predictions(evidence.counts[0], classes=forest.classes_, caution=caution, of=of, ax=ax)
 
     @classmethod

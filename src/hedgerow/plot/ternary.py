@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.decisions import reachable
 from hedgerow.exchange.export.svg import colour_of
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.plot.canvas import INK, LINE, SOFT, Display, Floats, class_legend, class_names
 
 #: The corners of the triangle, one for each class.
@@ -66,7 +66,7 @@ class TernaryDisplay(Display):
         -------
         TernaryDisplay
         """
-        now = answers_of(forest)
+        now = predictor_of(forest)
         opinion = now.opinion(now.read(X))
         return cls.from_predictions(opinion.lower, opinion.upper, opinion.probability, classes=forest.classes_, ax=ax)
 

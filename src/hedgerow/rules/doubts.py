@@ -3,7 +3,7 @@
 The vacuity of a mean is itself a sum over trees. Conflict and epistemic doubt are not. They are made of a sum q over
 trees and a function of the mean shares p of the classes: conflict = q − Σ p², epistemic doubt = H(p) − q. On the
 straight way from the answer without any feature, p0, to the answer p, each share changes by the sum of what features
-add to it, as in `carried`. A function Σ f(p) then changes by the slopes (f(p) − f(p0)) / (p − p0) times what they add.
+add to it, as in `calibrated_shap`. A function Σ f(p) then changes by the slopes (f(p) − f(p0)) / (p − p0) times what they add.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEAR = 1e-9
 
 
 @dataclass(frozen=True)
-class DoubtSums:
+class UncertaintySums:
     """The sums over trees that a kind of doubt is made of. It is folded like a rule.
 
     Parameters
@@ -95,14 +95,14 @@ class DoubtSums:
         return np.asarray(sign * values[..., -1] + np.einsum("n...k,nk->n...", values[..., :-1], slopes))
 
 
-def doubt_sums(rule: Rule, what: str, n_trees: int) -> DoubtSums:
-    """A rule, a kind of doubt, the number of trees -> `DoubtSums`; refused if the rule is no mean over trees."""
+def doubt_sums(rule: Rule, what: str, n_trees: int) -> UncertaintySums:
+    """A rule, a kind of doubt, the number of trees -> `UncertaintySums`; refused if the rule is no mean over trees."""
     if what != "epistemic" and not (rule.even and "probability" in rule.adds_up):
         raise ValueError(
             f"what must be 'epistemic' under this rule, got {what!r} of {rule!r}, which is no mean over trees; choose"
             " the rule 'average'"
         )
-    return DoubtSums(rule, what, n_trees)
+    return UncertaintySums(rule, what, n_trees)
 
 
 def _bits(shares: Floats) -> Floats:

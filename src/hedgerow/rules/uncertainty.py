@@ -89,14 +89,14 @@ class Uncertainty:
 
 
 @dataclass(frozen=True, eq=False)
-class Doubt:
+class OpinionUncertainty:
     """What an opinion about n samples says of doubt: its ``conflict`` and ``vacuity``, (n,) each."""
 
     conflict: Floats
     vacuity: Floats
 
 
-class UncertaintyAnd:
+class UncertaintyWith:
     """The doubt of a rule that adds states, and the parts of its uncertainty, in one pass: a list of the two.
 
     Parameters
@@ -125,13 +125,13 @@ class UncertaintyAnd:
         own = state.shape[1] - setting.n_classes - 4
         return [self._doubt(state[:, :own], setting), self.parts.finish(state[:, own:], setting)]
 
-    def _doubt(self, state: Floats, setting: Setting) -> Doubt:
+    def _doubt(self, state: Floats, setting: Setting) -> OpinionUncertainty:
         """Merged states of the rule (n, S) -> the doubt."""
         row = self.rule.finish_row(state, setting) if isinstance(self.rule, Mean) else None
         if row is not None:
-            return Doubt(*as_rows([row.conflict, row.vacuity]))
+            return OpinionUncertainty(*as_rows([row.conflict, row.vacuity]))
         opinion = self.rule.finish(state, setting)
-        return Doubt(opinion.conflict, opinion.vacuity)
+        return OpinionUncertainty(opinion.conflict, opinion.vacuity)
 
 
 def _parts_of_row(state: list[float], k: int) -> UncertaintyParts:

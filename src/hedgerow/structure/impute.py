@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.exchange.named import estimator_named
 from hedgerow.forest.proximity import proximity_blocks
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.table import Factors, NamedColumns, Schema, Table, check_table, read_training_table, remember_features
 from hedgerow.table.bins import Codes
 
@@ -92,7 +92,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
             if number > 0:
                 columns = _fill(rounds[-1], training, columns, known)
             forest = self._new_forest(y).fit(_named(columns, table.schema), y)
-            now = answers_of(forest)
+            now = predictor_of(forest)
             rounds.append(_Round(forest, now.read(_named(columns, table.schema)).codes))
         # The estimator changes only here, after everything has succeeded.
         self.forests_: list[Any] = [each.forest for each in rounds]
@@ -161,7 +161,7 @@ def _fill(last: _Round, training: _Rows, columns: Columns, given: Columns) -> Co
     filled = [column.copy() for column in given]
     if not len(rows):
         return filled
-    now = answers_of(last.forest)
+    now = predictor_of(last.forest)
     codes = now.read(_named([column[rows] for column in columns], training.schema)).codes
     for first, block in proximity_blocks(now.forest, codes, last.codes, n_threads=now.many_threads(codes)):
         there = rows[first : first + block.shape[0]]

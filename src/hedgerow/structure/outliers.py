@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.proximity import proximity_blocks
-from hedgerow.judge.answer import answers_of
-from hedgerow.judge.base import Answers
+from hedgerow.judge.answer import predictor_of
+from hedgerow.judge.base import Predictor
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
-Labels = NDArray[np.integer[Any]]
+ClassLabels = NDArray[np.integer[Any]]
 
 
 def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
@@ -52,7 +52,7 @@ def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
     >>> int(outlier_scores(forest).argmax())
     7
     """
-    now = answers_of(forest)
+    now = predictor_of(forest)
     known, groups = now.training_codes(), now.training_groups()
     usual = _isolation(now, known, groups, known, groups)
     if X is None:
@@ -66,7 +66,7 @@ def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
     return _in_units_of(_isolation(now, codes, of_rows, known, groups), of_rows, usual, groups)
 
 
-def _isolation(now: Answers, codes: Codes, groups: Labels, known: Codes, groups_known: Labels) -> Floats:
+def _isolation(now: Predictor, codes: Codes, groups: ClassLabels, known: Codes, groups_known: ClassLabels) -> Floats:
     """Rows (p, n) and their groups (n,), training rows (p, m) and theirs -> (n,)."""
     n_trees, size = now.forest.n_trees, np.bincount(groups_known, minlength=int(groups.max(initial=0)) + 1)
     squared = np.empty(codes.shape[1])
@@ -80,7 +80,7 @@ def _isolation(now: Answers, codes: Codes, groups: Labels, known: Codes, groups_
     return np.asarray(size[groups] / np.maximum(squared, n_trees**-2))
 
 
-def _in_units_of(isolation: Floats, groups: Labels, usual: Floats, groups_usual: Labels) -> Floats:
+def _in_units_of(isolation: Floats, groups: ClassLabels, usual: Floats, groups_usual: ClassLabels) -> Floats:
     """Isolation (n,) and groups (n,), and those of the training rows -> (n,): robust standard scores."""
     scores = np.empty(len(isolation))
     for group in np.unique(groups):

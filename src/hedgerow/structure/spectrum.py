@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
 from hedgerow.forest.proximity import leaf_table
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
@@ -126,7 +126,7 @@ def _proximity_product(forest: Any, X: Any, oob: bool) -> tuple[Product, int]:
     if oob:
         table = forest.proximity(X, oob=True)
         return (lambda vector: np.asarray(table @ vector)), table.shape[0]
-    now = answers_of(forest)
+    now = predictor_of(forest)
     codes = now.training_codes() if X is None else now.read(X).codes
     leaves = leaf_table(now.forest, codes, now.many_threads(codes))
     across, n_trees = leaves.T.tocsr(), now.forest.n_trees

@@ -15,7 +15,7 @@ from hedgerow.table.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
-class Meaning:
+class Codebook:
     """What the codes of a table mean.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.table.bins import Bins
-from hedgerow.table.meaning import Meaning
+from hedgerow.table.meaning import Codebook
 from hedgerow.table.schema import label
 
 
@@ -32,12 +32,12 @@ class Values(NamedTuple):
     shares: NDArray[np.float64]
 
 
-def values_of(known: Any, feature: int, bins: Bins, meaning: Meaning) -> Values:
+def values_of(known: Any, feature: int, bins: Bins, codebook: Codebook) -> Values:
     """What is known of a cell -> the codes it may have; refused if it is no interval, set or distribution of these."""
-    where = label(meaning.schema.names, feature)
+    where = label(codebook.schema.names, feature)
     parts = known if isinstance(known, Mapping) else {_hashable(known): 1.0}
     weights = _weights(list(parts.values()), where)
-    groups = [_codes(part, feature, bins, meaning, where) for part in parts]
+    groups = [_codes(part, feature, bins, codebook, where) for part in parts]
     kept = [(codes, weight * shares) for (codes, shares), weight in zip(groups, weights, strict=True) if weight > 0]
     lengths = [len(codes) for codes, _ in kept]
     codes, shares = (np.concatenate(columns) for columns in zip(*kept, strict=True))
@@ -57,23 +57,23 @@ def _weights(given: list[Any], where: str) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
 
 
-def _codes(part: Any, feature: int, bins: Bins, meaning: Meaning, where: str) -> tuple[NDArray[np.int64], Any]:
+def _codes(part: Any, feature: int, bins: Bins, codebook: Codebook, where: str) -> tuple[NDArray[np.int64], Any]:
     """A value, a set of values or an interval -> its codes (v,) and their shares (v,), which sum to one."""
     if isinstance(part, tuple) and not bins.nominal[feature]:
-        return _bins_inside(part, feature, bins, meaning, where)
+        return _bins_inside(part, feature, bins, codebook, where)
     members = part if isinstance(part, AbstractSet) else (part,)
-    codes = [_code(value, feature, bins, meaning, where) for value in members]
+    codes = [_code(value, feature, bins, codebook, where) for value in members]
     if not codes:
         raise ValueError(f"a set of values of {where} must not be empty; leave the cell out and give a missing value")
     distinct, number = np.unique(np.array(codes, dtype=np.int64), return_counts=True)
     return distinct, number / len(codes)
 
 
-def _code(value: Any, feature: int, bins: Bins, meaning: Meaning, where: str) -> int:
+def _code(value: Any, feature: int, bins: Bins, codebook: Codebook, where: str) -> int:
     """A value -> its code."""
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
-        return meaning.missing_code
-    categories = meaning.schema.categories[feature]
+        return codebook.missing_code
+    categories = codebook.schema.categories[feature]
     if categories is not None:
         found = [code for code, known in enumerate(categories.tolist()) if known == value]
         if not found:
@@ -84,17 +84,17 @@ def _code(value: Any, feature: int, bins: Bins, meaning: Meaning, where: str) ->
     return int(np.searchsorted(bins.cuts_of(feature), float(value), side="left"))
 
 
-def _bins_inside(interval: Any, feature: int, bins: Bins, meaning: Meaning, where: str) -> tuple[Any, Any]:
+def _bins_inside(interval: Any, feature: int, bins: Bins, codebook: Codebook, where: str) -> tuple[Any, Any]:
     """An interval of numbers -> the bins in it (v,), and which part of its length lies in each (v,)."""
     ends = np.array(interval, dtype=np.float64) if all(_is_number(end) for end in interval) else np.empty(0)
     if len(ends) != 2 or not ends[0] <= ends[1]:
         raise ValueError(f"an interval of {where} must be two numbers (low, high), low <= high, got {interval!r}")
     if not bins.n_bins[feature]:  # the training table had no value here
-        return np.array([meaning.missing_code]), np.ones(1)
+        return np.array([codebook.missing_code]), np.ones(1)
     cuts = bins.cuts_of(feature)
     first, last = np.searchsorted(cuts, ends, side="left")
     codes = np.arange(first, last + 1)
-    low, high = np.where(np.isfinite(ends), ends, np.clip(ends, *meaning.range_of(feature)))
+    low, high = np.where(np.isfinite(ends), ends, np.clip(ends, *codebook.range_of(feature)))
     inner = np.clip(cuts[first:last], min(low, high), max(low, high))
     lengths = np.diff(np.concatenate([[low], inner, [high]]))
     total = lengths.sum()

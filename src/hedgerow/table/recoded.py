@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.table.bins import Codes
-from hedgerow.table.meaning import Meaning
+from hedgerow.table.meaning import Codebook
 from hedgerow.table.schema import Array
 
 Floats = NDArray[np.float64]
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 MOST_OUTSIDE = 8
 
 
-class Recoded:
+class CompactColumn:
     """Numbers (n,), stored as the bins of a model. Numbers outside the training range are stored as they are.
 
     The model answers as if it had the numbers themselves. A number inside the range comes back as the end of its bin.
@@ -50,29 +50,29 @@ class Recoded:
         return numbers
 
 
-def recoded(numbers: Array, feature: int, meaning: Meaning) -> Recoded | Array:
+def recoded(numbers: Array, feature: int, codebook: Codebook) -> CompactColumn | Array:
     """A column (n,) of a later table, and what the codes of a model mean -> the column in fewer bytes.
 
     The column is returned unchanged if bins do not say enough: if the model knows every training value, if the feature
     has no bins, or if many numbers lie outside the training range. Floats of four bytes are returned unchanged, too,
     because they are compared with the range in four bytes.
     """
-    cuts, n_bins = meaning.bins.cuts_of(feature), int(meaning.bins.n_bins[feature])
-    if meaning.exact or not n_bins or numbers.dtype == np.float32:
+    cuts, n_bins = codebook.bins.cuts_of(feature), int(codebook.bins.n_bins[feature])
+    if codebook.exact or not n_bins or numbers.dtype == np.float32:
         return numbers
-    low, high = meaning.range_of(feature)
+    low, high = codebook.range_of(feature)
     values = np.append(cuts, high)  # a bin ends with its cut
     # Each of them must lie in the bin for which it stands.
-    fits = np.array_equal(_codes_of(values, cuts, meaning), np.arange(n_bins)) and low <= values[0] <= high
+    fits = np.array_equal(_codes_of(values, cuts, codebook), np.arange(n_bins)) and low <= values[0] <= high
     floats = numbers.astype(np.float64, copy=False)
     rows = np.flatnonzero((floats < low) | (floats > high))
     if not fits or len(rows) > len(floats) // MOST_OUTSIDE:
         return numbers
-    return Recoded(_codes_of(floats, cuts, meaning), np.append(values, np.nan), rows, floats[rows])
+    return CompactColumn(_codes_of(floats, cuts, codebook), np.append(values, np.nan), rows, floats[rows])
 
 
-def _codes_of(numbers: Floats, cuts: Floats, meaning: Meaning) -> Codes:
+def _codes_of(numbers: Floats, cuts: Floats, codebook: Codebook) -> Codes:
     """Numbers (n,), cuts -> codes (n,)."""
-    codes = np.empty((1, len(numbers)), dtype=meaning.bins.code_type)
+    codes = np.empty((1, len(numbers)), dtype=codebook.bins.code_type)
     _core.encode_into([numbers], 0, cuts, np.array([0, len(cuts)]), None, 1, codes)
     return np.asarray(codes[0])

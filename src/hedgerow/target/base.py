@@ -19,7 +19,7 @@ FINEST_WEIGHT = 2.0**-24
 class Target(Protocol):
     """The labels or numbers of n training rows, and all that depends on which of the two they are.
 
-    `ClassTarget` and `NumberTarget` are of one output. `SeveralTarget` is made of these; less can be asked of it.
+    `ClassificationTarget` and `RegressionTarget` are of one output. `MultiOutputTarget` is made of these; less can be asked of it.
     """
 
     @property
@@ -59,10 +59,10 @@ class Target(Protocol):
         """The number of rows of each class; in a regression, the number of all rows."""
 
     @property
-    def about(self) -> About:
+    def info(self) -> TargetInfo:
         """What a model remembers of the target without its rows."""
 
-    def for_core(self) -> ForCore:
+    def for_core(self) -> CoreTarget:
         """The target in the form in which the core takes it."""
 
     def take(self, rows: NDArray[Any]) -> Self:
@@ -90,7 +90,7 @@ class Weighing(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class About:
+class TargetInfo:
     """What a model remembers of its target.
 
     Parameters
@@ -103,7 +103,7 @@ class About:
     #: What is remembered of each output, if there are several.
     outputs: ClassVar[tuple[Any, ...]] = ()
 
-    def joined(self, other: About, class_rows: Floats) -> About:
+    def joined(self, other: TargetInfo, class_rows: Floats) -> TargetInfo:
         """What is remembered of these rows and others, given how many rows of each class (K,) there are together."""
         return other
 
@@ -115,13 +115,13 @@ class About:
         """The target of n rows -> (n,): what is true of each, as users name it."""
         return target.truth
 
-    def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> About:
+    def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> TargetInfo:
         """The same with other names of classes; numbers have no names."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
-class AboutClasses(About):
+class ClassInfo(TargetInfo):
     """What a model remembers of classes: their names and their shares.
 
     Parameters
@@ -133,7 +133,7 @@ class AboutClasses(About):
     prior: Floats
 
     @classmethod
-    def counting(cls, names: NDArray[Any], class_rows: Floats) -> AboutClasses:
+    def counting(cls, names: NDArray[Any], class_rows: Floats) -> ClassInfo:
         """The classes, and the number of rows of each (K,); a class without rows counts as half a row."""
         counts = np.maximum(class_rows, 0.5)
         return cls(names, np.asarray(counts / counts.sum(), dtype=np.float64))
@@ -148,11 +148,11 @@ class AboutClasses(About):
             raise ValueError(f"y must hold classes of the forest, got {other!r}; leave y out to use predicted classes")
         return numbers
 
-    def joined(self, other: About, class_rows: Floats) -> AboutClasses:
+    def joined(self, other: TargetInfo, class_rows: Floats) -> ClassInfo:
         """All classes with their shares."""
-        return AboutClasses.counting(other.names, class_rows)
+        return ClassInfo.counting(other.names, class_rows)
 
-    def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> AboutClasses:
+    def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> ClassInfo:
         """The same with other names of the classes, in their order."""
         return replace(self, names=rename(self.names))
 
@@ -174,20 +174,20 @@ class AboutClasses(About):
 
 
 @dataclass(frozen=True, eq=False)
-class AboutNumbers(About):
+class RangeInfo(TargetInfo):
     """What a model remembers of numbers: the smallest and the largest."""
 
     low: float
     high: float
 
     @classmethod
-    def between(cls, low: float, high: float) -> AboutNumbers:
+    def between(cls, low: float, high: float) -> RangeInfo:
         """The smallest and the largest number -> what is remembered."""
         return cls(np.array(["rows"]), float(low), float(high))
 
-    def joined(self, other: Any, class_rows: Floats) -> AboutNumbers:
+    def joined(self, other: Any, class_rows: Floats) -> RangeInfo:
         """The smallest and the largest number of both."""
-        return AboutNumbers.between(min(self.low, other.low), max(self.high, other.high))
+        return RangeInfo.between(min(self.low, other.low), max(self.high, other.high))
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float]]:
         """The number of rows, and the smallest and the largest number."""
@@ -195,14 +195,14 @@ class AboutNumbers(About):
 
 
 @dataclass(frozen=True, eq=False)
-class AboutSeveral(About):
+class MultiOutputInfo(TargetInfo):
     """What a model remembers of several outputs, in the order of the columns of y; `names` are those of the first."""
 
-    outputs: tuple[About, ...]  # type: ignore[misc]
+    outputs: tuple[TargetInfo, ...]  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
-class AboutRows(About):
+class FeatureRanges(TargetInfo):
     """What a model remembers of rows without labels: the smallest and the largest value of each feature.
 
     Parameters
@@ -214,14 +214,14 @@ class AboutRows(About):
     ranges: Floats | None = None
 
 
-class ForCore(ABC):
+class CoreTarget(ABC):
     """The target of training rows in the form in which the core takes it."""
 
     #: The number of classes that a leaf counts.
     n_classes: int
 
     @abstractmethod
-    def told(self, criterion: Any) -> dict[str, Any]:
+    def fields(self, criterion: Any) -> dict[str, Any]:
         """Name -> value: the target, and the criterion of the splits."""
 
     @property
@@ -231,7 +231,7 @@ class ForCore(ABC):
 
 
 @dataclass(frozen=True)
-class Labels(ForCore):
+class ClassLabels(CoreTarget):
     """The labels of training rows in the form in which the core takes them.
 
     Parameters
@@ -261,7 +261,7 @@ class Labels(ForCore):
     #: Whether leaves predict a number.
     of_numbers: ClassVar[bool] = False
 
-    def take(self, rows: NDArray[Any]) -> Labels:
+    def take(self, rows: NDArray[Any]) -> ClassLabels:
         """The labels of some rows; in ascending order if rows can have several labels."""
         kept, of = rows, None
         if self.rows is not None:
@@ -270,7 +270,7 @@ class Labels(ForCore):
         weights = None if self.weights is None else self.weights[kept]
         return replace(self, numbers=self.numbers[kept], weights=weights, rows=of)
 
-    def told(self, criterion: Any) -> dict[str, Any]:
+    def fields(self, criterion: Any) -> dict[str, Any]:
         """The labels, and what the criterion is called in the core, with its parameters."""
         held = {name: getattr(self, name) for name in ("weights", "rows", "n_classes", "weight_unit", "balance_bag")}
         known: dict[str, Any] = criterion.in_core(self.n_classes)
@@ -278,7 +278,7 @@ class Labels(ForCore):
 
 
 @dataclass(frozen=True)
-class Numbers(ForCore):
+class RealTargets(CoreTarget):
     """The targets of a regression in the form in which the core takes them.
 
     Splits are compared on a grid: ``y = centre + unit * sums / amounts``, where `sums` and `amounts` are whole numbers.
@@ -312,19 +312,19 @@ class Numbers(ForCore):
     n_classes: ClassVar[int] = 1  # type: ignore[misc]
     of_numbers: ClassVar[bool] = True
 
-    def told(self, criterion: Any) -> dict[str, Any]:
+    def fields(self, criterion: Any) -> dict[str, Any]:
         """The numbers, and the name of the criterion."""
         return {"kind": "numbers", "criterion": criterion} | vars(self)
 
 
 @dataclass(frozen=True)
-class Several(ForCore):
+class MultiOutputCore(CoreTarget):
     """The targets of rows with several outputs in the form in which the core takes them: each output as if alone.
 
     All outputs give a row the same weight.
     """
 
-    outputs: tuple[Labels | Numbers, ...]
+    outputs: tuple[ClassLabels | RealTargets, ...]
 
     @property
     def n_classes(self) -> int:  # type: ignore[override]
@@ -336,9 +336,9 @@ class Several(ForCore):
         """The target of each output."""
         return self.outputs
 
-    def told(self, criterion: Any) -> dict[str, Any]:
+    def fields(self, criterion: Any) -> dict[str, Any]:
         """The targets of all outputs; the names of one begin with its number."""
         each: dict[str, Any] = {"kind": "several", "n_outputs": len(self.outputs)}
         for number, output in enumerate(self.outputs):
-            each |= {f"{number}.{name}": value for name, value in output.told(criterion).items()}
+            each |= {f"{number}.{name}": value for name, value in output.fields(criterion).items()}
         return each

@@ -1,4 +1,4 @@
-"""Blurred: rows of uncertain class -> labels with shares, on which trees are grown."""
+"""SoftLabels: rows of uncertain class -> labels with shares, on which trees are grown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels import UncertainLabels
-from hedgerow.target.base import Labels
+from hedgerow.target.base import ClassLabels
 from hedgerow.target.classes import SHARE_UNIT, make_labels, weigh_rows
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,7 @@ NEGLIGIBLE = 0.05
 
 
 @dataclass(frozen=True)
-class Blurred:
+class SoftLabels:
     """Uncertain labels of training rows, with weights, while `fit` works on them.
 
     Parameters
@@ -37,11 +37,11 @@ class Blurred:
     weights: Floats | None
     class_weight: Any
 
-    def of_rows(self, rows: NDArray[np.uint32]) -> Blurred:
+    def of_rows(self, rows: NDArray[np.uint32]) -> SoftLabels:
         """The same for some of the rows."""
         return replace(self, labels=self.labels[rows], weights=None if self.weights is None else self.weights[rows])
 
-    def spread(self, shares: Floats, *, by_class: bool = True) -> Labels:
+    def spread(self, shares: Floats, *, by_class: bool = True) -> ClassLabels:
         """Shares (n, K) -> a label for each possible class of each row, the most probable first, weighted by its share.
 
         `by_class` says whether class weights count.
@@ -71,23 +71,23 @@ class Blurred:
         )
 
 
-def weigh_blurred(labels: UncertainLabels, weights: Floats | None, class_weight: Any) -> tuple[Floats | None, Blurred]:
+def weigh_soft(labels: UncertainLabels, weights: Floats | None, class_weight: Any) -> tuple[Floats | None, SoftLabels]:
     """Uncertain labels and row weights (n,) -> weights (n,), 0 for rows that are left out; and the rows to be refined.
 
     A row is left out if its weight is 0, or if all its possible classes have the weight 0.
     """
-    blurred = Blurred(labels, weights, class_weight)
+    soft = SoftLabels(labels, weights, class_weight)
     rows, numbers = np.nonzero(labels.contour > 0)
     each = np.ones(len(rows)) if weights is None else weights[rows]
     weighed = weigh_rows(numbers, labels.classes, each, class_weight)
     assert weighed is not None
     total = np.bincount(rows, weights=weighed, minlength=len(labels))
     if (total > 0).all():
-        return None, blurred
-    return np.where(total > 0, 1.0, 0.0) if weights is None else np.where(total > 0, weights, 0.0), blurred
+        return None, soft
+    return np.where(total > 0, 1.0, 0.0) if weights is None else np.where(total > 0, weights, 0.0), soft
 
 
-def own_weights(labels: Labels, n_rows: int) -> Floats:
+def own_weights(labels: ClassLabels, n_rows: int) -> Floats:
     """Labels of rows that can have several -> (n, K): what each row adds to its leaf."""
     assert labels.rows is not None
     assert labels.weights is not None

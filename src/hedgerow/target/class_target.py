@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels import read_labels
-from hedgerow.target.base import FINEST_WEIGHT, AboutClasses, Labels, Weighing
-from hedgerow.target.blurred import Blurred, own_weights, weigh_blurred
+from hedgerow.target.base import FINEST_WEIGHT, ClassInfo, ClassLabels, Weighing
+from hedgerow.target.blurred import SoftLabels, own_weights, weigh_soft
 from hedgerow.target.classes import (
     among_classes,
     make_labels,
@@ -28,7 +28,7 @@ _WEIGHT_BITS = 50
 
 
 @dataclass(frozen=True, eq=False)
-class ClassTarget:
+class ClassificationTarget:
     """The classes of n training rows.
 
     Parameters
@@ -39,16 +39,16 @@ class ClassTarget:
         The labels in the form in which the core takes them.
     weights : (n,) float64 or None
         The weights of the rows as given, times the weights of their classes.
-    blurred : Blurred or None
+    blurred : SoftLabels or None
         The labels as they were given, if some are uncertain.
     shares : (n, K) float64 or None
         Expected shares of the classes if labels are uncertain; None until they are known.
     """
 
     classes: NDArray[Any]
-    core: Labels
+    core: ClassLabels
     weights: Floats | None = None
-    blurred: Blurred | None = None
+    soft: SoftLabels | None = None
     shares: Floats | None = None
 
     kind: ClassVar[str] = "classes"
@@ -81,40 +81,40 @@ class ClassTarget:
         return tuple(np.bincount(self.core.numbers, minlength=len(self.classes)).astype(np.float64).tolist())
 
     @property
-    def about(self) -> AboutClasses:
+    def info(self) -> ClassInfo:
         """The classes and their shares."""
-        return AboutClasses.counting(self.classes, np.array(self.class_rows))
+        return ClassInfo.counting(self.classes, np.array(self.class_rows))
 
     @property
     def own(self) -> Floats | None:
         """(n, K): what each row adds to its leaf if labels are uncertain, otherwise None."""
-        return None if self.blurred is None else own_weights(self.core, self.n_rows)
+        return None if self.soft is None else own_weights(self.core, self.n_rows)
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
         """(n,): which rows have a certain class if labels are uncertain, otherwise None."""
-        return None if self.blurred is None else self.blurred.labels.certain
+        return None if self.soft is None else self.soft.labels.certain
 
     @property
     def sure_weights(self) -> NDArray[Any] | None:
         """(n,): the weights of the rows, up to a factor; in whole units, as trees use them, if labels are certain."""
-        return self.core.weights if self.blurred is None else self.weights
+        return self.core.weights if self.soft is None else self.weights
 
-    def for_core(self) -> Labels:
+    def for_core(self) -> ClassLabels:
         """The labels in the form in which the core takes them."""
         return self.core
 
-    def take(self, rows: NDArray[Any]) -> ClassTarget:
+    def take(self, rows: NDArray[Any]) -> ClassificationTarget:
         """The target of some rows of certain class, in the order given."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, core=self.core.take(rows), weights=weights)
 
-    def plus(self, later: ClassTarget) -> ClassTarget:
+    def plus(self, later: ClassificationTarget) -> ClassificationTarget:
         """The target of these rows followed by later rows, whose `classes` are all classes known by then."""
         places = among_classes(self.classes, later.classes)
         labels = np.concatenate([places[self.core.numbers], later.core.numbers]).astype(np.intp)
         weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
-        return ClassTarget(later.classes, make_labels(labels, len(later.classes), weights), weights)
+        return ClassificationTarget(later.classes, make_labels(labels, len(later.classes), weights), weights)
 
     def weighing(self) -> Weighing:
         """How weights of later rows are rounded."""
@@ -132,10 +132,10 @@ class ClassTarget:
         """The standard error of a share among n rows."""
         return math.sqrt(error * (1 - error) / max(1, n_rows))
 
-    def with_shares(self, shares: Floats) -> ClassTarget:
+    def with_shares(self, shares: Floats) -> ClassificationTarget:
         """Expected shares (n, K) of the classes -> the target that trees are grown on."""
-        assert self.blurred is not None
-        return replace(self, shares=shares, core=self.blurred.spread(shares))
+        assert self.soft is not None
+        return replace(self, shares=shares, core=self.soft.spread(shares))
 
 
 class ReadTarget(NamedTuple):
@@ -160,19 +160,19 @@ def read_class_target(
     if declared is not None:
         classes, labels = declared, among_classes(classes, declared)[labels]
     weights = read_weights(sample_weight, n_rows)
-    blurred: Blurred | None = None
+    soft: SoftLabels | None = None
     if uncertain is None or uncertain.certain.all():
         weights = weigh_rows(labels, classes, weights, class_weight)
     else:
-        weights, blurred = weigh_blurred(uncertain, weights, class_weight)
+        weights, soft = weigh_soft(uncertain, weights, class_weight)
     kept = None
     if weights is not None and (weights == 0).any():
         kept = np.flatnonzero(weights).astype(np.uint32)
         labels, weights = labels[kept], weights[kept]
-        blurred = blurred.of_rows(kept) if blurred else None
+        soft = soft.of_rows(kept) if soft else None
     balance_bag = isinstance(class_weight, str) and class_weight == "balanced_subsample"
     core = make_labels(labels, len(classes), weights, balance_bag=balance_bag)
-    return ReadTarget(ClassTarget(classes, core, weights, blurred), kept)
+    return ReadTarget(ClassificationTarget(classes, core, weights, soft), kept)
 
 
 def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:

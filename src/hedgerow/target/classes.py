@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from hedgerow.labels import UncertainLabels
 from hedgerow.safe.text import require_text
 from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread_of
-from hedgerow.target.base import Labels
+from hedgerow.target.base import ClassLabels
 
 #: Weights are stored as integers whose sum is at most this, so that sums of n·log n are exact in 64 bits.
 _TOTAL_WEIGHT = 2**39
@@ -249,12 +249,12 @@ def make_labels(
     *,
     balance_bag: bool = False,
     rows: NDArray[np.uint32] | None = None,
-) -> Labels:
+) -> ClassLabels:
     """Class numbers (n,) and weights above zero (n,) -> labels for the core; `rows` is given if a row has several."""
     labels = numbers.astype(np.uint16)
     if rows is not None and weights is not None:
         shared = find_fixed_point(partial(_ask, weights), finest=SHARE_UNIT)
-        return Labels(labels, shared.of(weights), shared.unit, n_classes, balance_bag=balance_bag, rows=rows)
+        return ClassLabels(labels, shared.of(weights), shared.unit, n_classes, balance_bag=balance_bag, rows=rows)
     if weights is None and balance_bag:
         weights = np.full(len(labels), 1.0)
     fixed = None if weights is None else fixed_point_of_rows(partial(_ask, weights), balance_bag=balance_bag)
@@ -305,11 +305,11 @@ def labels_from(
     fixed: FixedPoint | None,
     *,
     balance_bag: bool,
-) -> Labels:
+) -> ClassLabels:
     """Class numbers (n,) and weights (n,) of some rows, and how weights become integers -> labels for the core."""
     if fixed is None or weights is None:
-        return Labels(numbers, None, 1.0, n_classes)
-    return Labels(numbers, fixed.of(weights), fixed.unit, n_classes, balance_bag=balance_bag)
+        return ClassLabels(numbers, None, 1.0, n_classes)
+    return ClassLabels(numbers, fixed.of(weights), fixed.unit, n_classes, balance_bag=balance_bag)
 
 
 def class_weights(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.target.base import AboutNumbers, Numbers, Weighing
+from hedgerow.target.base import RangeInfo, RealTargets, Weighing
 from hedgerow.target.class_target import ReadTarget, joined_weights
 from hedgerow.target.classes import read_weights
 from hedgerow.target.numbers import numbers_on_grid, read_targets
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class NumberTarget:
+class RegressionTarget:
     """The numbers of n training rows.
 
     Parameters
@@ -31,7 +31,7 @@ class NumberTarget:
         The criterion of the trees. The grid depends on it, and so does the error by which a forest is judged.
     """
 
-    core: Numbers
+    core: RealTargets
     weights: Floats | None = None
     criterion: str = "squared_error"
 
@@ -67,19 +67,19 @@ class NumberTarget:
         return (float(self.n_rows),)
 
     @property
-    def about(self) -> AboutNumbers:
+    def info(self) -> RangeInfo:
         """The smallest and the largest number."""
-        return AboutNumbers.between(self.values.min(), self.values.max())
+        return RangeInfo.between(self.values.min(), self.values.max())
 
-    def for_core(self) -> Numbers:
+    def for_core(self) -> RealTargets:
         """The numbers in the form in which the core takes them."""
         return self.core
 
-    def take(self, rows: NDArray[Any]) -> NumberTarget:
+    def take(self, rows: NDArray[Any]) -> RegressionTarget:
         """The target of some rows, in the order given."""
         return number_target(self.values[rows], None if self.weights is None else self.weights[rows], self.criterion)
 
-    def plus(self, later: NumberTarget) -> NumberTarget:
+    def plus(self, later: RegressionTarget) -> RegressionTarget:
         """The target of these rows followed by later rows."""
         weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
         return number_target(np.concatenate([self.values, later.values]), weights, self.criterion)
@@ -111,7 +111,7 @@ def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str) 
     return ReadTarget(number_target(values, weights, criterion), kept)
 
 
-def number_target(values: Floats, weights: Floats | None, criterion: str) -> NumberTarget:
+def number_target(values: Floats, weights: Floats | None, criterion: str) -> RegressionTarget:
     """Numbers (n,) and weights above zero (n,) or None -> the target."""
     core = numbers_on_grid(values, weights, centred=criterion != "poisson")
-    return NumberTarget(core, weights, criterion)
+    return RegressionTarget(core, weights, criterion)

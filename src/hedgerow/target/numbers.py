@@ -13,7 +13,7 @@ from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 
 from hedgerow.table.sums import Spread, spread_of
-from hedgerow.target.base import Numbers
+from hedgerow.target.base import RealTargets
 from hedgerow.target.classes import refuse_masked
 
 Floats = NDArray[np.float64]
@@ -96,21 +96,21 @@ class Grid:
     low: float = 0.0
     high: float = 1.0
 
-    def numbers(self, values: Floats, weights: Floats | None) -> Numbers:
+    def numbers(self, values: Floats, weights: Floats | None) -> RealTargets:
         """Targets (n,) and weights above zero (n,) of some rows -> numbers for the core."""
         weights = None if self.scale is None or weights is None else np.maximum(weights / self.scale, LIGHTEST)
         weighed = (values - self.centre) * (1.0 if weights is None else weights)
         sums = np.asarray(np.rint(np.ldexp(weighed, self.sum_bits)))
         amounts = None if weights is None else np.maximum(np.rint(np.ldexp(weights, self.amount_bits)), 1.0)
         unit = float(np.ldexp(1.0, self.amount_bits - self.sum_bits))
-        return Numbers(values, weights, sums, amounts, self.centre, unit, self.low, self.high)
+        return RealTargets(values, weights, sums, amounts, self.centre, unit, self.low, self.high)
 
 
 #: A function of targets (n,) and weights -> the spread of its results over all rows, even if they are on many machines.
 Ask: TypeAlias = Callable[[Callable[[Floats, Floats | None], Floats]], Spread]
 
 
-def numbers_on_grid(values: Floats, weights: Floats | None, *, centred: bool = True) -> Numbers:
+def numbers_on_grid(values: Floats, weights: Floats | None, *, centred: bool = True) -> RealTargets:
     """Targets (n,) and weights above zero (n,) or None -> numbers for the core.
 
     The grid is as fine as exact sums allow: with n rows of comparable size a target keeps about 50 - log2(n) bits, 36

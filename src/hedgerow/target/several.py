@@ -12,13 +12,13 @@ from scipy import sparse
 
 from hedgerow.errors import SparseTargetError
 from hedgerow.labels import read_labels
-from hedgerow.target.base import AboutSeveral, Several, Weighing
+from hedgerow.target.base import MultiOutputCore, MultiOutputInfo, Weighing
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class SeveralTarget:
+class MultiOutputTarget:
     """The labels or numbers of n training rows with m outputs: one target for each output."""
 
     outputs: tuple[Any, ...]
@@ -45,14 +45,14 @@ class SeveralTarget:
         return self.outputs[0].class_rows  # type: ignore[no-any-return]
 
     @property
-    def about(self) -> AboutSeveral:
+    def info(self) -> MultiOutputInfo:
         """What a model remembers of each output."""
-        each = tuple(output.about for output in self.outputs)
-        return AboutSeveral(each[0].names, each)
+        each = tuple(output.info for output in self.outputs)
+        return MultiOutputInfo(each[0].names, each)
 
-    def for_core(self) -> Several:
+    def for_core(self) -> MultiOutputCore:
         """The target in the form in which the core takes it."""
-        return Several(tuple(output.for_core() for output in self.outputs))
+        return MultiOutputCore(tuple(output.for_core() for output in self.outputs))
 
     def weighing(self) -> Weighing:
         """How weights of later rows are rounded."""

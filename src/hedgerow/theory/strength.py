@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import vote_shares
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 
 Floats = NDArray[np.float64]
 
@@ -48,10 +48,10 @@ def strength_of(forest: Any) -> Strength:
     >>> 0.8 < found.strength < 1.0 and 0.0 < found.correlation < 1.0
     True
     """
-    now = answers_of(forest, "forest must be a fitted classifier with bootstrap=True")
-    evidence, labels = now.oob_evidence(), now.rows_with_judges().target.labels
-    judges = evidence.may_judge
-    votes = _votes(evidence.counts) * judges[:, :, None]
+    now = predictor_of(forest, "forest must be a fitted classifier with bootstrap=True")
+    evidence, labels = now.oob_evidence(), now.oob_rows().target.labels
+    oob_mask = evidence.tree_mask
+    votes = _votes(evidence.counts) * oob_mask[:, :, None]
     n_judges = votes.sum(axis=(1, 2))
     judged = n_judges > 0
     shares = votes[judged].sum(axis=1) / n_judges[judged, None]

@@ -18,7 +18,7 @@ from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomFore
 from hedgerow.explain.report import make_report
 from hedgerow.explain.report.cases import choose_cases, contents_of
 from hedgerow.explain.report.pack import packed, safe_json
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.table.read import check_table, read_table, read_training_table
 
 TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i16": "<i2", "f64": "<f8"}
@@ -173,7 +173,7 @@ def test_cases_are_all_or_the_undecided_first_and_evenly():
 
 def test_contents_of_a_case_are_met_in_as_many_trees_as_there_are(cancer):
     forest, X, _ = cancer
-    contents = contents_of(forest.forest_, answers_of(forest).read(X).codes)
+    contents = contents_of(forest.forest_, predictor_of(forest).read(X).codes)
     assert (np.add.reduceat(contents.times, contents.start[:-1]) == 50).all()
     assert len(np.unique(contents.counts, axis=0)) == len(contents.counts)
 
@@ -330,7 +330,7 @@ def test_evidence_of_rows_that_go_down_both_sides_is_that_of_the_forest():
     forest = RandomForestClassifier(7, random_state=0).fit(cancer.data[:400], cancer.target[:400])
     Z = cancer.data[400:404].copy()
     Z[1, 3], Z[2] = np.nan, np.nan
-    now = answers_of(forest)
+    now = predictor_of(forest)
     found = contents_of(now.forest, now.read(Z).codes)
     counts = forest.evidence(Z).counts
     for row in range(4):

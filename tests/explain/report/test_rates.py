@@ -12,7 +12,7 @@ from hedgerow import RandomForestClassifier
 from hedgerow.explain.report.figures import said_of
 from hedgerow.explain.report.plots import BOTTOM, LEFT, RIGHT, TOP
 from hedgerow.explain.report.rates import GROUPS, calibration_plot
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.metrics.two_classes import auc, rates
 
 
@@ -40,7 +40,7 @@ def test_more_classes_have_none():
 
 def test_the_dots_lie_where_groups_have_their_share(cancer):
     forest, X, y = cancer
-    said = said_of(answers_of(forest), X, y)
+    said = said_of(predictor_of(forest), X, y)
     drawn = calibration_plot(forest.classes_, said)
     dots = np.array(re.findall(r"M([\d.]+) ([\d.]+)", drawn.path), dtype=float)
     place = int(np.bincount(said.truth).argmin())

@@ -77,7 +77,7 @@ def test_the_page_says_of_a_row_what_the_model_says(novelty: float | None, label
 def test_the_script_gets_the_opinions_that_leaves_do_not_give(novelty: float | None) -> None:
     forest = RandomForestClassifier(40, random_state=0, novelty=novelty).fit(X, LABELS)
     data, bounds = data_of(forest.report(ROWS, seconds=0)), forest.predict_bounds(ROWS)
-    leaves = forest.evidence(ROWS).combine(forest.__answers__().rule, caution=forest.__answers__().caution)
+    leaves = forest.evidence(ROWS).combine(forest._predictor().rule, caution=forest._predictor().caution)
     rows, opened = unpacked(data["rows"]), data["opened"]
     parts = {name: unpacked(array).reshape(-1, 2) for name, array in opened["parts"].items()}
     cases = rows[opened["cases"]]
@@ -107,7 +107,7 @@ def test_the_script_gets_how_far_unseen_values_widen_intervals() -> None:
 
 def test_explanations_in_a_report_of_numbers_are_those_of_the_model() -> None:
     forest = RandomForestRegressor(40, random_state=0).fit(X, DAYS)
-    now = forest.__answers__()
+    now = forest._predictor()
     batch = now.read(ROWS, all_features=True)
     some = np.array([FAR + 2, 3, FAR])
     assert np.array_equal(now.interval(batch[some], 0.9), forest.predict_interval(ROWS)[some])

@@ -10,11 +10,11 @@ import typer
 from hedgerow.commands.options.shared import (
     Asking,
     By,
+    ClassLabels,
     CostsFile,
     Data,
     Id,
     Immutable,
-    Labels,
     Model,
     SkipUnlabelled,
     Train,
@@ -44,7 +44,7 @@ class ReportOptions(Asking, Writing):
         typer.Option(min=0, metavar="NUMBER", help="Time to search for smallest changes of all rows; 0: no search."),
     ] = 5.0
     immutable: Immutable = ()
-    labels: Labels = None
+    labels: ClassLabels = None
     by: By = ()
     costs: CostsFile = None
     skip_unlabelled: SkipUnlabelled = False

@@ -51,7 +51,7 @@ Immutable = Annotated[
         help="Column the smallest change must not change, besides those of fit; repeatable, or with commas.",
     ),
 ]
-Labels = Annotated[
+ClassLabels = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Table of readable names, with the columns column, value and label."),
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow.exchange.export.code_forest import forest_code
 from hedgerow.exchange.export.describe import Split, split_of, tree_of
 from hedgerow.exchange.export.spelling import are_doubles, c_number, c_strings, python_tuple, python_value
-from hedgerow.forest.walk import NumberTree, Tree, node_evidence
+from hedgerow.forest.walk import RegressionTree, Tree, node_evidence
 
 #: Branches at this depth become functions of their own, because parsers limit nesting.
 DEEPEST = 24
@@ -95,7 +95,7 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
         raise ValueError(f"language must be 'python', 'c' or 'javascript', got {language!r}; choose one of them")
     if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
         raise ValueError(f"name must be an identifier, got {name!r}; use letters, digits and underscores")
-    one_tree = isinstance(tree, Tree) or getattr(type(tree), "__one_tree__", True)
+    one_tree = isinstance(tree, Tree) or getattr(type(tree), "_single_tree", True)
     if not one_tree or (language == "javascript" and not isinstance(tree, Tree)):
         return forest_code(tree, language, name)
     if language == "javascript":
@@ -105,9 +105,9 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
     found = tree_of(tree)
     languages: dict[tuple[str, type[Tree]], type[_Language]] = {
         ("python", Tree): _Python,
-        ("python", NumberTree): _PythonNumbers,
+        ("python", RegressionTree): _PythonNumbers,
         ("c", Tree): _C,
-        ("c", NumberTree): _CNumbers,
+        ("c", RegressionTree): _CNumbers,
     }
     spelling = languages[language, type(found)](found, name)
     functions = [line for start in _starts(found) for line in _function(found, start, spelling)]

@@ -128,7 +128,7 @@ def _about(now: Any, tree: Tree, title: str) -> dict[str, Any]:
 
 def _classes(now: Any) -> dict[str, Any]:
     """Answers of a classifier -> its classes, and the numbers of its map if it has one."""
-    return {"classes": now.classes.tolist(), "map": now.calibration.numbers() if now.is_mapped else None}
+    return {"classes": now.classes.tolist(), "map": now.calibration.numbers() if now.is_calibrated else None}
 
 
 def _python(tables: Tables, about: dict[str, Any], name: str) -> str:

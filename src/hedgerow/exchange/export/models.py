@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 
 _Format = TypeVar("_Format")
 
@@ -16,7 +16,7 @@ _Format = TypeVar("_Format")
 def exported(model: Any, formats: Mapping[str, _Format]) -> tuple[Any, _Format]:
     """A fitted tree or forest, how each kind of answers is written -> its answers, and how these are written."""
     wanted = "forest must be a fitted classifier or regressor of hedgerow"
-    now = answers_of(model, wanted)
+    now = predictor_of(model, wanted)
     if not now.predicts:
         raise TypeError(f"{wanted}, got {type(model).__name__}")
     if now.kind not in formats:
@@ -44,7 +44,7 @@ def check_averages(now: Any, trees: list[Tree], program: str) -> None:
             f"leaves must hold rows for {program}, got empty leaves, which {program} cannot leave out of a mean;"
             " fit with leaf_counts='all'"
         )
-    if now.is_mapped:
+    if now.is_calibrated:
         warnings.warn(
             f"{program} has no place for the map of a calibrated forest, so its probabilities will be those before the"
             " map; set calibration=None before exporting to have the same here, or use to_onnx, which keeps the map",

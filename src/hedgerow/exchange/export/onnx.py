@@ -15,9 +15,9 @@ from hedgerow.exchange.export.models import exported, require
 from hedgerow.exchange.export.onnx_pairs import opinion_of_pairs
 from hedgerow.exchange.export.recorded import Recorded
 from hedgerow.exchange.export.recorder import NotExpressible, Recorder, spread
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 from hedgerow.judge.fitted import Fitted
-from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.judge.number_answers import RegressionPredictor
 from hedgerow.safe.text import require_text
 from hedgerow.table import Schema
 
@@ -174,7 +174,7 @@ def _is_text(known: NDArray[Any] | None) -> bool:
     return known is not None and known.dtype.kind in "OUT"
 
 
-def _leaf_states(recorder: Recorder, now: ClassAnswers | NumberAnswers, features: str) -> Recorded:
+def _leaf_states(recorder: Recorder, now: ClassificationPredictor | RegressionPredictor, features: str) -> Recorded:
     """Features (n, p) -> (n, T, S): the states of the leaves reached."""
     states, of_leaf = np.unique(now.leaf_states(), axis=0, return_inverse=True)
     places = _tree_ensemble(recorder, now.fitted, features, of_leaf.ravel())
@@ -182,7 +182,7 @@ def _leaf_states(recorder: Recorder, now: ClassAnswers | NumberAnswers, features
     return Recorded(recorder, found, np.repeat(states[:1][None], now.forest.n_trees, axis=1))
 
 
-def _numbers(recorder: Recorder, now: NumberAnswers, leaves: Recorded) -> list[Any]:
+def _numbers(recorder: Recorder, now: RegressionPredictor, leaves: Recorded) -> list[Any]:
     """States of leaves (n, T, 3) -> the outputs of a regressor."""
     mean = leaves.sum(axis=1) / float(leaves.shape[1])
     for column, name in enumerate(("prediction", "lower", "upper")):
@@ -190,7 +190,7 @@ def _numbers(recorder: Recorder, now: NumberAnswers, leaves: Recorded) -> list[A
     return [_output(name, np.float64) for name in ("prediction", "lower", "upper")]
 
 
-def _opinions(recorder: Recorder, now: ClassAnswers, leaves: Recorded) -> list[Any]:
+def _opinions(recorder: Recorder, now: ClassificationPredictor, leaves: Recorded) -> list[Any]:
     """States of leaves (n, T, S) -> the outputs of a classifier; the operators they need are recorded."""
     rule, weights = now.rule, now.weights
     merged: Any = _merged(leaves if weights is None else leaves * weights[:, None], rule.merge)
@@ -203,12 +203,12 @@ def _opinions(recorder: Recorder, now: ClassAnswers, leaves: Recorded) -> list[A
     return _decided(recorder, now, opinion, merged)
 
 
-def _of_pairs(recorder: Recorder, now: ClassAnswers, leaves: Recorded) -> list[Any]:
+def _of_pairs(recorder: Recorder, now: ClassificationPredictor, leaves: Recorded) -> list[Any]:
     """Masses of leaves (n, pairs, 4) -> the outputs of trees of pairs."""
     return _decided(recorder, now, opinion_of_pairs(recorder, leaves, len(now.classes)), leaves)
 
 
-def _decided(recorder: Recorder, now: ClassAnswers, opinion: Any, merged: Any) -> list[Any]:
+def _decided(recorder: Recorder, now: ClassificationPredictor, opinion: Any, merged: Any) -> list[Any]:
     """An opinion that is recorded, and a result with as many rows -> the outputs of a classifier."""
     decision = now.decision
     try:

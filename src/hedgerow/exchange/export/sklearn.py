@@ -100,7 +100,7 @@ def to_sklearn(forest: Any) -> Any:
             " or use to_onnx"
         )
     theirs = _template(forest, now, kind)
-    places = [theirs] if forest.__one_tree__ else theirs.estimators_
+    places = [theirs] if forest._single_tree else theirs.estimators_
     for number, (place, tree) in enumerate(zip(places, trees, strict=True)):
         impurity = _impurity_of(now.fitted, number, tree, theirs.criterion)
         place.tree_ = _their_tree(place.tree_, tree, now.node_answers(tree)[0], impurity)
@@ -126,7 +126,7 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     if parameters["criterion"] == "entropy" and forest.criterion == "log_loss":  # scikit-learn, too, has both names
         parameters["criterion"] = "log_loss"
     sizes = {name: parameters.pop(name) for name in _SIZES & parameters.keys()}
-    if forest.__one_tree__:
+    if forest._single_tree:
         theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)
     else:
         name = "RandomForest" if forest.splitter == "best" else "ExtraTrees"
@@ -136,7 +136,7 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     if schema.names is not None:
         theirs.feature_names_in_ = np.array(schema.names, dtype=object)
     theirs.set_params(**sizes, **_told(forest, now.fitted, theirs.get_params(deep=False)))
-    for each in [] if forest.__one_tree__ else theirs.estimators_:
+    for each in [] if forest._single_tree else theirs.estimators_:
         each.set_params(**sizes, random_state=_NO_SEED if forest.bootstrap else each.random_state)
     for name in ("_n_samples", "_n_samples_bootstrap"):  # without them, no bags are made up
         vars(theirs).pop(name, None)

@@ -15,7 +15,7 @@ from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.decisions.base import ActionDecision, checked_utility
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.calibration import calibration_from_contents, calibration_to_contents
-from hedgerow.exchange.files.marks import marks_from_contents, marks_to_contents
+from hedgerow.exchange.files.marks import sketch_from_contents, sketch_to_contents
 from hedgerow.exchange.files.novelty import novelty_from_contents, novelty_to_contents
 from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.exchange.files.parameters import Decoder, Encoder
@@ -28,13 +28,13 @@ from hedgerow.exchange.files.state import (
     state_to_contents,
 )
 from hedgerow.exchange.files.values import Array, Arrays, Once, labels_from_arrays, labels_to_arrays, take
-from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.answer import ClassificationPredictor, predictor_of
 from hedgerow.judge.calibration import rule_key
-from hedgerow.judge.fitted import Figures, Fitted, Learned, with_fitted
+from hedgerow.judge.fitted import FitMetrics, Fitted, Learned, publish
 from hedgerow.judge.groups import group_column
 from hedgerow.params.checks import check_once_fitted
 from hedgerow.rules import Setting, merge_states
-from hedgerow.target.base import AboutClasses
+from hedgerow.target.base import ClassInfo
 from hedgerow.target.classes import check_classes
 
 Json: TypeAlias = Any
@@ -49,14 +49,14 @@ def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 
     The training rows are not saved, so what must be learned from out-of-bag evidence is learned first.
     """
-    now: ClassAnswers = answers_of(model)
-    if now.fitted.rows_with_judges is not None:
+    now: ClassificationPredictor = predictor_of(model)
+    if now.fitted.oob_rows is not None:
         now.learn()
     _check_reading(model, now.fitted)
     encoder = Encoder()
     classes, arrays = labels_to_arrays("classes", now.classes)
     state, of_state = state_to_contents(now.fitted)
-    arrays |= of_state | {"prior": now.about.prior}
+    arrays |= of_state | {"prior": now.info.prior}
     reported, of_fit = _fitted_to_contents(now, encoder)
     contents = {
         "parameters": encoder.parameters(model),
@@ -76,7 +76,7 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays,
     check_classes(classes)
     decoder = Decoder(arrays, len(classes))
     model = decoder.estimator(given["parameters"], kind)
-    leaf_classes, n_trees = model.__tree_shape__(len(classes))
+    leaf_classes, n_trees = model._tree_shape(len(classes))
     state = state_from_contents(given, arrays, leaf_classes, once)
     if n_trees not in (None, state.forest.n_trees):
         raise ModelFileError(
@@ -88,7 +88,7 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays,
     fitted = Fitted(
         schema=state.schema,
         bins=state.bins,
-        about=AboutClasses(classes, prior),
+        info=ClassInfo(classes, prior),
         forest=state.forest,
         criterion=_checked_criterion(decoder.decode(reported.get("criterion_"))),
         seed=state.seed,
@@ -97,29 +97,29 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays,
         learned=_learned_from(reported, arrays, state.forest.n_trees),
     )
     novelty_from_contents(fitted.learned, state, reported, arrays, once)
-    marks_from_contents(fitted.learned, reported, arrays, once)
-    with_fitted(model, fitted)
+    sketch_from_contents(fitted.learned, reported, arrays, once)
+    publish(model, fitted)
     mapped = calibration_from_contents(reported, arrays, len(classes))
     if mapped is not None:
         fitted.learned.put("calibration", rule_key(model.rule), mapped)
     if "calibrated" in reported:
         decision = _checked_decision(model.decision, decoder.decode(reported["calibrated"]))
-        fitted.learned.put("decision", answers_of(model).key(), decision)
+        fitted.learned.put("decision", predictor_of(model).key(), decision)
     origins, _ = origins_from_contents(state.forest, reported, arrays)
     _check_reading(model, fitted)
-    return with_fitted(model, replace(fitted, origins=origins))
+    return publish(model, replace(fitted, origins=origins))
 
 
 def _check_reading(model: Any, fitted: Fitted) -> None:
     """Refuse what could not answer; parameters that only another fit reads are checked by that fit."""
     check_once_fitted(model)
-    now: ClassAnswers = model.__answers__(fitted)
-    if fitted.rows_with_judges is None:
+    now: ClassificationPredictor = model._predictor(fitted)
+    if fitted.oob_rows is None:
         _check_learned(now, model)
     _try_parameters(now)
 
 
-def _check_learned(now: ClassAnswers, model: Any) -> None:
+def _check_learned(now: ClassificationPredictor, model: Any) -> None:
     """Refuse parameters that only training rows could settle, where they have not done so."""
     learned = now.fitted.learned
     if isinstance(model.caution, str) and learned.last("caution") is None:
@@ -134,7 +134,7 @@ def _check_learned(now: ClassAnswers, model: Any) -> None:
         )
 
 
-def _try_parameters(now: ClassAnswers) -> None:
+def _try_parameters(now: ClassificationPredictor) -> None:
     """Combine and decide about a leaf of one row and one of none, which finds parameters out of range."""
     group_column(now.fitted, now.asked_decision)  # refuses groups that are no column
     rule, decision, n_classes = now.rule, resolve_decision(now.asked_decision), len(now.classes)
@@ -143,7 +143,7 @@ def _try_parameters(now: ClassAnswers) -> None:
     if isinstance(decision, ActionDecision) and decision.utility is not None:
         two = checked_utility(decision.utility, n_classes)[:2]  # some decisions compare all pairs of actions
         decision = clone(decision).set_params(utility=two)
-    setting = Setting.of(n_classes, now.caution, now.about.prior)
+    setting = Setting.of(n_classes, now.caution, now.info.prior)
     counts = np.zeros((2, n_classes))
     counts[0, 0] = 1.0
     with np.errstate(all="ignore"):
@@ -155,7 +155,7 @@ def _try_parameters(now: ClassAnswers) -> None:
             decide(replace(opinion, groups=groups), decision)
 
 
-def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
+def _fitted_to_contents(now: ClassificationPredictor, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
     """Everything that was learned besides the trees -> JSON and arrays."""
     fitted, figures, learned = now.fitted, now.fitted.figures, now.fitted.learned
     caution, weights, decision = (learned.last(what) for what in ("caution", "weights", "decision"))
@@ -178,13 +178,15 @@ def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, 
     if decision is not None and decision[0] == now.key():
         reported["calibrated"] = encoder.encode(decision[1], "decision")
     origins, of_rows = origins_to_contents(fitted)
-    novelty, hulls = novelty_to_contents(fitted)
-    marks, of_marks = marks_to_contents(fitted)
+    novelty, leaf_ranges = novelty_to_contents(fitted)
+    marks, of_marks = sketch_to_contents(fitted)
     mapped, of_map = calibration_to_contents(now.calibration)
-    return reported | origins | novelty | marks | mapped, arrays | of_rows | hulls | of_marks | of_map
+    return reported | origins | novelty | marks | mapped, arrays | of_rows | leaf_ranges | of_marks | of_map
 
 
-def _figures_from(given: dict[str, Json], arrays: Arrays, n_features: int, n_classes: int, decoder: Decoder) -> Figures:
+def _figures_from(
+    given: dict[str, Json], arrays: Arrays, n_features: int, n_classes: int, decoder: Decoder
+) -> FitMetrics:
     """The figures that the fit has reported."""
     figures = chosen_features_from_json(given, n_features, decoder)
     if "oob_score_" in given:
@@ -231,7 +233,7 @@ def _checked_tuning(tuning: Any) -> list[tuple[float, dict[str, Any]]]:
 
 def _checked_criterion(criterion: Any) -> Criterion:
     """The criterion that grew the trees, refused if a parameter of it is still open."""
-    if not isinstance(criterion, Criterion) or not criterion.is_settled:
+    if not isinstance(criterion, Criterion) or not criterion.is_resolved:
         raise ModelFileError("criterion_ must be a criterion with all its parameters, got something else")
     return criterion
 

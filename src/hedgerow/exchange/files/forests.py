@@ -14,7 +14,7 @@ from hedgerow.exchange.files.values import Arrays, Once, take
 from hedgerow.forest.counts import DENSE_CLASSES
 from hedgerow.forest.forest import TYPES, Forest, counted_rows
 from hedgerow.forest.nodes import Nodes
-from hedgerow.forest.unseen import Unseen
+from hedgerow.forest.unseen import UnseenPolicy
 from hedgerow.table.bins import Bins
 
 #: A further thread checks at least this many nodes: fewer take a few milliseconds.
@@ -74,14 +74,14 @@ def _with_leaves(
     return forest, rows
 
 
-def _unseen_to_arrays(unseen: Unseen | None) -> Arrays:
+def _unseen_to_arrays(unseen: UnseenPolicy | None) -> Arrays:
     """What trees know of values never seen -> (p,): 0 for a feature with gaps, else the number of the policy."""
     if unseen is None:
         return {}
     return {"forest.unseen": (unseen.gapless * _POLICIES.index(unseen.policy)).astype(np.uint8)}
 
 
-def _unseen_from_arrays(arrays: Arrays, n_features: int) -> Unseen | None:
+def _unseen_from_arrays(arrays: Arrays, n_features: int) -> UnseenPolicy | None:
     """The inverse of `_unseen_to_arrays`; files of earlier versions send all rows to the larger side."""
     if "forest.unseen" not in arrays:
         return None
@@ -89,7 +89,7 @@ def _unseen_from_arrays(arrays: Arrays, n_features: int) -> Unseen | None:
     numbers = set(given.tolist()) - {0}
     if len(numbers) > 1 or not numbers <= {1, 2}:
         raise ModelFileError("array 'forest.unseen' must hold 0 and one policy, 1 or 2, got other numbers")
-    return Unseen((given > 0).astype(np.uint8), _POLICIES[numbers.pop() if numbers else 1])
+    return UnseenPolicy((given > 0).astype(np.uint8), _POLICIES[numbers.pop() if numbers else 1])
 
 
 def tree_rows(forest: Forest, bins: Bins, borrowed: NDArray[np.uint8] | None = None) -> NDArray[np.uint64]:

@@ -10,27 +10,27 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.state import checked_number
 from hedgerow.exchange.files.values import Arrays, Once, take
 from hedgerow.judge.fitted import Fitted, Learned
-from hedgerow.judge.recognise import ALL_HASHES, MOST_MARKS, Marks, marks_of
+from hedgerow.judge.recognise import ALL_HASHES, MOST_MARKS, RowSketch, row_sketch
 
 Json: TypeAlias = Any
 
 
-def marks_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
+def sketch_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
     """A fit -> JSON and arrays; empty if it knows nothing of its training rows."""
-    marks = marks_of(fitted)
+    marks = row_sketch(fitted)
     if marks is None:
         return {}, {}
     return {"marks": {"below": marks.below, "repeats": marks.repeats}}, {"marks": marks.kept}
 
 
-def marks_from_contents(learned: Learned, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> None:
-    """The inverse of `marks_to_contents`, everything checked; files of earlier versions have none."""
+def sketch_from_contents(learned: Learned, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> None:
+    """The inverse of `sketch_to_contents`, everything checked; files of earlier versions have none."""
     if "marks" in given:
         told = given["marks"]
         learned.put("marks", None, (once or Once()).read(("marks", repr(told)), arrays, lambda: _marks(told, arrays)))
 
 
-def _marks(told: Json, arrays: Arrays) -> Marks:
+def _marks(told: Json, arrays: Arrays) -> RowSketch:
     """JSON and an array -> marks."""
     if not isinstance(told, dict) or told.keys() != {"below", "repeats"}:
         raise ModelFileError("marks must have below and repeats, got something else")
@@ -39,4 +39,4 @@ def _marks(told: Json, arrays: Arrays) -> Marks:
     kept = take(arrays, "marks", np.uint16).copy()
     if not 1 <= len(kept) <= MOST_MARKS or not (kept[1:] > kept[:-1]).all():
         raise ModelFileError(f"marks must be 1 to {MOST_MARKS} different numbers that ascend, got others")
-    return Marks(kept, below, repeats)
+    return RowSketch(kept, below, repeats)

@@ -20,7 +20,7 @@ from hedgerow.exchange.named import estimator_named
 from hedgerow.forest.subsets import MOST_WITH_BITS
 from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.judge.novelty import keep_novelty
-from hedgerow.judge.recognise import keep_marks
+from hedgerow.judge.recognise import keep_row_sketch
 from hedgerow.safe.disk import Path_
 
 #: The newest format. A higher minor number adds what older versions can ignore, a higher major number adds what they
@@ -29,7 +29,7 @@ MAJOR, MINOR = 2, 0
 FORMAT = "hedgerow-model"
 
 
-class Kind(NamedTuple):
+class Codec(NamedTuple):
     """How one kind of estimator is written and read."""
 
     keys: frozenset[str]
@@ -37,9 +37,9 @@ class Kind(NamedTuple):
     read: Callable[..., Any]
 
 
-_CLASSIFIER = Kind(classifiers.KEYS, classifiers.classifier_to_contents, classifiers.classifier_from_contents)
-_REGRESSOR = Kind(regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
-_UNLABELLED = Kind(unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
+_CLASSIFIER = Codec(classifiers.KEYS, classifiers.classifier_to_contents, classifiers.classifier_from_contents)
+_REGRESSOR = Codec(regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
+_UNLABELLED = Codec(unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
 
 #: The estimators a file can hold. A name from a file is looked up here and nowhere else.
 ESTIMATORS = MappingProxyType(
@@ -115,7 +115,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
         )
     check_is_fitted(model)
     keep_novelty(fitted_of(model))
-    keep_marks(fitted_of(model))
+    keep_row_sketch(fitted_of(model))
     contents, arrays = outputs_to_contents(kind.write, model) if fitted_of(model).outputs else kind.write(model)
     metadata = {
         "format": FORMAT,

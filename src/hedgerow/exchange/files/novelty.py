@@ -9,7 +9,7 @@ import numpy as np
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.state import State, checked_number
 from hedgerow.exchange.files.values import Array, Arrays, Once, take
-from hedgerow.forest.hulls import Hulls, Usual, check_marks
+from hedgerow.forest.hulls import LeafRanges, Usual, check_marks
 from hedgerow.judge.fitted import Fitted, Learned
 from hedgerow.judge.novelty import Novelty, has_novelty, learned_novelty
 from hedgerow.params.checks import MAX_ROWS
@@ -27,8 +27,8 @@ def novelty_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
     if not has_novelty(fitted):
         return {}, {}
     known = learned_novelty(fitted)
-    hulls, usual = known.hulls, known.hulls.usual
-    arrays: Arrays = {"hulls.features": hulls.features, "hulls.marks": hulls.marks}
+    leaf_ranges, usual = known.leaf_ranges, known.leaf_ranges.usual
+    arrays: Arrays = {"hulls.features": leaf_ranges.features, "hulls.marks": leaf_ranges.marks}
     arrays |= {"hulls.spread": usual.spread, "hulls.missing": usual.missing, "hulls.rows": usual.rows}
     return {"novelty": usual.n_rows}, arrays | {f"novelty.{name}": vars(known)[name] for name in _SCORES}
 
@@ -45,15 +45,15 @@ def novelty_from_contents(
 
 def _novelty_from(state: State, n_rows: int, arrays: Arrays) -> Novelty:
     """What a forest knows of its training rows."""
-    hulls = _hulls_from(state, n_rows, arrays)
+    leaf_ranges = _hulls_from(state, n_rows, arrays)
     total, single, both = (take(arrays, f"novelty.{name}", np.float64).copy() for name in _SCORES)
     alike = len(total) == len(single) == len(both) <= MAX_SCORES
     if not alike or not all(np.isfinite(each).all() and (np.diff(each) >= 0).all() for each in (total, single, both)):
         raise ModelFileError(f"scores of novelty must be finite and ascend, at most {MAX_SCORES} each, got others")
-    return Novelty(hulls, total, single, both)
+    return Novelty(leaf_ranges, total, single, both)
 
 
-def _hulls_from(state: State, n_rows: int, arrays: Arrays) -> Hulls:
+def _hulls_from(state: State, n_rows: int, arrays: Arrays) -> LeafRanges:
     """What leaves have seen, and what is usual for each feature."""
     bins, n_features = state.bins, state.schema.n_features
     features = take(arrays, "hulls.features", np.int32, shape=(None, None))
@@ -71,10 +71,10 @@ def _hulls_from(state: State, n_rows: int, arrays: Arrays) -> Hulls:
         or not (_counted(missing, n_rows) and _counted(rows, n_rows))
     ):
         raise ModelFileError("hulls must be of different features, with finite spreads and rows >= 0, got others")
-    hulls = Hulls(features, marks, Usual(n_rows, spread, missing, rows))
-    if not check_marks(hulls, state.forest, bins):
+    leaf_ranges = LeafRanges(features, marks, Usual(n_rows, spread, missing, rows))
+    if not check_marks(leaf_ranges, state.forest, bins):
         raise ModelFileError("hulls of leaves must go from a low level to a high one, got others")
-    return hulls
+    return leaf_ranges
 
 
 def _counted(rows: Array, n_rows: int) -> bool:

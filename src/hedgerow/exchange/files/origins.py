@@ -12,9 +12,9 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.state import checked_number
 from hedgerow.exchange.files.values import Array, Arrays, take
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.leaves import MOST_WEIGHT, Leaves
-from hedgerow.forest.moments import LaterMoments, Moments, check_moments
-from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS, Grid, Origin
+from hedgerow.forest.leaves import MOST_WEIGHT, LeafPayload
+from hedgerow.forest.moments import IncrementalMoments, LeafMoments, check_moments
+from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS, Grid, Provenance
 from hedgerow.judge.fitted import Fitted
 from hedgerow.params.checks import MAX_ROWS
 from hedgerow.target.numbers import MAX_TARGET
@@ -55,7 +55,9 @@ def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
     return reported, arrays
 
 
-def origins_from_contents(forest: Forest, given: dict[str, Json], arrays: Arrays) -> tuple[tuple[Origin, ...], Forest]:
+def origins_from_contents(
+    forest: Forest, given: dict[str, Json], arrays: Arrays
+) -> tuple[tuple[Provenance, ...], Forest]:
     """The inverse of `origins_to_contents`, everything checked -> origins, and the forest with what came later."""
     if "origins" not in given:
         return (), forest
@@ -73,7 +75,7 @@ def origins_from_contents(forest: Forest, given: dict[str, Json], arrays: Arrays
     return origins, forest
 
 
-def _origin_from(given: Json, class_rows: Array) -> Origin:
+def _origin_from(given: Json, class_rows: Array) -> Provenance:
     """One origin."""
     if not isinstance(given, list) or len(given) != len(_NUMBERS) + 1 or given[0] not in COUNT_SENSES:
         raise ModelFileError(f"an origin must be a word and {len(_NUMBERS)} numbers, got something else")
@@ -84,16 +86,16 @@ def _origin_from(given: Json, class_rows: Array) -> Origin:
     if numbers["bag_rows"] > numbers["n_rows"]:
         raise ModelFileError("an origin must have counted the rows it was grown on, got fewer")
     grid = Grid(numbers.pop("centre"), numbers.pop("exponent"))
-    return Origin(leaf_counts=given[0], class_rows=tuple(class_rows.tolist()), grid=grid, **numbers)
+    return Provenance(leaf_counts=given[0], class_rows=tuple(class_rows.tolist()), grid=grid, **numbers)
 
 
-def _with_later(leaves: Leaves, arrays: Arrays) -> Moments:
+def _with_later(leaves: LeafPayload, arrays: Arrays) -> LeafMoments:
     """Leaves with their evidence after growing, and the sums of later rows."""
     moments = [take(arrays, f"later.{name}", np.float64, length=leaves.n_leaves) for name in _MOMENTS]
-    if not isinstance(leaves, Moments):
+    if not isinstance(leaves, LeafMoments):
         raise ModelFileError("moments of leaves after growing must be of a regression, got something else")
     if not ((moments[0] >= leaves.LEAST_WEIGHT) & (moments[0] <= MOST_WEIGHT)).all():
         raise ModelFileError("leaves must have had weights of ordinary size after growing, got others")
     check_moments(moments[1], moments[2])
     sums = take(arrays, "later.sums", np.int64, shape=(leaves.n_leaves, 6))
-    return replace(leaves, later=LaterMoments(moments[0], moments[1], moments[2], sums.reshape(-1, 3, 2)))
+    return replace(leaves, later=IncrementalMoments(moments[0], moments[1], moments[2], sums.reshape(-1, 3, 2)))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hedgerow.errors import ModelFileError
-from hedgerow.exchange.files.marks import marks_from_contents, marks_to_contents
+from hedgerow.exchange.files.marks import sketch_from_contents, sketch_to_contents
 from hedgerow.exchange.files.novelty import novelty_from_contents, novelty_to_contents
 from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.exchange.files.parameters import Decoder, Encoder
@@ -25,13 +25,13 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import MOST_WEIGHT
 from hedgerow.forest.moments import check_targets
 from hedgerow.forest.quantiles import LeafRows
-from hedgerow.judge.answer import answers_of
-from hedgerow.judge.fitted import Fitted, Learned, with_fitted
+from hedgerow.judge.answer import predictor_of
+from hedgerow.judge.fitted import Fitted, Learned, publish
 from hedgerow.judge.intervals import MAX_ROWS, MAX_SCALED, Residuals
-from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.judge.number_answers import RegressionPredictor
 from hedgerow.params.checks import check_once_fitted
 from hedgerow.params.table import REGRESSION
-from hedgerow.target.base import AboutNumbers
+from hedgerow.target.base import RangeInfo
 from hedgerow.target.numbers import LIGHTEST, MAX_TARGET, check_poisson
 
 Json: TypeAlias = Any
@@ -51,11 +51,11 @@ _REPORTED |= {"origins", "later", "novelty", "scaled", "marks"}
 
 def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     """Fitted regressor -> JSON and arrays; out-of-bag residuals are computed first, training rows are not saved."""
-    now: NumberAnswers = answers_of(model)
+    now: RegressionPredictor = predictor_of(model)
     _check_reading(model)
     encoder = Encoder()
     state, arrays = state_to_contents(now.fitted)
-    arrays |= {"range": np.array([now.about.low, now.about.high])}
+    arrays |= {"range": np.array([now.info.low, now.info.high])}
     reported, of_fit = _fitted_to_contents(now, model, encoder)
     contents = {
         "parameters": encoder.parameters(model),
@@ -78,7 +78,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
     reported = given["fitted"]
     check_known(reported, _REPORTED)
     criterion = _checked_criterion(reported.get("criterion_", model.criterion))
-    about = _about_from(take(arrays, "range", np.float64, length=2), criterion, state.forest)
+    info = _about_from(take(arrays, "range", np.float64, length=2), criterion, state.forest)
     figures = chosen_features_from_json(reported, state.schema.n_features, decoder)
     if "oob_score_" in reported:
         score = checked_score(decoder.decode(reported["oob_score_"]))
@@ -87,20 +87,20 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
     if "residuals" in reported:
         residuals = _residuals_from(arrays, state.forest.n_trees)
         if "scaled" in reported:
-            residuals = _with_scaled(residuals, reported["scaled"], arrays, about)
+            residuals = _with_scaled(residuals, reported["scaled"], arrays, info)
         learned.put("residuals", None, residuals)
     if "impurities" in reported:
         learned.put("impurities", None, _impurities_from(arrays, len(state.forest.nodes)))
     if "leaf_rows" in reported:
-        learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest, about))
+        learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest, info))
     novelty_from_contents(learned, state, reported, arrays, once)
-    marks_from_contents(learned, reported, arrays, once)
+    sketch_from_contents(learned, reported, arrays, once)
     origins, forest = origins_from_contents(state.forest, reported, arrays)
     _check_reading(model)
     fitted = Fitted(
         schema=state.schema,
         bins=state.bins,
-        about=about,
+        info=info,
         forest=forest,
         criterion=criterion,
         seed=state.seed,
@@ -109,7 +109,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
         figures=figures,
         learned=learned,
     )
-    return with_fitted(model, fitted)
+    return publish(model, fitted)
 
 
 def _check_reading(model: Any) -> None:
@@ -124,7 +124,7 @@ def _checked_criterion(criterion: Any) -> str:
     return str(criterion)
 
 
-def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
+def _fitted_to_contents(now: RegressionPredictor, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
     """Everything that was learned besides the trees -> JSON and arrays."""
     fitted, figures = now.fitted, now.fitted.figures
     reported: dict[str, Json] = {}
@@ -151,12 +151,12 @@ def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tup
         arrays |= {"rows.start": rows.row_start, "rows.ranks": rows.ranks, "rows.values": rows.values}
         arrays |= {} if rows.weights is None else {"rows.weights": rows.weights}
     origins, of_rows = origins_to_contents(fitted)
-    novelty, hulls = novelty_to_contents(fitted)
-    marks, of_marks = marks_to_contents(fitted)
-    return reported | origins | novelty | marks, arrays | of_rows | hulls | of_marks
+    novelty, leaf_ranges = novelty_to_contents(fitted)
+    marks, of_marks = sketch_to_contents(fitted)
+    return reported | origins | novelty | marks, arrays | of_rows | leaf_ranges | of_marks
 
 
-def _about_from(extremes: Array, criterion: str, forest: Forest) -> AboutNumbers:
+def _about_from(extremes: Array, criterion: str, forest: Forest) -> RangeInfo:
     """The lowest and the highest target, between which leaves predict."""
     check_targets("range", extremes)
     low, high = extremes.tolist()
@@ -166,7 +166,7 @@ def _about_from(extremes: Array, criterion: str, forest: Forest) -> AboutNumbers
         check_poisson(low, high)
     for name in ("values", "means"):
         _check_between(name, vars(forest.evidence)[name], low, high)
-    return AboutNumbers.between(low, high)
+    return RangeInfo.between(low, high)
 
 
 def _check_between(name: str, values: Array | None, low: float, high: float) -> None:
@@ -197,11 +197,11 @@ def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:
     return found
 
 
-def _with_scaled(residuals: Residuals, given: Json, arrays: Arrays, about: AboutNumbers) -> Residuals:
+def _with_scaled(residuals: Residuals, given: Json, arrays: Arrays, info: RangeInfo) -> Residuals:
     """Residuals, with those that are scaled to the spread of the trees."""
     if not isinstance(given, dict) or given.keys() != {"mean_square"}:
         raise ModelFileError("scaled must say what the mean squared error is, got something else")
-    most = (1 + 1e-6) * (about.high - about.low) ** 2
+    most = (1 + 1e-6) * (info.high - info.low) ** 2
     mean_square = checked_number("mean_square", given["mean_square"], float, 0.0, most)
     scaled = take(arrays, "residuals.scaled", np.float64).copy()
     if (
@@ -215,12 +215,12 @@ def _with_scaled(residuals: Residuals, given: Json, arrays: Arrays, about: About
     return replace(residuals, scaled=scaled, mean_square=mean_square)
 
 
-def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest, about: AboutNumbers) -> LeafRows:
+def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest, info: RangeInfo) -> LeafRows:
     """The training rows of every leaf."""
     if not isinstance(given, dict) or given.keys() != {"weighted"}:
         raise ModelFileError("leaf_rows must say whether they are weighted, got something else")
     values = take(arrays, "rows.values", np.float64)
-    _check_between("rows.values", values, about.low, about.high)
+    _check_between("rows.values", values, info.low, info.high)
     ranks = take(arrays, "rows.ranks", np.uint32)
     start = take(arrays, "rows.start", np.int64, length=int(forest.leaf_start[-1]) + 1)
     check_starts("rows.start", start, len(ranks), least=1)

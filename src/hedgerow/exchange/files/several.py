@@ -13,9 +13,9 @@ from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import checked_score
 from hedgerow.exchange.files.values import Arrays, Once
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.several import SeveralLeaves
-from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
-from hedgerow.target.base import AboutSeveral
+from hedgerow.forest.several import MultiOutputLeaves
+from hedgerow.judge.fitted import Fitted, fitted_of, publish
+from hedgerow.target.base import MultiOutputInfo
 
 Json: TypeAlias = Any
 
@@ -56,7 +56,7 @@ def outputs_from_contents(read: Callable[..., Any], kind: type, given: dict[str,
         del arrays[name]
     score = Decoder({}, 1).decode(given["oob_score_"])
     score = None if score is None else checked_score(score)
-    return with_fitted(models[0], _whole([fitted_of(model) for model in models], score))
+    return publish(models[0], _whole([fitted_of(model) for model in models], score))
 
 
 def checked_outputs(given: dict[str, Json]) -> list[dict[str, Json]]:
@@ -106,11 +106,11 @@ def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
     answers = [output.figures.oob_answers for output in outputs]
     if len({None if each is None else len(each) for each in answers}) > 1:
         raise ModelFileError("all outputs of a model file must have out-of-bag answers about the same rows, got others")
-    leaves = SeveralLeaves(tuple(output.forest.evidence for output in outputs))
-    about = AboutSeveral(first.about.names, tuple(output.about for output in outputs))
+    leaves = MultiOutputLeaves(tuple(output.forest.evidence for output in outputs))
+    info = MultiOutputInfo(first.info.names, tuple(output.info for output in outputs))
     figures = replace(first.figures, oob_score=score, oob_answers=None)
     forest = Forest(first.forest.structure, leaves)
-    return replace(first, forest=forest, about=about, figures=figures, outputs=tuple(outputs))
+    return replace(first, forest=forest, info=info, figures=figures, outputs=tuple(outputs))
 
 
 def _same(one: Any, other: Any) -> bool:

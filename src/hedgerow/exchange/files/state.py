@@ -16,7 +16,7 @@ from hedgerow.exchange.files.values import Arrays, Once
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
 from hedgerow.forest.training import Fingerprint
-from hedgerow.judge.fitted import Figures, Fitted
+from hedgerow.judge.fitted import FitMetrics, Fitted
 from hedgerow.params.checks import MAX_ROWS
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
@@ -60,10 +60,10 @@ def state_from_contents(
     return State(schema, bins, forest, checked_number("seed", given["seed"], int, 0, 2**63 - 1), fingerprint)
 
 
-def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: Decoder) -> Figures:
+def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: Decoder) -> FitMetrics:
     """The number of features per split that was chosen out of bag, and the errors with other numbers."""
     if "max_features_" not in given:
-        return Figures()
+        return FitMetrics()
     chosen = checked_number("max_features_", given["max_features_"], int, 1, n_features)
     errors = decoder.decode(given.get("max_features_errors_"))
     sound = isinstance(errors, dict) and all(
@@ -71,7 +71,7 @@ def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: 
     )
     if not sound:
         raise ModelFileError("max_features_errors_ must be an error for each number of features, got something else")
-    return Figures(max_features=chosen, max_features_errors=dict(errors))
+    return FitMetrics(max_features=chosen, max_features_errors=dict(errors))
 
 
 def check_known(given: Json, known: set[str]) -> None:

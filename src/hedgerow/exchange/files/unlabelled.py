@@ -10,9 +10,9 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import state_from_contents, state_to_contents
 from hedgerow.exchange.files.values import Arrays, take
-from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.judge.fitted import Fitted, fitted_of, publish
 from hedgerow.params.checks import check_once_fitted
-from hedgerow.target.base import About, AboutRows
+from hedgerow.target.base import FeatureRanges, TargetInfo
 
 Json: TypeAlias = Any
 
@@ -24,31 +24,31 @@ def unlabelled_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     check_once_fitted(model)
     encoder, fitted = Encoder(), fitted_of(model)
     state, arrays = state_to_contents(fitted)
-    if isinstance(fitted.about, AboutRows) and fitted.about.ranges is not None:
-        arrays |= {"ranges": fitted.about.ranges}
+    if isinstance(fitted.info, FeatureRanges) and fitted.info.ranges is not None:
+        arrays |= {"ranges": fitted.info.ranges}
     contents = {"parameters": encoder.parameters(model), **state, "fitted": {}}
     return contents, arrays | encoder.arrays
 
 
 def unlabelled_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
     """The inverse of `unlabelled_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
-    names: tuple[str, ...] = kind.__leaf_names__  # type: ignore[attr-defined]
+    names: tuple[str, ...] = kind._leaf_names  # type: ignore[attr-defined]
     model = Decoder(arrays, len(names)).estimator(given["parameters"], kind)
     check_once_fitted(model)
     state = state_from_contents(given, arrays, len(names))
-    about = About(np.array(names))
+    info = TargetInfo(np.array(names))
     if len(names) == 1:
         ranges = take(arrays, "ranges", np.float64, shape=(state.schema.n_features, 2)).copy()
         if (ranges[:, 0] > ranges[:, 1]).any():
             raise ModelFileError("ranges must go from the lowest to the highest value of each feature, got others")
-        about = AboutRows(np.array(names), ranges)
+        info = FeatureRanges(np.array(names), ranges)
     fitted = Fitted(
         schema=state.schema,
         bins=state.bins,
-        about=about,
+        info=info,
         forest=state.forest,
         criterion=None,
         seed=state.seed,
         fingerprint=state.fingerprint,
     )
-    return with_fitted(model, fitted)
+    return publish(model, fitted)

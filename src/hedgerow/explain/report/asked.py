@@ -14,7 +14,7 @@ from hedgerow.judge.judgement import group_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ReportRequest:
     """The arguments of `make_report` that both kinds of pages need; see there."""
 
     names: list[str] | None

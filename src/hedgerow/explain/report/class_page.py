@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.exchange.answers import model_mark, table_mark
 from hedgerow.explain.cases import training_rows
-from hedgerow.explain.report.asked import Asked, Parts
+from hedgerow.explain.report.asked import Parts, ReportRequest
 from hedgerow.explain.report.cases import pack_cases
-from hedgerow.explain.report.figures import Figures, Said, figures_of, said_of
+from hedgerow.explain.report.figures import ReportData, ReportFigures, figures_of, said_of
 from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.rates import calibration_plot, rate_words, two_class_rates
 from hedgerow.explain.report.readable import column_name, readable
@@ -20,8 +20,8 @@ from hedgerow.explain.report.settings import page_decision, page_rule
 from hedgerow.explain.report.tables import class_tables
 from hedgerow.explain.report.values import shown_values
 from hedgerow.explain.report.why import WHY_BYTES, explanations_of, worth_explaining
-from hedgerow.judge.answer import ClassAnswers, answers_of
-from hedgerow.judge.judgement import ClassJudgement
+from hedgerow.judge.answer import ClassificationPredictor, predictor_of
+from hedgerow.judge.judgement import ClassificationEvaluation
 from hedgerow.metrics.two_classes import Estimate
 from hedgerow.table import Factors, NamedColumns
 
@@ -29,9 +29,9 @@ from hedgerow.table import Factors, NamedColumns
 PLAIN_ROWS = 200
 
 
-def class_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
+def class_parts(forest: Any, X: Any, y: Any, asked: ReportRequest) -> Parts:
     """A classifier, rows and perhaps their classes -> the parts of the page."""
-    now: ClassAnswers = answers_of(forest)
+    now: ClassificationPredictor = predictor_of(forest)
     said, classes = said_of(now, X, y), now.classes
     marks = {"model": model_mark(now.fitted), "table": table_mark(said.table), "first": asked.first}
     training = training_rows(now, asked.train, asked.y_train)
@@ -40,7 +40,7 @@ def class_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
         forest = readable(forest, asked.labels)
         if training is not None and training.labels is not None:
             training = replace(training, labels=_renamed(training.labels, now.classes, forest.classes_))
-        now = answers_of(forest)
+        now = predictor_of(forest)
         said = replace(said, table=renamed_columns(said.table, now))
     importance = forest.feature_importances_
     figures = figures_of(forest, now, said, importance, codes)
@@ -64,7 +64,7 @@ def class_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
     plot = calibration_plot(now.classes, said)
     judged = None
     if said.truth is not None:
-        judged = ClassJudgement(now.classes, said.truth, said.opinion.probability, said.chosen)
+        judged = ClassificationEvaluation(now.classes, said.truth, said.opinion.probability, said.chosen)
     more, tables = class_tables(judged, asked, classes)
     context = {"tables": tables, "rates": rate_words(now.classes, said, found), "plots": [] if plot is None else [plot]}
     context |= {"open": figures.n_open, "decided": figures.n_rows - figures.n_open, "plain_rows": plain}
@@ -91,12 +91,14 @@ def _renamed(labels: NDArray[Any], classes: NDArray[Any], names: NDArray[Any]) -
     return np.array([known.get(label, label) for label in labels.tolist()], dtype=object)
 
 
-def _data(now: ClassAnswers, said: Said, rows: NDArray[np.int64], asked: Asked) -> dict[str, Any]:
+def _data(
+    now: ClassificationPredictor, said: ReportData, rows: NDArray[np.int64], asked: ReportRequest
+) -> dict[str, Any]:
     """Answers -> the data of the page's script, without evidence, explanations and values."""
     return {
         "classes": [cut(name) for name in now.classes.tolist()],
         "classNumbers": not all(isinstance(name, str) for name in now.classes.tolist()),
-        "prior": now.about.prior.tolist(),
+        "prior": now.info.prior.tolist(),
         "nRows": len(said.is_open),
         "nTrees": int(now.forest.n_trees),
         "settings": {
@@ -113,7 +115,7 @@ def _data(now: ClassAnswers, said: Said, rows: NDArray[np.int64], asked: Asked) 
     }
 
 
-def _opened(now: ClassAnswers, said: Said, rows: NDArray[np.int64]) -> dict[str, Any]:
+def _opened(now: ClassificationPredictor, said: ReportData, rows: NDArray[np.int64]) -> dict[str, Any]:
     """The cases with unseen values or novelty, and their opinions (m, K): leaves alone do not give these."""
     doubted = now.doubted(said.batch)
     cases = np.flatnonzero([] if doubted is None else doubted[rows])
@@ -122,7 +124,7 @@ def _opened(now: ClassAnswers, said: Said, rows: NDArray[np.int64]) -> dict[str,
     return {"cases": cases.tolist(), "parts": {name: packed(values) for name, values in parts.items()}}
 
 
-def _plain_row(forest: Any, said: Said, row: int, asked: Asked) -> tuple[str, str, str, str]:
+def _plain_row(forest: Any, said: ReportData, row: int, asked: ReportRequest) -> tuple[str, str, str, str]:
     """An undecided row -> its name, the classes that remain, the most probable one with its bounds, the true one."""
     label = int(said.label[row])
     remains = " or ".join(cut(name) for name in forest.classes_[said.chosen[row]].tolist())
@@ -131,7 +133,7 @@ def _plain_row(forest: Any, said: Said, row: int, asked: Asked) -> tuple[str, st
     return asked.called(row), remains, f"{cut(forest.classes_[label])}: {bounds}", truth
 
 
-def _plain(figures: Figures, rates: dict[str, Estimate]) -> dict[str, Any]:
+def _plain(figures: ReportFigures, rates: dict[str, Estimate]) -> dict[str, Any]:
     """Figures, and those of two classes -> plain Python."""
     places = [
         {"conditions": list(place.conditions), "rows": place.rows, "undecided": place.undecided}

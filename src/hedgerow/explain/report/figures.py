@@ -15,10 +15,10 @@ from hedgerow.decisions import columns_from_labels
 from hedgerow.explain.question import chosen_classes
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.values import usual_words
-from hedgerow.judge.answer import ClassAnswers
-from hedgerow.judge.base import Answers
+from hedgerow.judge.answer import ClassificationPredictor
+from hedgerow.judge.base import Predictor
 from hedgerow.judge.batch import Batch
-from hedgerow.judge.novelty import NoveltyOf
+from hedgerow.judge.novelty import PredictionNovelty
 from hedgerow.metrics import SetConfusion
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.bins import Codes
@@ -37,7 +37,7 @@ DESCRIBING = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class ReportData:
     """The answers of a forest for n rows, and their true classes if known."""
 
     batch: Batch
@@ -74,7 +74,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Strangers:
+class NovelRows:
     """Rows that are not like the training rows: those whose p-value is at most the level."""
 
     level: float
@@ -83,7 +83,7 @@ class Strangers:
 
 
 @dataclass(frozen=True, eq=False)
-class Figures:
+class ReportFigures:
     """Everything in a report except the cases themselves."""
 
     n_rows: int
@@ -94,7 +94,7 @@ class Figures:
     values: dict[str, float | None]  # the same, as numbers
     confusion: Confusion | None
     places: list[Place]
-    strangers: Strangers | None
+    strangers: NovelRows | None
     model: list[tuple[str, str]]
     features: list[Feature]
 
@@ -107,7 +107,7 @@ class Confusion:
     rows: list[tuple[str, list[int]]]
 
 
-def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
+def said_of(now: ClassificationPredictor, X: Any, y: Any = None) -> ReportData:
     """A forest, n rows and perhaps their classes (n,) -> its answers."""
     batch = now.read(X, all_features=True)
     opinion = now.opinion(batch)
@@ -120,14 +120,16 @@ def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
                 " leave it out if the classes are not known"
             )
         truth = columns_from_labels(given, len(now.classes), now.classes)[0]
-    return Said(batch, columns_of(batch), opinion, chosen_classes(now, opinion), truth)
+    return ReportData(batch, columns_of(batch), opinion, chosen_classes(now, opinion), truth)
 
 
-def figures_of(forest: Any, now: ClassAnswers, said: Said, importance: Floats, training: Codes | None) -> Figures:
+def figures_of(
+    forest: Any, now: ClassificationPredictor, said: ReportData, importance: Floats, training: Codes | None
+) -> ReportFigures:
     """A forest, its answers, the importance of its features (p,), training rows (p, m) -> figures of the report."""
     wrong, is_open = said.wrong, said.is_open
     values = _values(now.classes, said)
-    return Figures(
+    return ReportFigures(
         n_rows=len(is_open),
         n_open=int(is_open.sum()),
         n_wrong=None if wrong is None else int(wrong.sum()),
@@ -143,8 +145,8 @@ def figures_of(forest: Any, now: ClassAnswers, said: Said, importance: Floats, t
 
 
 def strangers_of(
-    forest: Any, novelty: NoveltyOf | None, table: NamedColumns, is_open: NDArray[np.bool_]
-) -> Strangers | None:
+    forest: Any, novelty: PredictionNovelty | None, table: NamedColumns, is_open: NDArray[np.bool_]
+) -> NovelRows | None:
     """How unusual rows are -> those that are strangers, the strangest first; None if the forest cannot tell."""
     if novelty is None:
         return None
@@ -154,7 +156,7 @@ def strangers_of(
         (row, float(p[row]), name_of(table, int(novelty.feature[row])), bool(is_open[row]))
         for row in order[:LISTED_STRANGERS]
     ]
-    return Strangers(level, len(order), listed)
+    return NovelRows(level, len(order), listed)
 
 
 def most_important(importance: Floats, table: NamedColumns) -> NamedColumns:
@@ -169,7 +171,7 @@ def name_of(table: NamedColumns, number: int) -> str:
     return table.names[number] if table.names else f"x[{number}]"
 
 
-def _values(classes: NDArray[Any], said: Said) -> dict[str, float | None]:
+def _values(classes: NDArray[Any], said: ReportData) -> dict[str, float | None]:
     """Answers -> figures of labels and sets; without true classes, only those that do not need them."""
     sets = said.chosen
     known: dict[str, float | None] = {
@@ -208,13 +210,13 @@ def _told(values: dict[str, float | None]) -> list[tuple[str, str, str]]:
     """Figures -> name, formatted value, meaning."""
     told = []
     for key, value in values.items():
-        name, form, meaning = _MEANING[key]
+        name, form, codebook = _MEANING[key]
         shown = "–" if value is None else f"{100 * value:.1f} %" if form == "%" else f"{value:.{form}f}"
-        told.append((name, shown, meaning))
+        told.append((name, shown, codebook))
     return told
 
 
-def _confusion(classes: NDArray[Any], said: Said) -> Confusion:
+def _confusion(classes: NDArray[Any], said: ReportData) -> Confusion:
     """Answers -> rows of each true class by set; if there are many larger sets, they are added up."""
     assert said.truth is not None
     found: SetConfusion = metrics.confusion_matrix_with_sets(classes[said.truth], said.chosen, classes=classes)
@@ -225,7 +227,7 @@ def _confusion(classes: NDArray[Any], said: Said) -> Confusion:
     return Confusion(heads, [(str(name), row) for name, row in zip(classes.tolist(), counts.tolist(), strict=True)])
 
 
-def _model_facts(forest: Any, now: ClassAnswers) -> list[tuple[str, str]]:
+def _model_facts(forest: Any, now: ClassificationPredictor) -> list[tuple[str, str]]:
     """A forest -> names and values that describe the model."""
     trees = now.forest
     caution = f"{now.caution:g}" + (", chosen on out-of-bag rows" if isinstance(forest.caution, str) else "")
@@ -248,7 +250,7 @@ def _model_facts(forest: Any, now: ClassAnswers) -> list[tuple[str, str]]:
     return facts
 
 
-def _mapin_words(now: ClassAnswers) -> str:
+def _mapin_words(now: ClassificationPredictor) -> str:
     """Whether probabilities are mapped by what out-of-bag rows teach, and if not, why."""
     learned = now.calibration
     if learned.why:
@@ -272,7 +274,7 @@ def plain_name(made: Any) -> str:
     return words + (f" ({unusual[1].replace('=', ' ')})" if unusual and unusual[1] else "")
 
 
-def features_of(importance: Floats, now: Answers, table: NamedColumns, training: Codes | None) -> list[Feature]:
+def features_of(importance: Floats, now: Predictor, table: NamedColumns, training: Codes | None) -> list[Feature]:
     """A table -> its columns, the most important first."""
     found = []
     for number in np.argsort(-importance, kind="stable").tolist():

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from hedgerow.exchange.answers import model_mark, table_mark
 from hedgerow.explain.cases import KnownRows, number, training_rows, value_words
-from hedgerow.explain.estimate import Estimate, estimates_of
-from hedgerow.explain.report.asked import Asked, Parts
+from hedgerow.explain.estimate import RegressionExplanation, estimates_of
+from hedgerow.explain.report.asked import Parts, ReportRequest
 from hedgerow.explain.report.cases import choose_cases
 from hedgerow.explain.report.class_page import renamed_columns
-from hedgerow.explain.report.figures import Feature, Strangers, columns_of, features_of, most_important, strangers_of
+from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, most_important, strangers_of
 from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.plots import Plot, error_plots
@@ -32,11 +32,11 @@ from hedgerow.explain.report.why import (
     told_within,
 )
 from hedgerow.explain.text import added_features, rests_words
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.judge.batch import Batch
 from hedgerow.judge.intervals import scaled_interval
-from hedgerow.judge.judgement import NumberJudgement
-from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
+from hedgerow.judge.judgement import RegressionEvaluation
+from hedgerow.judge.number_answers import COVERAGE, RegressionPredictor
 from hedgerow.metrics import tally_numbers
 from hedgerow.table import NamedColumns
 
@@ -51,7 +51,7 @@ PLAIN_ROWS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class ReportData:
     """The answers of a regressor for n rows, and their targets if known."""
 
     batch: Batch
@@ -74,7 +74,7 @@ class Said:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberFigures:
+class RegressionFigures:
     """Everything in the report of a regressor except the cases themselves."""
 
     n_rows: int
@@ -85,15 +85,15 @@ class NumberFigures:
     metrics: list[tuple[str, str, str]]  # name, value, meaning
     values: dict[str, float | None]
     places: list[Place]
-    strangers: Strangers | None
+    strangers: NovelRows | None
     model: list[tuple[str, str]]
     features: list[Feature]
     plots: list[Plot]
 
 
-def number_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
+def number_parts(forest: Any, X: Any, y: Any, asked: ReportRequest) -> Parts:
     """A regressor, rows and perhaps their targets -> the parts of the page."""
-    now: NumberAnswers = answers_of(forest)
+    now: RegressionPredictor = predictor_of(forest)
     coverage = COVERAGE if asked.coverage is None else asked.coverage
     said = _said(now, X, y, coverage)
     marks = {"model": model_mark(now.fitted), "table": table_mark(said.table), "first": asked.first}
@@ -101,7 +101,7 @@ def number_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
     codes = None if training is None else training.codes
     if asked.labels:  # from here on, only words are made
         forest = readable(forest, asked.labels)
-        now = answers_of(forest)
+        now = predictor_of(forest)
         said = replace(said, table=renamed_columns(said.table, now))
     importance = forest.feature_importances_
     figures = _figures(forest, now, said, coverage, importance, codes)
@@ -116,13 +116,13 @@ def number_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
     }
     data |= shown_values(importance, now, said.table, rows, codes, labels)
     plain = [_plain_row(said, row, asked) for row in np.argsort(-said.width, kind="stable")[:PLAIN_ROWS].tolist()]
-    judged = None if said.truth is None else NumberJudgement(said.truth, said.predicted, said.ends)
+    judged = None if said.truth is None else RegressionEvaluation(said.truth, said.predicted, said.ends)
     more, tables = group_tables(judged, asked)
     context = {"plain_rows": plain, "tables": tables}
     return Parts("numbers", ("numbers.js",), figures, _plain(figures) | more, data, context)
 
 
-def _said(now: NumberAnswers, X: Any, y: Any, coverage: float) -> Said:
+def _said(now: RegressionPredictor, X: Any, y: Any, coverage: float) -> ReportData:
     """A regressor, n rows and perhaps their targets (n,) -> its answers."""
     batch = now.read(X, all_features=True)
     predicted, truth = now.predicted(batch), None
@@ -134,19 +134,19 @@ def _said(now: NumberAnswers, X: Any, y: Any, coverage: float) -> Said:
                 " leave it out if the targets are not known"
             )
     ends = now.interval(batch, coverage) if now.has_residuals else None
-    return Said(batch, columns_of(batch), predicted, ends, truth)
+    return ReportData(batch, columns_of(batch), predicted, ends, truth)
 
 
 def _figures(
-    forest: Any, now: NumberAnswers, said: Said, coverage: float, importance: Floats, training: Any
-) -> NumberFigures:
+    forest: Any, now: RegressionPredictor, said: ReportData, coverage: float, importance: Floats, training: Any
+) -> RegressionFigures:
     """Answers -> the figures of the report."""
     found = {} if said.truth is None else tally_numbers(said.truth, said.predicted, said.ends).figures()
     found.pop("rows", None)
     inside = None
     if said.truth is not None and said.ends is not None:
         inside = int(((said.truth >= said.ends[:, 0]) & (said.truth <= said.ends[:, 1])).sum())
-    return NumberFigures(
+    return RegressionFigures(
         n_rows=len(said.predicted),
         has_intervals=said.ends is not None,
         coverage=coverage,
@@ -164,7 +164,7 @@ def _figures(
 
 def _told(values: dict[str, Any], coverage: float) -> list[tuple[str, str, str]]:
     """Figures -> name, formatted value, meaning."""
-    meaning = {
+    codebook = {
         "r2": ("R²", "of the variance of the targets is explained", "%"),
         "mean_absolute_error": ("Mean absolute error", "how far predictions are off on average", ""),
         "root_mean_squared_error": ("Root mean squared error", "the same, with large errors counting more", ""),
@@ -173,26 +173,26 @@ def _told(values: dict[str, Any], coverage: float) -> list[tuple[str, str, str]]
     }
     told = []
     for key, value in values.items():
-        name, words, form = meaning[key]
+        name, words, form = codebook[key]
         shown = "–" if value is None else f"{100 * value:.1f} %" if form else number(value)
         told.append((name, shown, words))
     return told
 
 
-def _model_facts(forest: Any, now: NumberAnswers) -> list[tuple[str, str]]:
+def _model_facts(forest: Any, now: RegressionPredictor) -> list[tuple[str, str]]:
     """A regressor -> names and values that describe the model."""
     trees = now.forest
     facts = [
         ("Model", type(forest).__name__),
         ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
-        ("Targets in training", f"{number(now.about.low)} to {number(now.about.high)}"),
+        ("Targets in training", f"{number(now.info.low)} to {number(now.info.high)}"),
         ("Caution", f"{now.caution:g}"),
     ]
     score = now.fitted.figures.oob_score
     return facts if score is None else [*facts, ("Out-of-bag R²", f"{score:.3f}")]
 
 
-def _worth_explaining(said: Said) -> NDArray[np.int64]:
+def _worth_explaining(said: ReportData) -> NDArray[np.int64]:
     """The rows with the widest intervals, then those that are furthest from their targets."""
     chosen = np.argsort(-said.width, kind="stable")[:MOST_DOUBTFUL].tolist()
     if said.truth is not None:
@@ -201,7 +201,12 @@ def _worth_explaining(said: Said) -> NDArray[np.int64]:
 
 
 def _explained(
-    now: NumberAnswers, said: Said, rows: NDArray[np.int64], training: KnownRows | None, asked: Asked, coverage: float
+    now: RegressionPredictor,
+    said: ReportData,
+    rows: NDArray[np.int64],
+    training: KnownRows | None,
+    asked: ReportRequest,
+    coverage: float,
 ) -> dict[int, dict[str, Any]]:
     """Rows (m,) -> {row: explanation}, as many as fit into the page."""
     shap = len(now.forest.nodes) * len(rows) <= MOST_VISITS
@@ -213,7 +218,7 @@ def _explained(
     return told_within(WHY_BYTES if asked.cases == "some" else None, said, rows, asked.progress, explain)
 
 
-def _words(estimate: Estimate, first: int) -> dict[str, Any]:
+def _words(estimate: RegressionExplanation, first: int) -> dict[str, Any]:
     """An explanation -> the part that the page shows."""
     names, adds = added_features(estimate), estimate.adds
     added = None
@@ -230,11 +235,13 @@ def _words(estimate: Estimate, first: int) -> dict[str, Any]:
     }
 
 
-def _gaps(estimate: Estimate) -> list[tuple[str, list[str]]]:
+def _gaps(estimate: RegressionExplanation) -> list[tuple[str, list[str]]]:
     return [("missing", estimate.missing), ("outside the training data", estimate.outside)]
 
 
-def _data(now: NumberAnswers, said: Said, rows: NDArray[np.int64], asked: Asked, coverage: float) -> dict[str, Any]:
+def _data(
+    now: RegressionPredictor, said: ReportData, rows: NDArray[np.int64], asked: ReportRequest, coverage: float
+) -> dict[str, Any]:
     """Answers -> the data of the page's script, without explanations and values."""
     data: dict[str, Any] = {
         "nRows": len(said.predicted),
@@ -265,21 +272,21 @@ def _wider(plain: Floats, ends: Floats, batch: Batch) -> dict[int, list[float]]:
     return dict(zip(rows.tolist(), beyond.tolist(), strict=True))
 
 
-def _scale(now: NumberAnswers, said: Said) -> list[float]:
+def _scale(now: RegressionPredictor, said: ReportData) -> list[float]:
     """The smallest and the largest number that the pictures of intervals show."""
-    known = [said.predicted, np.array([now.about.low, now.about.high])]
+    known = [said.predicted, np.array([now.info.low, now.info.high])]
     known += [] if said.truth is None else [said.truth]
     return [float(min(each.min() for each in known)), float(max(each.max() for each in known))]
 
 
-def _plain_row(said: Said, row: int, asked: Asked) -> list[str]:
+def _plain_row(said: ReportData, row: int, asked: ReportRequest) -> list[str]:
     """A row -> its name, prediction, interval and target, for readers without scripts."""
     ends = ["–", "–"] if said.ends is None else [number(float(end)) for end in said.ends[row]]
     truth = [] if said.truth is None or said.ends is None else [number(float(said.truth[row]))]
     return [asked.called(row), number(float(said.predicted[row])), *ends, *truth]
 
 
-def _plain(figures: NumberFigures) -> dict[str, Any]:
+def _plain(figures: RegressionFigures) -> dict[str, Any]:
     """Figures -> plain Python."""
     places = [
         {"conditions": list(place.conditions), "rows": place.rows, "widest": place.undecided}

@@ -16,12 +16,12 @@ from typing import Any
 import hedgerow
 from hedgerow.exchange.export.svg import COLOURS
 from hedgerow.explain.cases import number as number_words
-from hedgerow.explain.report.asked import Asked, Parts, checked_groups, checked_names
+from hedgerow.explain.report.asked import Parts, ReportRequest, checked_groups, checked_names
 from hedgerow.explain.report.class_page import class_parts
 from hedgerow.explain.report.number_page import number_parts
 from hedgerow.explain.report.pack import cut, safe_json
-from hedgerow.judge.answer import answers_of
-from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.judge.answer import predictor_of
+from hedgerow.judge.number_answers import RegressionPredictor
 from hedgerow.safe.disk import write_whole
 from hedgerow.safe.text import tied, whole
 from hedgerow.table.output import index_names
@@ -148,8 +148,8 @@ def make_report(
     >>> report.figures["rows"], "</html>" in report.html
     (75, True)
     """
-    now = answers_of(forest)
-    number = isinstance(now, NumberAnswers)
+    now = predictor_of(forest)
+    number = isinstance(now, RegressionPredictor)
     if not number and not now.combines_leaves:
         raise TypeError(
             f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; report its members"
@@ -158,7 +158,7 @@ def make_report(
     if y is None and (by or costs is not None):
         raise ValueError("y must be given with by and costs, got none; both need to know what is true")
     called = checked_names(index_names(X) if names is None else names, _n_rows(X))
-    asked = Asked(
+    asked = ReportRequest(
         called, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage,
         checked_groups(by, _n_rows(X)), costs, progress or (lambda done, total: None),
     )  # fmt: skip
@@ -211,7 +211,7 @@ def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
     return environment.get_template(template), style, script
 
 
-def _rendered(parts: Parts, asked: Asked, title: str) -> str:
+def _rendered(parts: Parts, asked: ReportRequest, title: str) -> str:
     """The parts of a page -> the page."""
     figures = parts.figures
     strange = [] if figures.strangers is None else [row for row, *_ in figures.strangers.listed]

@@ -13,7 +13,7 @@ from hedgerow.exchange.export.describe import Split, number_words, split_of
 from hedgerow.exchange.named import estimator_named
 from hedgerow.explain.report.pack import evenly
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import predictor_of
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.days import DATES, date_words
 from hedgerow.table.schema import Kind
@@ -74,7 +74,7 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
         return []
     small = {"max_leaf_nodes": 10, "max_depth": 4, "min_samples_leaf": max(FEWEST, n_rows // 50), "max_features": None}
     forest = estimator_named("RandomForestClassifier")(1, bootstrap=False, random_state=0, **small).fit(table, is_open)
-    now = answers_of(forest)  # a forest keeps its rows, so that the table is read once
+    now = predictor_of(forest)  # a forest keeps its rows, so that the table is read once
     reached, tree = now.forest.leaf_nodes(now.fitted.rows.codes)[:, 0], now.fitted.tree(0)
     tried = n_rows * len(table.listed)
     gaps = [_has_gaps(column) for column in table.listed]

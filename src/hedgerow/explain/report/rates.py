@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.explain.report.figures import Said
+from hedgerow.explain.report.figures import ReportData
 from hedgerow.explain.report.pack import cut
 from hedgerow.explain.report.plots import Frame, Plot
 from hedgerow.metrics.two_classes import Estimate, auc, rates, share_of
@@ -22,7 +22,7 @@ _MEANING = {
 }
 
 
-def two_class_rates(classes: NDArray[Any], said: Said) -> dict[str, Estimate]:
+def two_class_rates(classes: NDArray[Any], said: ReportData) -> dict[str, Estimate]:
     """Figures about the rarer of two classes, by name; none if there are more classes, or nothing is known of them."""
     if said.truth is None or len(classes) != 2:
         return {}
@@ -31,7 +31,7 @@ def two_class_rates(classes: NDArray[Any], said: Said) -> dict[str, Estimate]:
     return rates(is_so, said.label == place) | {"auc": auc(is_so, said.opinion.probability[:, place])}
 
 
-def rate_words(classes: NDArray[Any], said: Said, found: dict[str, Estimate]) -> list[tuple[str, str, str]]:
+def rate_words(classes: NDArray[Any], said: ReportData, found: dict[str, Estimate]) -> list[tuple[str, str, str]]:
     """The same as name, value and meaning."""
     if not found or said.truth is None:
         return []
@@ -41,7 +41,7 @@ def rate_words(classes: NDArray[Any], said: Said, found: dict[str, Estimate]) ->
         for name, each in found.items()
         if name != "auc"
     ]
-    return [(name, value, ends + meaning) for name, value, ends, meaning in told] + [
+    return [(name, value, ends + codebook) for name, value, ends, codebook in told] + [
         (
             "AUC",
             *_area(found["auc"], f"how often a row that is {so} has a higher probability of it than a row that is not"),
@@ -49,7 +49,7 @@ def rate_words(classes: NDArray[Any], said: Said, found: dict[str, Estimate]) ->
     ]
 
 
-def calibration_plot(classes: NDArray[Any], said: Said) -> Plot | None:
+def calibration_plot(classes: NDArray[Any], said: ReportData) -> Plot | None:
     """How often what has a probability is true, in groups of rows; None if it is not known, or rows are few."""
     if said.truth is None or len(said.truth) < GROUPS:
         return None
@@ -86,7 +86,7 @@ def _value(found: Estimate) -> tuple[str, str]:
     return f"{100 * found.value:.1f} %", f"({100 * found.lower:.1f} to {100 * found.upper:.1f}) "
 
 
-def _area(found: Estimate, meaning: str) -> tuple[str, str]:
+def _area(found: Estimate, codebook: str) -> tuple[str, str]:
     """An area, and what it means -> the area, and its interval with the meaning."""
     ends = "" if found.lower is None else f"({found.lower:.3f} to {found.upper:.3f}) "
-    return "–" if found.value is None else f"{found.value:.3f}", ends + meaning
+    return "–" if found.value is None else f"{found.value:.3f}", ends + codebook

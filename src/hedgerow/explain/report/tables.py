@@ -7,14 +7,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hedgerow.explain.judged import Lines, cost_lines, figures_by, group_lines
-from hedgerow.explain.report.asked import Asked
+from hedgerow.explain.report.asked import ReportRequest
 from hedgerow.explain.report.readable import column_name
 from hedgerow.judge.costs import Costs
-from hedgerow.judge.judgement import ClassJudgement, NumberJudgement
+from hedgerow.judge.judgement import ClassificationEvaluation, RegressionEvaluation
 
 
 def class_tables(
-    judged: ClassJudgement | None, asked: Asked, classes: NDArray[Any]
+    judged: ClassificationEvaluation | None, asked: ReportRequest, classes: NDArray[Any]
 ) -> tuple[dict[str, Any], list[Lines]]:
     """A judgement of classes, and their own names (K,) -> figures of groups and costs; none if nothing is judged."""
     found, tables = group_tables(judged, asked)
@@ -24,7 +24,9 @@ def class_tables(
     return found, tables
 
 
-def group_tables(judged: ClassJudgement | NumberJudgement | None, asked: Asked) -> tuple[dict[str, Any], list[Lines]]:
+def group_tables(
+    judged: ClassificationEvaluation | RegressionEvaluation | None, asked: ReportRequest
+) -> tuple[dict[str, Any], list[Lines]]:
     """A judgement -> the figures of groups; none if nothing is judged."""
     if judged is None or not asked.by:
         return {}, []

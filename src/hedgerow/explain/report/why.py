@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.cases import KnownRows, value_words
-from hedgerow.explain.estimate import Estimate
+from hedgerow.explain.estimate import RegressionExplanation
 from hedgerow.explain.explanation import Explanation
-from hedgerow.explain.report.asked import Asked
-from hedgerow.explain.report.figures import Said
+from hedgerow.explain.report.asked import ReportRequest
+from hedgerow.explain.report.figures import ReportData
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.places import Place
 from hedgerow.explain.text import shown_features
 from hedgerow.explain.why import explain_batch, limits_of
 from hedgerow.explain.words import percents, settle_words
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassificationPredictor
 from hedgerow.judge.batch import Batch
 
 #: This many of the undecided cases are explained, the most doubtful ones, and a few more of each place.
@@ -35,7 +35,7 @@ NEAREST, SHOWN = 4, 3
 LONGEST_SENTENCE = 400
 
 
-def worth_explaining(said: Said, places: list[Place]) -> NDArray[np.int64]:
+def worth_explaining(said: ReportData, places: list[Place]) -> NDArray[np.int64]:
     """What a forest said, and where undecided rows are -> the most doubtful of them and a few of each place, in turn.
 
     A row is the more doubtful the more the upper bounds of other classes exceed the lower bound of its label.
@@ -51,11 +51,11 @@ def worth_explaining(said: Said, places: list[Place]) -> NDArray[np.int64]:
 
 def explanations_of(
     forest: Any,
-    now: ClassAnswers,
-    said: Said,
+    now: ClassificationPredictor,
+    said: ReportData,
     rows: NDArray[np.int64],
     training: KnownRows | None,
-    asked: Asked,
+    asked: ReportRequest,
     room: int | None,
 ) -> dict[int, dict[str, Any]]:
     """A forest, what it said, and the rows (m,) to explain -> {row: explanation}, as many as fit into `room` bytes.
@@ -113,7 +113,9 @@ def _words(explanation: Explanation, first: int) -> dict[str, Any]:
     }
 
 
-def nearest_words(explanation: Explanation | Estimate, names: list[str], first: int) -> dict[str, Any] | None:
+def nearest_words(
+    explanation: Explanation | RegressionExplanation, names: list[str], first: int
+) -> dict[str, Any] | None:
     """The nearest training rows with some features; None if the model has not kept its rows."""
     if not explanation.cases:
         return None
