@@ -28,8 +28,8 @@ from benchmarks.data import Shape, synthetic
 from benchmarks.measure import Timing, in_turns, quiet, reset_peak, status
 from hedgerow import Opinion, RandomForestClassifier, combine
 from hedgerow.forest.fold import finish_rows
-from hedgerow.forest.lift import StateCache
-from hedgerow.judge.evidence import Evidence
+from hedgerow.forest.states import StateCache
+from hedgerow.inference.evidence import Evidence
 from hedgerow.rules import Rule, Setting, all_rules
 
 Array = NDArray[Any]

@@ -12,11 +12,11 @@ from typing import Any
 
 import hedgerow
 from benchmarks.data import Shape, synthetic
-from hedgerow.forest.hulls import find_leaf_ranges
-from hedgerow.judge.calibration import learn_calibration
-from hedgerow.judge.fitted import fitted_of
-from hedgerow.judge.novelty import learn_novelty
+from hedgerow.forest.leaf_ranges import find_leaf_ranges
+from hedgerow.inference.fitted import fitted_of
+from hedgerow.inference.novelty import learn_novelty
 from hedgerow.rules import resolve_rule
+from hedgerow.tasks.classification.calibration import learn_calibration
 
 SHAPES = {shape.name: shape for shape in (Shape(10_000, 20), Shape(100_000, 50))}
 #: Most that each may take of the fit.

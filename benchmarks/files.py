@@ -29,9 +29,9 @@ import hedgerow
 from benchmarks import show
 from benchmarks.data import Shape, synthetic
 from benchmarks.measure import in_turns, reset_peak, status
-from hedgerow.exchange.files.forests import tree_rows
 from hedgerow.forest.forest import join_forests
-from hedgerow.judge.fitted import fitted_of, publish
+from hedgerow.inference.fitted import fitted_of, publish
+from hedgerow.storage.forests import tree_rows
 
 MEMORY_TARGET = 64 << 20
 """Bytes beyond twice the file that loading may take."""

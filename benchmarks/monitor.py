@@ -22,8 +22,8 @@ from benchmarks import show
 from benchmarks.data import folder_or_none, table
 from benchmarks.measure import quiet
 from hedgerow import RandomForestClassifier
-from hedgerow.judge.answer import predictor_of
-from hedgerow.judge.watch import strangers_of, traffic_of
+from hedgerow.inference.drift import strangers_of, traffic_of
+from hedgerow.inference.predictor import predictor_of
 
 #: Classifications of real tables, with at least 250 rows and some numeric columns.
 SETS = (

@@ -124,14 +124,14 @@ def measured(task: str, folder: str, n_trees: int) -> dict[str, float]:
     else:
         import pyarrow.csv  # noqa: F401
 
-        import hedgerow.commands.fit  # noqa: F401
+        import hedgerow.cli.fit  # noqa: F401
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu, "bytes": peak}
 
 
 def _command(verb: str, ending: str, n_trees: int) -> None:
     """Run a command, as a terminal would."""
-    from hedgerow.commands.cli import main as run
+    from hedgerow.cli.app import main as run
 
     table = f"table.{ending}"
     words = {
@@ -152,10 +152,10 @@ def _python(verb: str, ending: str, n_trees: int) -> None:
     import polars
 
     import hedgerow
-    from hedgerow.commands.kinds import kind_for
-    from hedgerow.judge.answer import predictor_of
-    from hedgerow.judge.columns import classification_columns
-    from hedgerow.judge.tally import judge
+    from hedgerow.explain.presenters.registry import kind_for
+    from hedgerow.inference.columns import classification_columns
+    from hedgerow.inference.evaluation import judge
+    from hedgerow.inference.predictor import predictor_of
 
     frame = polars.read_csv("table.csv") if ending == "csv" else polars.read_parquet("table.parquet")
     X, y = frame.drop("y"), frame["y"].to_numpy()

@@ -1,6 +1,6 @@
 """Main: ``python -m hedgerow`` is the command ``hedgerow``."""
 
-from hedgerow.commands.cli import main
+from hedgerow.cli.app import main
 
 if __name__ == "__main__":
     main()

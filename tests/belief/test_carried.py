@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hedgerow.belief.additive import CARRIED, _slope, calibrated_shap, mapped
 from hedgerow.belief.calibrate import Calibration
-from hedgerow.belief.carried import CARRIED, _slope, calibrated_shap, mapped
 
 
 def some_map(n_classes: int, rng: np.random.Generator, *, mixes: bool = True) -> Calibration:

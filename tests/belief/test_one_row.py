@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.belief.calibrate import Calibration
-from hedgerow.belief.one_row import mean_of_row
 from hedgerow.belief.opinion import across
+from hedgerow.belief.scalar import mean_of_row
 from hedgerow.decisions.intervals import reachable
 from hedgerow.rules import Average, Calibrated, Laplace, Plausibility, Setting, Uncertainty, Vote
 

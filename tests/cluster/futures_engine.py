@@ -7,9 +7,8 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from functools import partial
 from typing import Any, Self
 
-from hedgerow.cluster.engine import Engine, Handle, failure
-from hedgerow.cluster.limits import Worker
-from hedgerow.cluster.rows import rows_from
+from hedgerow.cluster.limits import Worker, rows_from
+from hedgerow.tasks.engine import Engine, Handle, failure
 
 
 class FuturesEngine(Engine):

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import hedgerow
-from hedgerow.judge.fitted import fitted_of, publish
+from hedgerow.inference.fitted import fitted_of, publish
 
 INF = float("inf")
 #: So little that nodes of a few hundred rows are grown where their rows lie.

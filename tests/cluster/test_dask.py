@@ -32,15 +32,18 @@ from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, ea
 
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
+from hedgerow.cli.app import _with_address, app  # noqa: E402
 from hedgerow.cluster.dask_engine import DaskEngine  # noqa: E402
 from hedgerow.cluster.estimators import checked_target, fit_on_cluster, settings_of  # noqa: E402
 from hedgerow.cluster.forest import join_small  # noqa: E402
-from hedgerow.cluster.limits import Worker, limits_for  # noqa: E402
+from hedgerow.cluster.limits import (  # noqa: E402
+    Worker,
+    limits_for,
+    rows_from,
+)
 from hedgerow.cluster.part import join_parts  # noqa: E402
 from hedgerow.cluster.partitions import partitions_from  # noqa: E402
-from hedgerow.cluster.rows import rows_from  # noqa: E402
 from hedgerow.cluster.training import ClusterTable, read_on_cluster  # noqa: E402
-from hedgerow.commands.cli import _with_address, app  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)

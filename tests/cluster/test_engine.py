@@ -18,9 +18,9 @@ from tests.cluster.futures_engine import FuturesEngine
 from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, each_kind, make_frame
 
 import hedgerow
-from hedgerow.cluster.engine import Asking, add_arrays
 from hedgerow.cluster.estimators import fit_on_cluster
 from hedgerow.forest.nodes import SUBSET
+from hedgerow.tasks.engine import Asking, add_arrays
 
 ROOT = Path(__file__).resolve().parents[2]
 

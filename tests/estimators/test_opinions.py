@@ -26,8 +26,8 @@ from hedgerow import (
     save,
 )
 from hedgerow.decisions import Coverage, UtilitySet, all_decisions, rows_needed
-from hedgerow.judge.answer import predictor_of
-from hedgerow.judge.evidence import CAUTIONS
+from hedgerow.inference.evidence import CAUTIONS
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Belief, Eva, Laplace, all_rules
 
 RULES = list(all_rules())
@@ -433,7 +433,7 @@ def test_learned_weights_are_weights_and_belong_to_the_caution():
 
 
 def test_learned_weights_do_not_depend_on_the_order_of_the_rows(monkeypatch):
-    monkeypatch.setattr("hedgerow.judge.evidence.LEARNING_CELLS", 100 * 20 * 3)
+    monkeypatch.setattr("hedgerow.inference.evidence.LEARNING_CELLS", 100 * 20 * 3)
     X, y = blobs(600, 0)
     order = np.argsort(y, kind="stable")
     forest = RandomForestClassifier(20, rule=Belief(weights="learned"), random_state=0).fit(X[order], y[order])
@@ -443,7 +443,7 @@ def test_learned_weights_do_not_depend_on_the_order_of_the_rows(monkeypatch):
         counts.append(np.bincount(labels, minlength=3))
         return np.full(20, 0.05)
 
-    monkeypatch.setattr("hedgerow.judge.evidence.learn_tree_weights", spy)
+    monkeypatch.setattr("hedgerow.inference.evidence.learn_tree_weights", spy)
     forest.oob_evidence_.learn_weights(np.searchsorted(forest.classes_, y[order]))
     assert (counts[0] > 0).all()
 

@@ -14,8 +14,8 @@ from tests.reference.models import labels, numbers
 
 import hedgerow
 from hedgerow.decisions import Coverage
-from hedgerow.exchange.files.model import ESTIMATORS
-from hedgerow.exchange.named import estimator_named
+from hedgerow.storage.model import ESTIMATORS
+from hedgerow.storage.values import estimator_named
 
 #: Forests; those that learn from labels or numbers can be merged.
 FORESTS = [name for name in ESTIMATORS if "warm_start" in estimator_named(name)().get_params()]

@@ -11,7 +11,7 @@ from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, Random
 from hedgerow.explain.change import Limits, smallest_change
 from hedgerow.explain.question import counts_of, only_class
 from hedgerow.explain.space import Space
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Belief
 
 KINDS = {

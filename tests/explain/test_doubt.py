@@ -15,7 +15,7 @@ from tests.reference import constructed
 from tests.reference import explain as reference
 
 from hedgerow import ExtraTreesClassifier, RandomForestClassifier
-from hedgerow.explain.doubt import CAUSES, doubt_from_counts
+from hedgerow.explain.sources import CAUSES, doubt_from_counts
 
 leaves = st.integers(2, 3).flatmap(
     lambda k: st.lists(st.lists(st.integers(0, 30), min_size=k, max_size=k), min_size=1, max_size=6)

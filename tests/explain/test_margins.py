@@ -14,7 +14,7 @@ from hedgerow.belief.calibrate import Calibration
 from hedgerow.explain.margins import calibrated_margins
 from hedgerow.explain.question import tree_shares
 from hedgerow.explain.space import Space
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
 
 
 @pytest.mark.parametrize("calibration", [None, "oob"])

@@ -7,8 +7,8 @@ import pytest
 
 from hedgerow import RandomForestClassifier, combine, decide
 from hedgerow.explain.question import only_class, questions
-from hedgerow.explain.settle import MOST_CASES, calm_caution, confirmed_cases
-from hedgerow.judge.answer import predictor_of
+from hedgerow.explain.remedies import MOST_CASES, calm_caution, confirmed_cases
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Laplace
 
 

@@ -29,8 +29,8 @@ from hedgerow import (
     RandomForestRegressor,
 )
 from hedgerow.explain import shap_values
-from hedgerow.judge.answer import predictor_of
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Setting, resolve_rule
 from hedgerow.rules.additive import WHAT, additive
 

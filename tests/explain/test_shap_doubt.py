@@ -9,7 +9,7 @@ from tests.reference.shap import path_game, shapley_values
 
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.explain import shap_values
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules.doubts import DOUBTS, doubt_sums
 
 FORESTS = [

@@ -20,8 +20,8 @@ from tests.reference.proximity import dense_proximity
 
 import hedgerow
 from hedgerow import RandomForestClassifier, RandomForestRegressor, RandomTreesEmbedding, UnsupervisedForest
-from hedgerow.exchange.files import describe_file
 from hedgerow.explain import importance_test, oob_permutation_importance
+from hedgerow.storage import describe_file
 from hedgerow.structure import ProximityImputer, cluster_rows, outlier_scores, proximity_map
 from hedgerow.structure.spectrum import _leading, _proximity_product
 

@@ -357,7 +357,7 @@ def test_nothing_is_made_before_there_is_something_to_keep(tmp_path: Path) -> No
 def test_the_command_line_goes_on_too(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from hedgerow.commands.cli import app
+    from hedgerow.cli.app import app
 
     rows = "\n".join(",".join(map(str, [*row, label])) for row, label in zip(X.tolist(), LABELS, strict=True))
     (tmp_path / "data.csv").write_text(f"a,b,c,d,y\n{rows}\n")

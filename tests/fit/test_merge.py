@@ -22,7 +22,7 @@ from hedgerow import (
 )
 from hedgerow.forest import join
 from hedgerow.forest.join import cuts_in_use, join_bins, move_codes
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 
 
 def frame(n_rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:

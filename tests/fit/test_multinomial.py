@@ -14,7 +14,7 @@ from tests.reference.draws import Bag
 import hedgerow
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier, RandomForestRegressor, _core
 from hedgerow.forest.rows import Bags, OobMask, Provenance, drawn_once
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.params.resolve import resolve_settings
 
 

@@ -27,7 +27,7 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.judge.fitted import fitted_of, publish
+from hedgerow.inference.fitted import fitted_of, publish
 from hedgerow.rules import Belief
 
 SENSES = ("all", "inbag", "distinct", "oob")

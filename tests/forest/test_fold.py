@@ -20,14 +20,14 @@ from tests.reference.fold import (
 
 import hedgerow.forest.fold
 import hedgerow.forest.forest
-import hedgerow.forest.lift
+import hedgerow.forest.states
 from hedgerow import RandomForestClassifier, combine
-from hedgerow.forest.counts import DENSE_CLASSES
+from hedgerow.forest.class_counts import DENSE_CLASSES
 from hedgerow.forest.fold import fold
-from hedgerow.forest.foldable import Votes
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.lift import StateCache
-from hedgerow.judge.answer import predictor_of
+from hedgerow.forest.reducers import Votes
+from hedgerow.forest.states import StateCache
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Average, Eva, Laplace, Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
 from hedgerow.rules.uncertainty import UncertaintyWith
 
@@ -204,7 +204,7 @@ def test_trees_lifted_in_groups_give_the_same(rule, n_classes, weighting, monkey
     evidence = replace(forest.evidence(X), cache=StateCache())
     whole = evidence.combine(rule, weights=weights)
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 5_000)
-    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 0)
+    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 0)
     calls = count_kernel_calls(monkeypatch)
     assert_same_opinion(replace(evidence, cache=StateCache()).combine(rule, weights=weights), whole)
     if rule.merge != "stack":
@@ -307,7 +307,7 @@ def test_leaves_are_lifted_once_however_often_they_are_asked():
 
 def test_states_larger_than_the_budget_are_lifted_again(monkeypatch):
     forest, X, _, _ = fitted(3)
-    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 1000)
+    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 1000)
     evidence = replace(forest.evidence(X), cache=StateCache())
     assert leaves_lifted(evidence) == leaves_lifted(evidence) > 0
 
@@ -315,7 +315,7 @@ def test_states_larger_than_the_budget_are_lifted_again(monkeypatch):
 @pytest.mark.parametrize("base", ["average", "median"])
 def test_one_row_lifts_its_own_leaves_however_often_states_that_cannot_be_kept_were_lifted(base, monkeypatch):
     forest, X, _, _ = fitted(3)
-    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 1000)
+    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 1000)
     lifted: list[int] = []
     kind = type(resolve_rule(base))
     lift = kind.lift
@@ -330,7 +330,7 @@ def test_one_row_lifts_its_own_leaves_however_often_states_that_cannot_be_kept_w
 
 def test_states_that_made_room_for_others_must_be_asked_for_again_before_all_leaves_are_lifted(monkeypatch):
     cache, states = StateCache(), np.zeros((10, 3))
-    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", states.nbytes)
+    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", states.nbytes)
     assert cache.asked("a", 100) == 100
     cache.keep("a", states)
     cache.keep("b", states)
@@ -339,7 +339,7 @@ def test_states_that_made_room_for_others_must_be_asked_for_again_before_all_lea
 
 def test_states_of_several_rules_are_kept_while_they_fit(monkeypatch):
     cache, states = StateCache(), np.zeros((10, 3))
-    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 2 * states.nbytes)
+    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 2 * states.nbytes)
     for key in ("a", "b", "a", "c"):
         cache.keep(key, states)
     assert [cache.states_of(key) is not None for key in "abc"] == [True, False, True]
@@ -489,7 +489,7 @@ def test_out_of_bag_groups_give_the_same(rule, leaf_counts, monkeypatch):
     whole = replace(forest.oob_evidence_, cache=StateCache()).combine(rule)
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", {"all": 100_000, "inbag": 5_000}[leaf_counts])
     monkeypatch.setattr(hedgerow.forest.fold, "LIFTED_LEAVES", 7)
-    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 0)
+    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 0)
     calls = count_kernel_calls(monkeypatch)
     assert_same_opinion(replace(forest.oob_evidence_, cache=StateCache()).combine(rule), whole)
     assert len(calls) > 1 or rule.merge == "stack"
@@ -650,12 +650,12 @@ def test_memory_of_few_rows_does_not_grow_with_rows_times_trees_times_classes(mo
 def test_distinct_rows_are_distinct_and_lead_back(n_classes, monkeypatch):
     rng = np.random.default_rng(0)
     counts = rng.poisson(0.1, size=(2000, n_classes)) * rng.choice([1.0, 0.3, 1e-300], size=(2000, 1))
-    found, where = hedgerow.forest.lift.distinct_rows(counts)
+    found, where = hedgerow.forest.states.distinct_rows(counts)
     np.testing.assert_array_equal(found[where], counts)
     assert len(found) == len({tuple(row) for row in counts.tolist()})
-    monkeypatch.setattr(hedgerow.forest.lift, "_fingerprints", lambda rows: np.zeros(len(rows), dtype=np.uint64))
+    monkeypatch.setattr(hedgerow.forest.states, "_fingerprints", lambda rows: np.zeros(len(rows), dtype=np.uint64))
     np.testing.assert_array_equal(
-        hedgerow.forest.lift.distinct_rows(counts)[0][hedgerow.forest.lift.distinct_rows(counts)[1]], counts
+        hedgerow.forest.states.distinct_rows(counts)[0][hedgerow.forest.states.distinct_rows(counts)[1]], counts
     )
 
 
@@ -669,6 +669,6 @@ def test_rules_that_stack_take_the_rows_in_blocks(monkeypatch):
 def test_learning_tree_weights_makes_no_larger_array_than_it_says(monkeypatch):
     X, y = draw_rows(4000, 3, seed=16)
     forest = RandomForestClassifier(100, max_depth=4, random_state=0).fit(X, y)
-    monkeypatch.setattr("hedgerow.judge.evidence.LEARNING_CELLS", 30_000)
+    monkeypatch.setattr("hedgerow.inference.evidence.LEARNING_CELLS", 30_000)
     evidence = forest.oob_evidence_
     assert peak_of(lambda: evidence.learn_weights(y)) < 4000 * 100 * 3 * 8 / 2

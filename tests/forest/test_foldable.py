@@ -9,8 +9,8 @@ from sklearn.datasets import load_iris
 import hedgerow.forest.fold
 from hedgerow import RandomForestClassifier, RandomForestRegressor, combine
 from hedgerow.forest.fold import fold
-from hedgerow.forest.foldable import MeanReducer, predictions
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.forest.reducers import MeanReducer, predictions
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.rules import Belief, all_rules
 
 ASKED = [(rule, caution) for rule in all_rules() if not rule.needs_weights for caution in (0.0, 1.5)]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomForestClassifier, RandomForestRegressor
-from hedgerow.forest.counts import DENSE_CLASSES, ClassCounts
+from hedgerow.forest.class_counts import DENSE_CLASSES, ClassCounts
 from hedgerow.forest.forest import TYPES, Forest, join_forests, some_trees
-from hedgerow.forest.leaves import LeafPayload
 from hedgerow.forest.moments import LeafMoments
+from hedgerow.forest.payload import LeafPayload
 
 KINDS = ("few", "many", "weighted", "many weighted", "numbers", "weighted numbers", "medians", "later numbers")
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)

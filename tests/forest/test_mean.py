@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import hedgerow
-from hedgerow.forest.mean import FEW, mean_of_leaves
-from hedgerow.judge.answer import predictor_of
+from hedgerow.forest.fold import FEW, mean_of_leaves
+from hedgerow.inference.predictor import predictor_of
 
 QUESTIONS = ["predict", "predict_interval", "predict_uncertainty", "predict_bounds"]
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomDecisionTreesClassifier, RandomForestClassifier
-from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes
-from hedgerow.forest.subsets import subset_from
+from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, subset_from
 
 
 @cache

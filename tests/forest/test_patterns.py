@@ -13,8 +13,8 @@ from tests.reference.fold import combine_seen
 import hedgerow.forest.fold
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.forest.fold import fold
-from hedgerow.forest.foldable import ProbabilityReducer, RuleStack, Votes
-from hedgerow.forest.patterns import MANY_CLASSES
+from hedgerow.forest.reducers import ProbabilityReducer, RuleStack, Votes
+from hedgerow.forest.sparse_states import MANY_CLASSES
 from hedgerow.rules import Average, Laplace, Setting, Uncertainty, all_rules
 from hedgerow.rules.uncertainty import UncertaintyWith
 

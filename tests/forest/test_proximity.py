@@ -20,7 +20,7 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.judge.answer import ClassificationPredictor
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 SENSES = ["all", "inbag", "distinct", "oob"]
 

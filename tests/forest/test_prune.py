@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor as SklearnRegressor
 
 from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
 from hedgerow.criteria import resolve_criterion
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 
 CRITERIA = ["gini", "entropy"]
 

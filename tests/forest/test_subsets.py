@@ -15,11 +15,10 @@ from tests.cluster.tables import saved
 
 import hedgerow
 from hedgerow import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from hedgerow.exchange.files.describe import describe_file
 from hedgerow.explain import shap_values
-from hedgerow.forest.nodes import SUBSET, Nodes
-from hedgerow.forest.subsets import IS_LIST, LISTS_RIGHT, Subset, n_words, subset_from, words_from
-from hedgerow.judge.fitted import fitted_of, publish
+from hedgerow.forest.nodes import IS_LIST, LISTS_RIGHT, SUBSET, Nodes, Subset, n_words, subset_from, words_from
+from hedgerow.inference.fitted import fitted_of, publish
+from hedgerow.storage.describe import describe_file
 
 N_CATEGORIES = 600
 

@@ -25,8 +25,8 @@ from hedgerow import (
     RandomForestRegressor,
     combine,
 )
-from hedgerow.judge.answer import predictor_of
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import rule_names
 
 CLASSIFIERS = [DecisionTreeClassifier, RandomForestClassifier, ExtraTreesClassifier, PairwiseTreesClassifier]
@@ -185,7 +185,7 @@ def test_a_model_that_does_not_know_sends_rows_to_the_larger_side() -> None:
     forest = RandomForestClassifier(10, random_state=0).fit(X, y)
     larger = RandomForestClassifier(10, unseen="larger", random_state=0).fit(X, y)
     fitted = fitted_of(forest)
-    forest._fitted = hedgerow.judge.fitted.replace(fitted, forest=fitted.forest.with_unseen(None))
+    forest._fitted = hedgerow.inference.fitted.replace(fitted, forest=fitted.forest.with_unseen(None))
     assert (forest.predict_proba(strangers()) == larger.predict_proba(strangers())).all()
 
 

@@ -19,13 +19,13 @@ from hedgerow import (
     RandomForestClassifier,
 )
 from hedgerow.criteria import resolve_criterion
-from hedgerow.exchange.export import export_graphviz, export_svg, export_text
-from hedgerow.exchange.export.svg import MOST_BOXES, lay_out
+from hedgerow.export import export_graphviz, export_svg, export_text
+from hedgerow.export.svg import MOST_BOXES, lay_out
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import pruning_path
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.table.bins import encode
 
 SPLITTERS = ["best", "random", "random_decision"]

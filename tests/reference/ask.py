@@ -27,7 +27,7 @@ from hedgerow.decisions import all_decisions
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.estimators.trees import BaseTrees
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.rules import rule_names
 from hedgerow.table import Factors, NamedColumns, Schema
 

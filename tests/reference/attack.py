@@ -23,7 +23,7 @@ from tests.reference.models import EVERY_MODEL, saved
 from tests.reference.mutate import mutated
 
 import hedgerow
-from hedgerow.exchange.files import describe_file
+from hedgerow.storage import describe_file
 
 mpl.use("Agg")
 # What scikit-learn reads from docstrings and signatures, again and again, does not depend on the file: 8 ms.

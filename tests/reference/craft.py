@@ -19,11 +19,11 @@ from tests.reference.mutate import change_json
 
 from hedgerow.criteria import CRITERIA
 from hedgerow.decisions import all_decisions
-from hedgerow.exchange.files.container import TYPES, Contents, read_bytes, write_file
-from hedgerow.exchange.files.model import ESTIMATORS
-from hedgerow.exchange.files.parameters import Encoder
-from hedgerow.exchange.files.tables import CATEGORY_TYPES, KINDS
 from hedgerow.rules import resolve_rule, rule_names
+from hedgerow.storage.container import TYPES, Contents, read_bytes, write_file
+from hedgerow.storage.model import ESTIMATORS
+from hedgerow.storage.parameters import Encoder
+from hedgerow.storage.tables import CATEGORY_TYPES, KINDS
 
 Array = NDArray[Any]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow import Opinion, _core, combine
 from hedgerow.belief import concatenate
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.rules import Rule
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tests.reference.draws import Draws, derive_key
 
 from hedgerow import _core
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 
 Floats = NDArray[np.float64]
 PERMUTE = 0x7065726D

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow import _core
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import read_table
 from hedgerow.table.bins import encode
 

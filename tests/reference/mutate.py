@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.exchange.files.container import MAX_HEADER, TYPES
+from hedgerow.storage.container import MAX_HEADER, TYPES
 
 Header = dict[str, Any]
 

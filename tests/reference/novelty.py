@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 
 
 def slow_scores(forest: Any, features: NDArray[Any], X: Any, Z: Any, *, oob: bool) -> NDArray[np.float64]:

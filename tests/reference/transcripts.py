@@ -12,7 +12,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from hedgerow.commands.cli import app
+from hedgerow.cli.app import app
 
 _NAMES = ("command-line.md", "hospital.md", "credit.md")
 DOCUMENTS = {name: Path(__file__).resolve().parents[2] / "docs" / name for name in _NAMES}

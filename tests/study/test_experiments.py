@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from hedgerow import DecisionTreeClassifier, combine, decide
 from hedgerow.belief import mass_from_counts
-from hedgerow.commands.cli import app
+from hedgerow.cli.app import app
 from hedgerow.datasets import describe_dataset
 from hedgerow.decisions.registry import all_decisions
 from hedgerow.metrics import u65
@@ -120,7 +120,7 @@ def test_the_same_numbers_draw_the_same_bytes(tmp_path):
 
 def test_the_command_line_starts_without_the_heavy_libraries():
     heavy = "('sklearn', 'scipy', 'numpy', 'joblib')"
-    code = f"import sys, hedgerow.commands.cli; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, hedgerow.cli.app; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 

@@ -6,7 +6,7 @@ from sklearn.metrics import accuracy_score
 from typer.testing import CliRunner
 
 from hedgerow import RandomForestClassifier, combine
-from hedgerow.commands.cli import app
+from hedgerow.cli.app import app
 from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments import STUDIES, find_experiment
 from hedgerow.study.experiments.busch_2021.protocol import halves

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import hedgerow
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import NamedColumns
-from hedgerow.table.recoded import CompactColumn, recoded
+from hedgerow.table.binned import CompactColumn, recoded
 
 NAMES = ("plain", "rounded", "gaps", "tails", "constant", "empty")
 QUESTIONS = ["predict_proba", "predict_bounds", "predict_set", "predict_confidence", "predict_novelty"]

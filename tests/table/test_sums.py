@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hedgerow import _core
-from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD
-from hedgerow.forest.subsets import IS_LIST, LISTS_RIGHT
+from hedgerow.forest.nodes import IS_LIST, LISTS_RIGHT, MULTIWAY, SUBSET, THRESHOLD
 from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread_of
 
 FINITE = hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e300, 1e300))

@@ -22,7 +22,7 @@ MOST_CLASSES_ABOVE = 4
 #: Questions whether an object has an attribute, outside the experiments; nearly all are asked of foreign objects.
 MOST_HASATTR, MOST_GETATTR = 15, 20
 #: Places outside `target` that ask whether a model predicts classes, numbers, rows or several of these; besides
-#: `commands/kinds`, the door through which every command asks it.
+#: `explain/presenters/registry`, the door through which every command asks it.
 MOST_TESTS_OF_KIND = 5
 _KINDS = r"(?:Class|Number|Several)Answers|About\w+|Moments|Counts|\w+Target|Estimate|Trees(?:Classifier|Regressor)"
 TESTS_OF_KIND = re.compile(
@@ -119,13 +119,13 @@ def test_one_module_knows_the_bits_of_a_node() -> None:
 
 
 def test_other_rooms_use_no_private_attributes_of_estimators() -> None:
-    """Except for `judge/fitted`, which publishes a fit."""
+    """Except for `inference/fitted`, which publishes a fit."""
     privates = {name for path, text in modules().items() if path.startswith("estimators/") for name in defined(text)}
     assert "_framed" in privates
     elsewhere = {
         path: privates & used(text)
         for path, text in modules().items()
-        if not path.startswith("estimators/") and path != "judge/fitted.py"
+        if not path.startswith("estimators/") and path != "inference/fitted.py"
     }
     assert {path: names for path, names in elsewhere.items() if names} == USE_PRIVATES
 

@@ -13,9 +13,9 @@ from scipy import sparse
 
 from hedgerow import RandomForestClassifier
 from hedgerow.decisions import all_decisions
-from hedgerow.exchange.files.model import ESTIMATORS
-from hedgerow.exchange.named import estimator_named
 from hedgerow.rules import all_rules
+from hedgerow.storage.model import ESTIMATORS
+from hedgerow.storage.values import estimator_named
 
 #: Rows that are asked about in batches, the first of all those that are asked about at once.
 N_BATCHED, N_ASKED = 21, 1200

@@ -33,7 +33,7 @@ from hedgerow import (
     _core,
 )
 from hedgerow.forest.grow import grow_forest
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 
 MODELS: dict[str, Any] = {
     "tree": DecisionTreeClassifier(random_state=1),

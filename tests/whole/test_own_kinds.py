@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from tests.belief import test_laws
-from tests.decide import test_decide_registry
+from tests.decisions import test_decide_registry
 
 import hedgerow
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier
@@ -24,7 +24,7 @@ from hedgerow.decisions.base import Checked
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import shap_values
 from hedgerow.explain.space import Space
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Rule, Setting, register, registry, resolve_rule
 from hedgerow.rules.mean import distribution
 

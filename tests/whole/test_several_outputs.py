@@ -28,12 +28,12 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.commands.inspect import inspect
-from hedgerow.commands.options.files import FileOptions
-from hedgerow.commands.outcome import UsageError
-from hedgerow.commands.source import read_model
+from hedgerow.cli.exit_codes import UsageError
+from hedgerow.cli.files.source import read_model
+from hedgerow.cli.inspect import inspect
+from hedgerow.cli.options import FileOptions
 from hedgerow.criteria import resolve_criterion
-from hedgerow.exchange.files.describe import describe_file
+from hedgerow.storage.describe import describe_file
 
 CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier, RandomDecisionTreesClassifier]
 REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import hedgerow
 from hedgerow import RandomForestClassifier, RandomForestRegressor
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 
 Floats = NDArray[np.float64]
 

@@ -15,21 +15,20 @@ from dask.delayed import delayed
 from dask.sizeof import sizeof
 from distributed import Client, get_client
 
-from hedgerow.cluster.classes import PartitionClasses
-from hedgerow.cluster.engine import Engine, Handle, failure
-from hedgerow.cluster.limits import Worker
-from hedgerow.cluster.numbers import PartitionReals
+from hedgerow.cluster.limits import Worker, rows_from
 from hedgerow.cluster.part import Part, PartPlan
 from hedgerow.cluster.piece import Piece
-from hedgerow.cluster.rows import rows_from
-from hedgerow.cluster.target import Targets, Weighed
 from hedgerow.errors import ClusterError
-from hedgerow.forest.counts import ClassCounts
+from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import Nodes
+from hedgerow.forest.target import ClassLabels, RealTargets
 from hedgerow.table.bins import Bins
-from hedgerow.target.base import ClassLabels, RealTargets
+from hedgerow.tasks.classification.distributed import PartitionClasses
+from hedgerow.tasks.distributed import Targets, Weighed
+from hedgerow.tasks.engine import Engine, Handle, failure
+from hedgerow.tasks.regression.distributed import PartitionReals
 
 #: How long a cluster may be without workers before a fit gives up, in seconds.
 PATIENCE = 30.0

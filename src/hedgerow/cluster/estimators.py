@@ -9,25 +9,29 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from hedgerow.cluster.calibration import learn_on_cluster, sample_on_cluster
-from hedgerow.cluster.classes import DistributedClasses
-from hedgerow.cluster.engine import Engine
 from hedgerow.cluster.forest import grow_on_cluster
 from hedgerow.cluster.limits import Limits, limits_for
-from hedgerow.cluster.numbers import DistributedReals
-from hedgerow.cluster.progress import progress_on_cluster
-from hedgerow.cluster.target import DistributedTarget
-from hedgerow.cluster.training import ClusterTable, read_on_cluster
+from hedgerow.cluster.training import (
+    ClusterTable,
+    learn_on_cluster,
+    progress_on_cluster,
+    read_on_cluster,
+    sample_on_cluster,
+)
 from hedgerow.fit.run import check_constraints
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.prune import prune
 from hedgerow.forest.training import Fingerprint
 from hedgerow.forest.unseen import unseen_from
-from hedgerow.judge.fitted import Fitted, publish
+from hedgerow.inference.fitted import Fitted, publish
 from hedgerow.params.checks import check_parameters, refuse_unsettled
 from hedgerow.params.resolve import most_trees, resolve_settings
 from hedgerow.table import Schema
+from hedgerow.tasks.classification.distributed import DistributedClasses
+from hedgerow.tasks.distributed import DistributedTarget
+from hedgerow.tasks.engine import Engine
+from hedgerow.tasks.regression.distributed import DistributedReals
 
 #: What an estimator predicts -> its target, before anything is read.
 _TARGETS: dict[str, Callable[[Any], DistributedTarget]] = {

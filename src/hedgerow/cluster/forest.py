@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.cluster.engine import Asking, Engine, Handle, add_arrays
 from hedgerow.cluster.limits import Limits, has_room, in_batches
 from hedgerow.cluster.part import PartPlan, grow_trees, join_parts
 from hedgerow.cluster.piece import (
@@ -29,6 +28,7 @@ from hedgerow.cluster.piece import (
 from hedgerow.cluster.top import TopGrower
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import forest_from
+from hedgerow.tasks.engine import Asking, Engine, Handle, add_arrays
 
 #: Small parts are joined until there are this many for each thread.
 PIECES = 1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.cluster.dask_engine import DaskEngine
-from hedgerow.cluster.rows import check_one_column
+from hedgerow.cluster.limits import check_one_column
 
 #: Names of the columns of targets and weights while they are part of the data frame.
 TARGET, WEIGHT = "__hedgerow_target__", "__hedgerow_weight__"

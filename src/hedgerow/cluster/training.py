@@ -1,8 +1,10 @@
-"""Training: partitions of a table -> their codes and targets on the workers, and the plan that all tasks share."""
+"""Progress: what a fit on a cluster is doing -> a bar on the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,18 +12,61 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cluster.describe import Described, encode_rows, find_cuts, sample_columns, schema_of_all, see
-from hedgerow.cluster.engine import Engine, Handle
-from hedgerow.cluster.part import Part, PartPlan
-from hedgerow.cluster.rows import Rows
-from hedgerow.cluster.target import DistributedTarget, PartitionTarget, Weighed, WeighedTable
+from hedgerow.cluster.limits import Rows
+from hedgerow.cluster.part import Described, Part, PartPlan, encode_rows, find_cuts, sample_columns, schema_of_all, see
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Provenance
+from hedgerow.forest.target import TargetInfo, check_some_weight
+from hedgerow.inference.fitted import Fitted
+from hedgerow.inference.oob import Sample
 from hedgerow.params.checks import check_n_rows
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins, bin_limits
-from hedgerow.target.base import TargetInfo
-from hedgerow.target.classes import check_some_weight
+from hedgerow.tasks.distributed import DistributedTarget, PartitionTarget, Weighed, WeighedTable
+from hedgerow.tasks.engine import Engine, Handle
+from hedgerow.util.threads import reading_threads
+
+
+@contextmanager
+def progress_on_cluster(verbose: int, n_trees: int) -> Iterator[Callable[[int, str], None]]:
+    """Show a bar on stderr if `verbose` and stderr is a terminal -> a function to call with trees done and a text.
+
+    If stderr is not a terminal and `verbose` is at least 2, a line is written for each new text.
+    """
+    if verbose and sys.stderr.isatty():
+        yield from _bar(n_trees)
+    elif verbose > 1:
+        said = [""]
+
+        def write(done: int, what: str) -> None:
+            if what != said[0]:
+                said[0] = what
+                print(f"{done}/{n_trees} trees: {what}", file=sys.stderr)
+
+        yield write
+    else:
+        yield lambda done, what: None
+
+
+def _bar(n_trees: int) -> Iterator[Callable[[int, str], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = [
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("trees"),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    ]
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=n_trees)
+
+        def show(done: int, what: str) -> None:
+            bar.update(task, completed=done, description=what)
+
+        yield show
+
 
 #: A schema, rows and classes of a table -> how trees are grown on it.
 SettingsFor = Callable[[Schema, int, int], GrowthParams]
@@ -122,3 +167,52 @@ def _missing_in(part: Part) -> NDArray[np.uint8]:
 
 def _first(given: tuple[Described, Any]) -> Described:
     return given[0]
+
+
+def sample_on_cluster(
+    engine: Engine, estimator: Any, target: DistributedTarget, training: ClusterTable
+) -> list[Handle]:
+    """The rows on which one machine would learn out of bag, taken from each part; none if nothing is learned."""
+    plan = training.plan
+    if plan.bags.mean == 0:
+        return []
+    some = target.rows_to_learn_on(estimator, plan.n_rows, len(training.info.names))
+    return [] if some is None else engine.ask("sampled", _sample, training.parts, some)
+
+
+def learn_on_cluster(
+    engine: Engine,
+    samples: list[Handle],
+    estimator: Any,
+    target: DistributedTarget,
+    training: ClusterTable,
+    fitted: Fitted,
+) -> None:
+    """Samples of all parts, what the fit publishes -> the same with what is learned on the samples.
+
+    Only codes that trees ask for travel.
+    """
+    if not samples:
+        return
+    used = fitted.forest.used_features
+    parts: list[Sample] = engine.gather(engine.ask("asked", _narrow, samples, used), "partition {} (asked)")
+    rows = np.concatenate([part.rows for part in parts])
+    codes = np.zeros((fitted.schema.n_features, len(rows)), dtype=fitted.bins.code_type)
+    codes[used] = np.concatenate([part.codes for part in parts], axis=1)
+    weights = [part.weights for part in parts if part.weights is not None]
+    truth = np.concatenate([part.labels for part in parts])
+    sample = Sample(rows, codes, truth, np.concatenate(weights) if weights else None)
+    target.learn(estimator, fitted, sample, training.plan.bags, reading_threads(estimator.n_jobs, len(rows)))
+
+
+def _sample(part: Part, some: NDArray[np.int64]) -> Sample:
+    """Numbers of rows of the whole table -> those that are in this part."""
+    rows = some[(some >= part.first_row) & (some < part.first_row + part.n_rows)]
+    at = rows - part.first_row
+    target = part.target.take(at)
+    return Sample(rows, np.ascontiguousarray(part.codes[:, at]), target.truth, target.core.weights)
+
+
+def _narrow(sample: Sample, features: NDArray[np.int64]) -> Sample:
+    """The same with the codes of some features."""
+    return sample._replace(codes=np.ascontiguousarray(sample.codes[features]))

@@ -17,9 +17,9 @@ from hedgerow.datasets.read import Dataset, load_dataset, take_rows
 from hedgerow.datasets.registry import DatasetError, DatasetInfo, UnreachableError, describe_dataset, known_datasets
 
 __all__ = [
-    "DatasetInfo",
     "Dataset",
     "DatasetError",
+    "DatasetInfo",
     "UnreachableError",
     "cache_folder",
     "describe_dataset",

@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 from hedgerow.datasets.arff import Rows, read_arff
 from hedgerow.datasets.files import receipt_of, sha256_of
 from hedgerow.datasets.registry import DatasetError, DatasetInfo, UnreachableError
-from hedgerow.safe.disk import whole_file, write_whole
+from hedgerow.util.disk import whole_file, write_whole
 
 OPENML = "https://www.openml.org"
 PIECE = 1 << 16  # bytes between two steps of the progress bar

@@ -15,8 +15,8 @@ from hedgerow.estimators.regressors import (
     RandomForestRegressor,
 )
 from hedgerow.estimators.unsupervised import RandomTreesEmbedding, UnsupervisedForest
-from hedgerow.exchange.files import load, save
-from hedgerow.fit.merge import merge
+from hedgerow.fit.incremental import merge
+from hedgerow.storage import load, save
 
 __all__ = [
     "DecisionTreeClassifier",

@@ -14,21 +14,21 @@ from sklearn.utils.metaestimators import available_if
 from hedgerow.criteria import Criterion
 from hedgerow.estimators.later import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import figure, or_not_there, stacked
-from hedgerow.fit.class_task import Classification
-from hedgerow.fit.later import partial_fit
+from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.judge.answer import ClassificationPredictor, predictor_of
-from hedgerow.judge.columns import classification_columns
-from hedgerow.judge.evidence import Evidence, PredictionUncertainty
-from hedgerow.judge.fitted import Fitted, fitted_of, publish, update_fitted
-from hedgerow.judge.several import predictor_for, side_by_side
-from hedgerow.judge.trust import DiscountingPredictor
-from hedgerow.judge.tune import CAUTIONS, tried
-from hedgerow.judge.variance import SamplingVariance
+from hedgerow.forest.target import columns_of
+from hedgerow.inference.columns import classification_columns
+from hedgerow.inference.evidence import Evidence, PredictionUncertainty
+from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.inference.variance import SamplingVariance
 from hedgerow.labels import read_labels
-from hedgerow.target.classes import labels_as_given
-from hedgerow.target.several import columns_of
+from hedgerow.tasks.classification.evaluation import CAUTIONS, tried
+from hedgerow.tasks.classification.predictor import ClassificationPredictor, DiscountingPredictor
+from hedgerow.tasks.classification.target import labels_as_given
+from hedgerow.tasks.classification.task import Classification
+from hedgerow.tasks.multioutput.predictor import predictor_for, side_by_side
 
 Floats = NDArray[np.float64]
 

@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.estimators.trees import BaseTrees, figure, or_not_there
-from hedgerow.fit.later import grow_more
+from hedgerow.fit.incremental import grow_more
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task
-from hedgerow.judge.answer import predictor_of
-from hedgerow.judge.drift import Drift
-from hedgerow.judge.fitted import Fitted, fitted_of, publish, update_fitted
-from hedgerow.judge.newcomers import Newcomers, compare, newcomers
-from hedgerow.judge.novelty import keep_novelty, novelty_of
-from hedgerow.judge.oob import BootstrapErrors
-from hedgerow.judge.recognise import keep_row_sketch
-from hedgerow.judge.suggest import suggested_rows
+from hedgerow.inference.drift import Drift, Newcomers, compare, newcomers
+from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
+from hedgerow.inference.leakage import keep_row_sketch
+from hedgerow.inference.novelty import keep_novelty, novelty_of
+from hedgerow.inference.oob import BootstrapErrors
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.inference.suggest import suggested_rows
 from hedgerow.params.checks import require_count
 from hedgerow.params.resolve import resolve_max_features
 from hedgerow.table.output import OUTPUTS, asked_output, frame_like

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.judge.fitted import fitted_of, publish
+from hedgerow.inference.fitted import fitted_of, publish
 from hedgerow.params.checks import parameters_of
 
 

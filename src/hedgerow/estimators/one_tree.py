@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import clone
 
 from hedgerow.forest.prune import PruningPath, path_of
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 
 
 class SingleTreeMixin:

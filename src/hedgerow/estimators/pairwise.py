@@ -15,21 +15,20 @@ from hedgerow.belief.masses.frame import LARGEST_FRAME, row_products
 from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.estimators.classifier import TreesClassifier
-from hedgerow.fit.class_task import Classification
 from hedgerow.fit.run import FitRun
-from hedgerow.forest.counts import ClassCounts
+from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.prune import prune
+from hedgerow.forest.target import ClassLabels, ReadTarget
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.answer import ClassificationPredictor
-from hedgerow.judge.fitted import Fitted, fitted_of
+from hedgerow.inference.fitted import Fitted, fitted_of
 from hedgerow.params.table import PLAIN_CAUTION, rows_of, with_parameters_described
 from hedgerow.table.bins import Codes
-from hedgerow.target.base import ClassLabels
-from hedgerow.target.class_target import ReadTarget
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.tasks.classification.task import Classification
 
 Floats = NDArray[np.float64]
 

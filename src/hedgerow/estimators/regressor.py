@@ -12,16 +12,16 @@ from sklearn.utils.metaestimators import available_if
 
 from hedgerow.estimators.later import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import figure
-from hedgerow.fit.later import partial_fit
-from hedgerow.fit.number_task import Regression
+from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.judge.answer import predictor_of
-from hedgerow.judge.columns import regression_columns
-from hedgerow.judge.fitted import Fitted, fitted_of, publish, update_fitted
-from hedgerow.judge.number_answers import RegressionPredictor, TargetVariance
-from hedgerow.judge.several import predictor_for
-from hedgerow.judge.variance import SamplingVariance
+from hedgerow.inference.columns import regression_columns
+from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.inference.variance import SamplingVariance
+from hedgerow.tasks.multioutput.predictor import predictor_for
+from hedgerow.tasks.regression.predictor import RegressionPredictor, TargetVariance
+from hedgerow.tasks.regression.task import Regression
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 
 from hedgerow.fit.progress import sklearn_callbacks
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.lift import StateCache
 from hedgerow.forest.proximity import (
     NearestRows,
     heaviest_rows,
@@ -25,8 +24,9 @@ from hedgerow.forest.proximity import (
     proximity_table,
     weight_table,
 )
+from hedgerow.forest.states import StateCache
 from hedgerow.forest.walk import Tree, decision_path
-from hedgerow.judge.fitted import Fitted, fitted_of
+from hedgerow.inference.fitted import Fitted, fitted_of
 from hedgerow.params.table import Parameter
 from hedgerow.table.bins import Codes
 
@@ -224,7 +224,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         estimator of scikit-learn
             It makes the same predictions. All features must be numeric.
         """
-        from hedgerow.exchange.export.sklearn import to_sklearn
+        from hedgerow.export.sklearn import to_sklearn
 
         return to_sklearn(self)
 

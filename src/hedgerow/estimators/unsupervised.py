@@ -18,20 +18,20 @@ from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.moments import LeafMoments
-from hedgerow.forest.threads import thread_count
+from hedgerow.forest.target import ClassLabels, FeatureRanges
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.base import Predictor
-from hedgerow.judge.fitted import Fitted, publish
+from hedgerow.inference.fitted import Fitted, publish
+from hedgerow.inference.predictor import Predictor
 from hedgerow.params.checks import check_on_fitted, check_parameters, refuse_unsettled
 from hedgerow.params.resolve import resolve_settings, seed_from
 from hedgerow.params.table import PARAMETERS, rows_of, with_parameters_described
 from hedgerow.table import Table
 from hedgerow.table.binned import bins_and_codes
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import ClassLabels, FeatureRanges
-from hedgerow.target.class_target import ClassificationTarget
-from hedgerow.target.number_target import read_number_target
+from hedgerow.tasks.classification.target import ClassificationTarget
+from hedgerow.tasks.regression.target import read_number_target
+from hedgerow.util.threads import thread_count
 
 Floats = NDArray[np.float64]
 

@@ -20,7 +20,6 @@ rows, leaf rules), `shap`. All start from a `question`; `why` joins them; `expla
 present the result. The explanation of a number is an `estimate`.
 """
 
-from hedgerow.explain.estimate import RegressionExplanation
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.importance import (
     Importance,
@@ -32,17 +31,18 @@ from hedgerow.explain.importance import (
     permutation_importance,
 )
 from hedgerow.explain.pvalues import ImportanceTest, correct_pvalues, importance_test
+from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.shap import ShapValues, shap_values
 from hedgerow.explain.summary import Summary, describe
 from hedgerow.explain.usage import SplitCounts, split_counts
 from hedgerow.explain.why import explain
 
 __all__ = [
-    "RegressionExplanation",
     "Explanation",
     "Importance",
     "ImportanceTest",
     "PermutationImportance",
+    "RegressionExplanation",
     "ShapValues",
     "SplitCounts",
     "Summary",

@@ -12,12 +12,11 @@ from hedgerow.forest.lines import as_limit
 from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.answer import ClassificationPredictor
-from hedgerow.judge.number_answers import RegressionPredictor
 from hedgerow.table.bins import Codes
-from hedgerow.table.days import DATES, date_words
-from hedgerow.table.meaning import plain
+from hedgerow.table.codebook import DATES, date_words, plain
 from hedgerow.table.schema import Kind
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.tasks.regression.predictor import RegressionPredictor
 
 #: Show the rules of at most this many classes.
 MOST_RULES = 3

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hedgerow.explain.estimate import RegressionExplanation
 from hedgerow.explain.explanation import Explanation
+from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.text import (
     WALL,
     added_features,
@@ -22,7 +22,7 @@ from hedgerow.explain.text import (
     shown_features,
 )
 from hedgerow.explain.words import percents, settle_words
-from hedgerow.safe.text import tied
+from hedgerow.util.text import tied
 
 #: The colours and letters are those of the report.
 STYLE = """

@@ -13,8 +13,8 @@ from sklearn.utils.validation import column_or_1d
 
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.training import TrainingRows
-from hedgerow.judge.answer import predictor_of
-from hedgerow.judge.batch import Batch
+from hedgerow.inference.batch import Batch
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

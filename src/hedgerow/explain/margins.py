@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import FLOOR, Calibration
-from hedgerow.judge.answer import ClassificationPredictor
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from hedgerow.forest.importance import impurity_importance
 from hedgerow.forest.impurity import impurities_of
 from hedgerow.forest.prune import prune_by_rows
 from hedgerow.forest.training import TrainingRows
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.resolve import resolve_settings
 
 Floats = NDArray[np.float64]

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion
-from hedgerow.forest.lift import lift_distinct
-from hedgerow.judge.answer import ClassificationPredictor
-from hedgerow.judge.batch import Batch
-from hedgerow.judge.number_answers import RegressionPredictor
+from hedgerow.forest.states import lift_distinct
+from hedgerow.inference.batch import Batch
 from hedgerow.rules import merge_states
 from hedgerow.table.bins import Codes
-from hedgerow.table.meaning import plain
+from hedgerow.table.codebook import plain
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.tasks.regression.predictor import RegressionPredictor
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

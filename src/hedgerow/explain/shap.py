@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.carried import CARRIED, calibrated_shap
+from hedgerow.belief.additive import CARRIED, calibrated_shap
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.lift import lift_distinct
-from hedgerow.judge.answer import ClassificationPredictor, predictor_of
-from hedgerow.judge.number_answers import RegressionPredictor
+from hedgerow.forest.states import lift_distinct
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Setting
 from hedgerow.rules.additive import Additive, additive
 from hedgerow.rules.doubts import DOUBTS, UncertaintySums, doubt_sums
 from hedgerow.table.bins import Codes
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.tasks.regression.predictor import RegressionPredictor
 
 Floats = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hedgerow.explain.margins import margins_of
 from hedgerow.explain.question import Array, Floats, only_class, tree_shares
-from hedgerow.judge.answer import ClassificationPredictor
-from hedgerow.table.days import DATES, PARTS
+from hedgerow.table.codebook import DATES, PARTS
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 Ints = NDArray[np.int64]
 

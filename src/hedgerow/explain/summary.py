@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow.decisions import decision_in_force
-from hedgerow.judge.answer import predictor_of
-from hedgerow.safe.text import printable
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.util.text import printable
 
 #: Features that are shown.
 MOST_FEATURES = 12

@@ -8,10 +8,10 @@ from typing import Any
 
 from hedgerow.decisions import all_decisions
 from hedgerow.explain.cases import Case, amount, class_words, number, value_words
-from hedgerow.explain.estimate import RegressionExplanation
 from hedgerow.explain.explanation import Explanation
+from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.words import percents, settle_words
-from hedgerow.safe.text import printable_lines
+from hedgerow.util.text import printable_lines
 
 #: Columns of a line, and of the picture of an interval.
 WIDTH, BAR = 96, 41

@@ -11,20 +11,20 @@ import numpy as np
 from hedgerow.decisions import decision_in_force
 from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
-from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
-from hedgerow.explain.estimate import RegressionExplanation, estimates
 from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf, Strange
 from hedgerow.explain.question import Floats, Question, labels_of, only_class, questions
-from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
+from hedgerow.explain.regression import RegressionExplanation, estimates
+from hedgerow.explain.remedies import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
+from hedgerow.explain.sources import CAUSES, Doubt, Marginals, doubt_about, excess_of
 from hedgerow.explain.space import Space
 from hedgerow.explain.words import cause_words
-from hedgerow.judge.answer import ClassificationPredictor, predictor_of
-from hedgerow.judge.batch import Batch
-from hedgerow.judge.number_answers import COVERAGE, RegressionPredictor
-from hedgerow.judge.trust import trust
+from hedgerow.inference.batch import Batch
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import resolve_rule
 from hedgerow.table.output import index_names
+from hedgerow.tasks.classification.predictor import ClassificationPredictor, trust
+from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 
 #: By default the smallest change is searched for up to this many samples, and for this many seconds each.
 FEW_SAMPLES, SECONDS = 10, 1.0

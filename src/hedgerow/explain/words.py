@@ -9,8 +9,8 @@ import numpy as np
 
 from hedgerow.belief.leaf import class_shares
 from hedgerow.explain.cases import amount, class_words, number, number_or_date, value_words
-from hedgerow.explain.doubt import CAUSES
 from hedgerow.explain.question import Floats, Question, labels_of
+from hedgerow.explain.sources import CAUSES
 
 if TYPE_CHECKING:
     from hedgerow.explain.explanation import Explanation

@@ -25,10 +25,10 @@ from hedgerow.fit.progress import progress_from
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, some_trees
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags
+from hedgerow.forest.target import ClassLabels, CoreTarget, RealTargets
 from hedgerow.forest.training import bags_of
-from hedgerow.safe.disk import clear_partials, write_whole
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import ClassLabels, CoreTarget, RealTargets
+from hedgerow.util.disk import clear_partials, write_whole
 
 #: Trees are written this many seconds after the last ones.
 SECONDS = 10.0

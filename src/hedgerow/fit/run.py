@@ -12,24 +12,24 @@ from typing import Any, ClassVar
 
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar, progress_from
-from hedgerow.fit.refine import refine, settings_for_shares
+from hedgerow.fit.search import choose_lam, feature_numbers
+from hedgerow.fit.soft_labels import refine, settings_for_shares
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowthParams, grow_forest
 from hedgerow.forest.impurity import impurities_of
 from hedgerow.forest.prune import prune_by_rows
 from hedgerow.forest.rows import Provenance
-from hedgerow.forest.threads import thread_count
+from hedgerow.forest.target import columns_of
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.unseen import unseen_of, unseen_of_all
-from hedgerow.judge.choose import choose_lam, feature_numbers
-from hedgerow.judge.fitted import FitMetrics, Fitted, publish
-from hedgerow.judge.oob import is_flat, stages, warn_of_unjudged
+from hedgerow.inference.fitted import FitMetrics, Fitted, publish
+from hedgerow.inference.oob import is_flat, stages, warn_of_unjudged
 from hedgerow.params.checks import check_n_rows, check_parameters
 from hedgerow.params.resolve import TO_BE_CHOSEN, how_to_bin, most_trees, resolve_max_features
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.several import columns_of
+from hedgerow.util.threads import thread_count
 
 #: Number of trees of each forest that ``max_features="oob"`` tries.
 PILOT_TREES = 50

@@ -6,22 +6,22 @@ from collections.abc import Callable, Hashable, Iterator
 from copy import copy
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion
-from hedgerow.forest import lift
-from hedgerow.forest.blocks import in_blocks, spans, with_rows
-from hedgerow.forest.counts import ClassCounts
-from hedgerow.forest.foldable import Reducer
+from hedgerow.forest import states as leaf_states
+from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.lift import StateCache, lift_distinct
-from hedgerow.forest.patterns import MANY_CLASSES, Reached, Shape, merged_by_patterns
+from hedgerow.forest.reducers import MeanReducer, Reducer
 from hedgerow.forest.rows import OobMask
+from hedgerow.forest.sparse_states import MANY_CLASSES, Reached, Shape, merged_by_patterns
+from hedgerow.forest.states import StateCache, lift_distinct
 from hedgerow.rules import Rule, merge_states
 from hedgerow.table.bins import Codes
+from hedgerow.util.blocks import in_blocks, spans, with_rows
 
 Floats = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -401,7 +401,7 @@ class FoldPlan(Generic[Result]):
                 yield _Group(0, n_trees, known, of_leaf)
                 return
             leaves, of_leaf = self._leaves_to_lift()
-            if len(leaves) * 8 * self.width <= lift.STATE_BUDGET:
+            if len(leaves) * 8 * self.width <= leaf_states.STATE_BUDGET:
                 states = self._lift_in_parts(leaves)
                 if self.cache is not None:
                     self.cache.keep(self.key, states)
@@ -445,3 +445,29 @@ class FoldPlan(Generic[Result]):
             else:
                 states[to] = lift_distinct(self.what, held, self.setting)
         return states
+
+
+#: Some leaves, numbered over all trees, or all of them.
+Which: TypeAlias = NDArray[np.int64] | slice
+
+#: The numbers of single leaves are computed if rows reach at most one leaf in so many; otherwise those of all leaves.
+FEW = 16
+
+
+def mean_of_leaves(forest: Forest, codes: Codes, says: Callable[[Which], Floats], n_threads: int = 1) -> Floats:
+    """Codes (p, n), a function of leaves (m,) that returns numbers (m, S) of each -> their means over trees (n, S).
+
+    The bits of a row do not depend on the others. With 100 trees grown on 100,000 rows, one row takes a thousandth of
+    the time that the numbers of all leaves would take.
+    """
+    n_reached = codes.shape[1] * forest.n_trees
+    if FEW * n_reached >= forest.leaf_start[-1] or len(forest.unseen_rows(codes)):
+
+        def lifted(_: Any) -> Floats:
+            return says(slice(None))
+
+        return fold(forest, codes, MeanReducer(lifted), None, n_threads=n_threads)
+    at = forest.leaves(codes, n_threads) + forest.leaf_start[:-1]
+    each = says(at.ravel()).reshape(*at.shape, -1)
+    # One tree after the other, as the core adds them, which begins with zero: so there is no negative zero.
+    return (np.add.accumulate(each, axis=1)[:, -1] + 0.0) / forest.n_trees

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.forest.counts import ClassCounts
-from hedgerow.forest.leaves import LeafPayload
+from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.moments import LeafMoments
+from hedgerow.forest.multioutput import MultiOutputLeaves
 from hedgerow.forest.nodes import Nodes
+from hedgerow.forest.payload import LeafPayload
 from hedgerow.forest.rows import Bags
-from hedgerow.forest.several import MultiOutputLeaves
 from hedgerow.forest.unseen import UnseenPolicy, rows_with_gaps
 from hedgerow.table.bins import Bins, Codes
 

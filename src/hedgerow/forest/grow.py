@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.target import CoreTarget
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import CoreTarget
 
 NO_LIMIT = 2**32 - 1
 #: From so many bytes of codes on, what was freed is given back before and after trees are grown.

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, starts_of
-from hedgerow.forest.subsets import Subset, subset_from
+from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, Subset, starts_of, subset_from
 from hedgerow.table import MAX_CATEGORIES, Schema
 from hedgerow.table.bins import Bins
 from hedgerow.table.schema import label

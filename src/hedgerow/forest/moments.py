@@ -14,11 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.forest.counts import ClassCounts, join_weights
-from hedgerow.forest.leaves import Adding, LeafPayload, Rows
+from hedgerow.forest.class_counts import ClassCounts, join_weights
 from hedgerow.forest.nodes import Nodes
+from hedgerow.forest.payload import Adding, LeafPayload, Rows
 from hedgerow.forest.rows import Provenance
-from hedgerow.target.numbers import LIGHTEST, MAX_TARGET
+
+#: The smallest weight relative to the largest one: a leaf whose rows all weigh 0 would have no mean.
+LIGHTEST = 1e-250
+#: Larger targets would overflow when squared.
+MAX_TARGET = 1e150
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.target.base import FINEST_WEIGHT
+from hedgerow.forest.target import FINEST_WEIGHT
 
 Floats = NDArray[np.float64]
 

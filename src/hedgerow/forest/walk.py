@@ -14,13 +14,13 @@ from scipy import sparse
 from hedgerow import _core
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.importance import impurity_gains, impurity_importance
-from hedgerow.forest.leaves import LeafPayload
 from hedgerow.forest.lines import MOST_DEPTH, lines_of, questions_of
 from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import MULTIWAY, SUBSET, depths_of, parents_of
-from hedgerow.safe.text import printable
+from hedgerow.forest.payload import LeafPayload
 from hedgerow.table import Schema, read_table
 from hedgerow.table.bins import Bins, encode
+from hedgerow.util.text import printable
 
 Floats = NDArray[np.float64]
 

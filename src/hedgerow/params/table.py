@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.decisions import Decision, resolve_decision
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
-from hedgerow.forest.threads import check_n_jobs
 from hedgerow.forest.unseen import POLICIES
 from hedgerow.metrics.scorers import SCORERS
 from hedgerow.params.checks import (
@@ -35,7 +34,8 @@ from hedgerow.params.checks import (
 )
 from hedgerow.rules import Rule, resolve_rule
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
-from hedgerow.target.classes import check_class_weights
+from hedgerow.tasks.classification.target import check_class_weights
+from hedgerow.util.threads import check_n_jobs
 
 NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
 #: What scikit-learn has called the squared error in a criterion that makes the same splits.

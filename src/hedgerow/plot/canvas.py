@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.exchange.export.svg import colour_of
+from hedgerow.export.svg import colour_of
 
 Floats = NDArray[np.float64]
 

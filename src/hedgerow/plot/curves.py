@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from hedgerow import metrics
-from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.question import chosen_classes
-from hedgerow.judge.answer import predictor_of
+from hedgerow.export.svg import colour_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import RiskCoverageCurve, risk_coverage_curve
 from hedgerow.plot.canvas import ACCENT, INK, OPEN, SOFT, Display, Floats, calm, class_names, percent_axis
 

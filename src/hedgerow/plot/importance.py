@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.plot.canvas import ACCENT, INK, Display, Floats, calm, cut
 
 #: Names under which objects of hedgerow and scikit-learn keep importances and their spread.

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.question import chosen_classes
-from hedgerow.judge.answer import predictor_of
+from hedgerow.export.svg import colour_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.plot.canvas import (
     INK,
     TRACK,

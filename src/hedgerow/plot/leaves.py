@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares, idm_bounds
-from hedgerow.exchange.export.svg import colour_of
-from hedgerow.judge.answer import predictor_of
+from hedgerow.export.svg import colour_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.plot.canvas import INK, SOFT, Display, Floats, calm, class_legend, class_names, percent_axis
 
 

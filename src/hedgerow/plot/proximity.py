@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from hedgerow.exchange.export.svg import colour_of
+from hedgerow.export.svg import colour_of
 from hedgerow.plot.canvas import INK, SOFT, Display, Floats, class_names, lines
 
 #: With more rows, the table of pairs would be too large.

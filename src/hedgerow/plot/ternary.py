@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from hedgerow.decisions import reachable
-from hedgerow.exchange.export.svg import colour_of
-from hedgerow.judge.answer import predictor_of
+from hedgerow.export.svg import colour_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.plot.canvas import INK, LINE, SOFT, Display, Floats, class_legend, class_names
 
 #: The corners of the triangle, one for each class.

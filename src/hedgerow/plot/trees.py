@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from hedgerow.exchange.export.describe import answer_words, check_caution, split_of, tree_of
-from hedgerow.exchange.export.svg import Box, lay_out
+from hedgerow.export.describe import answer_words, check_caution, split_of, tree_of
+from hedgerow.export.svg import Box, lay_out
 from hedgerow.forest.walk import Tree
 from hedgerow.plot.canvas import INK, SOFT, Display, class_legend, class_names, patches
 

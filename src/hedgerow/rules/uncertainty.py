@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares, entropy
-from hedgerow.belief.one_row import as_rows, distribution_of, entropy_of, is_row
 from hedgerow.belief.plausibility import preference
+from hedgerow.belief.scalar import as_rows, distribution_of, entropy_of, is_row
 from hedgerow.rules.base import Floats, Merge, Rule, Setting
 from hedgerow.rules.mean import Mean, distribution
 

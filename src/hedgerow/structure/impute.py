@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.exchange.named import estimator_named
 from hedgerow.forest.proximity import proximity_blocks
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.storage.values import estimator_named
 from hedgerow.table import Factors, NamedColumns, Schema, Table, check_table, read_training_table, remember_features
 from hedgerow.table.bins import Codes
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.proximity import proximity_blocks
-from hedgerow.judge.answer import predictor_of
-from hedgerow.judge.base import Predictor
+from hedgerow.inference.predictor import Predictor, predictor_of
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
 from hedgerow.forest.proximity import leaf_table
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]

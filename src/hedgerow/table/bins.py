@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.table import Schema, Table
+from hedgerow.table.schema import Schema, Table
 
 #: Unless another number of bins is asked for, every distinct value is a bin in a table of at most this many rows …
 EXACT_ROWS = 4096

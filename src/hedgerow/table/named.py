@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 
 from hedgerow.table.arrays import numeric_column
 from hedgerow.table.categories import factors_from_numbers, numbers_of_values
-from hedgerow.table.days import kind_of_days
+from hedgerow.table.codebook import kind_of_days
 from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, label
 
 

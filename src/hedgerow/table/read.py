@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from hedgerow.safe.text import require_text
 from hedgerow.table.arrays import source_from_array
 from hedgerow.table.categories import kind_of_values, learn_categories, match_categories, nominal_features
 from hedgerow.table.frames import source_from_frame
@@ -19,6 +18,7 @@ from hedgerow.table.named import NamedColumns
 from hedgerow.table.schema import Array, Schema, Source, Table, label
 from hedgerow.table.sparse import source_from_sparse
 from hedgerow.table.uncertain import UncertainTable, located
+from hedgerow.util.text import require_text
 
 
 def read_training_table(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import vote_shares
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
 
 Floats = NDArray[np.float64]
 

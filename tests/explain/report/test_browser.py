@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomForestClassifier, RandomForestRegressor
-from hedgerow.exchange.answers import model_mark, read_answers
+from hedgerow.cli.answers_file import model_mark, read_answers
 from hedgerow.explain.words import settle_words
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import NamedColumns
-from hedgerow.table.days import date_words
+from hedgerow.table.codebook import date_words
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",

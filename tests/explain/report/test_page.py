@@ -18,7 +18,7 @@ from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomFore
 from hedgerow.explain.report import make_report
 from hedgerow.explain.report.cases import choose_cases, contents_of
 from hedgerow.explain.report.pack import packed, safe_json
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.read import check_table, read_table, read_training_table
 
 TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i16": "<i2", "f64": "<f8"}

@@ -12,7 +12,7 @@ from hedgerow import RandomForestClassifier
 from hedgerow.explain.report.figures import said_of
 from hedgerow.explain.report.plots import BOTTOM, LEFT, RIGHT, TOP
 from hedgerow.explain.report.rates import GROUPS, calibration_plot
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.two_classes import auc, rates
 
 

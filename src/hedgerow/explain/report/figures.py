@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 
 from hedgerow import metrics
 from hedgerow.belief.opinion import Opinion
-from hedgerow.decisions import columns_from_labels
+from hedgerow.decisions import Decision, columns_from_labels
 from hedgerow.explain.question import chosen_classes
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.values import usual_words
-from hedgerow.judge.answer import ClassificationPredictor
-from hedgerow.judge.base import Predictor
-from hedgerow.judge.batch import Batch
-from hedgerow.judge.novelty import PredictionNovelty
+from hedgerow.inference.batch import Batch
+from hedgerow.inference.novelty import PredictionNovelty
+from hedgerow.inference.predictor import Predictor
 from hedgerow.metrics import SetConfusion
+from hedgerow.rules import Rule
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.bins import Codes
-from hedgerow.table.days import DATES
+from hedgerow.table.codebook import DATES
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 Floats = NDArray[np.float64]
 
@@ -302,3 +303,29 @@ def columns_of(batch: Batch) -> NamedColumns:
             listed[number] = Factors(listed[number], known)
     kinds = zip(schema.names or (), schema.kinds, strict=False)
     return NamedColumns(schema.names, listed, {name for name, kind in kinds if kind in DATES})
+
+
+def page_rule(rule: Rule) -> dict[str, Any]:
+    """A rule -> ``name`` in the script (None if the script does not have it), ``options`` and ``text``.
+
+    Examples
+    --------
+    >>> from hedgerow.rules import Eva
+    >>> page_rule(Eva())
+    {'name': 'eva', 'options': {'correction': 'log', 'smoothing': 0.1}, 'text': 'Eva'}
+    """
+    name, options = rule.on_page() or (None, {})
+    return {"name": name, "options": dict(sorted(options.items())), "text": plain_name(rule)}
+
+
+def page_decision(decision: Decision) -> dict[str, Any]:
+    """A decision -> ``name`` in the script (None if the script does not have it), ``options`` and ``text``.
+
+    Examples
+    --------
+    >>> from hedgerow.decisions import Hurwicz
+    >>> page_decision(Hurwicz(0.3))
+    {'name': 'hurwicz', 'options': {'optimism': 0.3}, 'text': 'Hurwicz (optimism 0.3)'}
+    """
+    name, options = decision.on_page() or (None, {})
+    return {"name": name, "options": options, "text": plain_name(decision)}

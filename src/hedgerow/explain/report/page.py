@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import hedgerow
-from hedgerow.exchange.export.svg import COLOURS
 from hedgerow.explain.cases import number as number_words
-from hedgerow.explain.report.asked import Parts, ReportRequest, checked_groups, checked_names
-from hedgerow.explain.report.class_page import class_parts
-from hedgerow.explain.report.number_page import number_parts
+from hedgerow.explain.presenters.class_page import class_parts
+from hedgerow.explain.presenters.regression_page import number_parts
 from hedgerow.explain.report.pack import cut, safe_json
-from hedgerow.judge.answer import predictor_of
-from hedgerow.judge.number_answers import RegressionPredictor
-from hedgerow.safe.disk import write_whole
-from hedgerow.safe.text import tied, whole
+from hedgerow.explain.report.request import Parts, ReportRequest, checked_groups, checked_names
+from hedgerow.export.svg import COLOURS
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.output import index_names
+from hedgerow.tasks.regression.predictor import RegressionPredictor
+from hedgerow.util.disk import write_whole
+from hedgerow.util.text import tied, whole
 
 #: By default the page keeps the evidence of this many rows.
 MAX_CASES = 1000

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from hedgerow.exchange.export.describe import Split, number_words, split_of
-from hedgerow.exchange.named import estimator_named
 from hedgerow.explain.report.pack import evenly
+from hedgerow.export.describe import Split, number_words, split_of
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.answer import predictor_of
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.storage.values import estimator_named
 from hedgerow.table import Factors, NamedColumns
-from hedgerow.table.days import DATES, date_words
+from hedgerow.table.codebook import DATES, date_words
 from hedgerow.table.schema import Kind
 
 #: Show at most this many rules.

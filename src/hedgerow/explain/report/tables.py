@@ -6,11 +6,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hedgerow.explain.judged import Lines, cost_lines, figures_by, group_lines
-from hedgerow.explain.report.asked import ReportRequest
-from hedgerow.explain.report.readable import column_name
-from hedgerow.judge.costs import Costs
-from hedgerow.judge.judgement import ClassificationEvaluation, RegressionEvaluation
+from hedgerow.explain.breakdown import Lines, cost_lines, figures_by, group_lines
+from hedgerow.explain.report.request import ReportRequest, column_name
+from hedgerow.inference.evaluation import ClassificationEvaluation, RegressionEvaluation
+from hedgerow.tasks.classification.costs import Costs
 
 
 def class_tables(

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from hedgerow.explain.cases import number as number_words
 from hedgerow.explain.report.pack import cut
-from hedgerow.judge.base import Predictor
+from hedgerow.inference.predictor import Predictor
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.bins import Codes
-from hedgerow.table.days import DATES, date_words
+from hedgerow.table.codebook import DATES, date_words
 from hedgerow.table.schema import Kind
 
 Floats = NDArray[np.float64]

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.cases import KnownRows, value_words
-from hedgerow.explain.estimate import RegressionExplanation
 from hedgerow.explain.explanation import Explanation
-from hedgerow.explain.report.asked import ReportRequest
+from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.report.figures import ReportData
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.places import Place
+from hedgerow.explain.report.request import ReportRequest
 from hedgerow.explain.text import shown_features
 from hedgerow.explain.why import explain_batch, limits_of
 from hedgerow.explain.words import percents, settle_words
-from hedgerow.judge.answer import ClassificationPredictor
-from hedgerow.judge.batch import Batch
+from hedgerow.inference.batch import Batch
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 #: This many of the undecided cases are explained, the most doubtful ones, and a few more of each place.
 MOST_DOUBTFUL = 100

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.datasets import DatasetError, UnreachableError, find_dataset
-from hedgerow.safe.disk import write_whole
 from hedgerow.study.experiments.report import Report
+from hedgerow.util.disk import write_whole
 
 Arguments = dict[str, Any]
 Result = dict[str, Any]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.safe.disk import whole_file, write_whole
+from hedgerow.util.disk import whole_file, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,6 +1,6 @@
 /* Doubt: what the leaves of a case hold -> where the doubt comes from, and how many confirmed cases would settle it.
 
-   The formulas are those of hedgerow.explain.doubt and .settle; the tests compare them. Values that are missing or outside the training
+   The formulas are those of hedgerow.explain.sources and .settle; the tests compare them. Values that are missing or outside the training
    data are not known here, so their part is what Python found at the model's own settings. */
 
 const CAUSES = {

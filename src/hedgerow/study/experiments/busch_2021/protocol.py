@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow import DecisionTreeClassifier, Opinion, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.datasets import Dataset, describe_dataset, load_dataset, take_rows
-from hedgerow.judge.evidence import Evidence
+from hedgerow.inference.evidence import Evidence
 from hedgerow.rules import (
     Average,
     Cautious,

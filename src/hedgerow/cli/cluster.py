@@ -1,0 +1,206 @@
+"""Cluster: fit, predict and evaluate on Dask; Parquet files -> a model file, Parquet files, figures."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import fields, replace
+from io import BytesIO
+from typing import Any
+
+from hedgerow.cli.console import collected_notes, facts, listed, note, number_of, say_once, show, write_json
+from hedgerow.cli.evaluate import show_tally, tally_of
+from hedgerow.cli.exit_codes import DataError, UsageError
+from hedgerow.cli.files.arrow import require_pyarrow, sheet_from_table, write_parquet
+from hedgerow.cli.files.paths import STREAM, check_folder
+from hedgerow.cli.fit import check_output, estimator_for, feature_counts, feature_words, save_model
+from hedgerow.cli.options import EvaluateOptions, FitOptions, Measuring, PredictOptions, Reading
+from hedgerow.cli.output import Kept, columns_of
+from hedgerow.cli.predict import predictions_of
+from hedgerow.errors import ClusterError
+from hedgerow.explain.presenters.registry import model_asked, presenter_of
+from hedgerow.inference.fitted import fitted_of
+from hedgerow.metrics.tally import add_tallies
+from hedgerow.util.disk import write_whole
+
+#: Stands for a cluster on this machine that lives as long as the command.
+LOCAL = "local"
+
+
+def fit_on_cluster(options: FitOptions) -> None:
+    """Read, fit and save; workers read the files."""
+    check_output(options)
+    _require_parquet(options.data)
+    if options.checkpoint is not None:
+        raise UsageError(
+            f"--checkpoint must not be used with --dask, got {options.checkpoint!r}; Dask repeats lost work by itself"
+        )
+    _refuse_reading(options)
+    from hedgerow import dask as on_dask
+
+    estimator = _on_dask(estimator_for(options), on_dask)
+    left_out = [name for name in (options.id, *options.drop) if name is not None]
+    start = time.perf_counter()
+    try:
+        partitions = on_dask.open_parquet(list(options.data), options.target, drop=left_out)
+        if options.nominal:
+            estimator.set_params(categorical_features=partitions.nominal_with(options.nominal))
+        estimator.fit_partitions(partitions, client=_client(options.dask))
+    except ValueError as reason:
+        raise DataError(str(reason)) from None
+    model = estimator.to_local().set_params(verbose=0)
+    report = _report(model, len(partitions)) | {"seconds": round(time.perf_counter() - start, 3), "model": options.out}
+    save_model(model, options.out)
+    if options.as_json:
+        write_json(report)
+    else:
+        show(_facts(report), stderr=options.out == STREAM)
+
+
+def predict_on_cluster(options: PredictOptions) -> None:
+    """Write the answers to the rows of Parquet files into a folder, one Parquet file for each partition."""
+    _require_parquet(options.data)
+    if options.out is None or options.as_json:
+        got = "--json" if options.as_json else "no folder"
+        raise UsageError(
+            f"--out must be a folder for Parquet files with --dask, got {got}; give -o FOLDER without --json"
+        )
+    _refuse_reading(options)
+    _require_new_folder(options.out)
+    check_folder(options.out, [options.model, *options.data], "--out")
+    model = model_asked(options, options.coverage)
+    asked = replace(options, out=options.out.rstrip("/"))
+    told = [each for each in _of_each_partition(_answer, model, asked) if each is not None]
+    rows, undecided = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
+    said = f"{number_of(rows, 'row')} in {number_of(len(told), 'file')}"
+    note(said + presenter_of(model).undecided(undecided))
+
+
+def evaluate_on_cluster(options: EvaluateOptions) -> None:
+    """Show how good a model is on the rows of Parquet files; workers count, and the counts are added here."""
+    _require_parquet(options.data)
+    _refuse_reading(options)
+    model = model_asked(options, options.coverage)
+    tally = add_tallies(_of_each_partition(_tally, model, options))
+    if tally is None:
+        raise DataError(f"DATA must have at least one row, got none in {listed(options.data)}")
+    show_tally(model, tally, options)
+
+
+def _of_each_partition(function: Any, model: Any, options: Measuring) -> list[Any]:
+    """Parquet files -> ``function(sheet, number, model, options)`` of each partition; None if it has no rows."""
+    from hedgerow import dask as on_dask
+
+    try:
+        with on_dask.client_for(_client(options.dask)) as client:
+            told = on_dask.for_each_partition(client, list(options.data), _of_sheet, function, model, options)
+    except ClusterError as error:
+        if isinstance(error.__cause__, DataError):  # raise the same error about the table as on one machine
+            raise error.__cause__ from None
+        raise
+    except ValueError as reason:
+        raise DataError(str(reason)) from None
+    say_once(sentence for _, said in told for sentence in said)
+    return [result for result, _ in told]
+
+
+def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) -> tuple[Any, list[str]]:
+    """A partition, on a worker -> the result of the function and its messages; errors name the partition."""
+    pyarrow = require_pyarrow()
+    if len(frame) == 0:
+        return None, []
+    sheet = sheet_from_table(pyarrow.Table.from_pandas(frame, preserve_index=False), options)
+    try:
+        with collected_notes() as said:
+            return function(sheet, number, model, options), said
+    except DataError as error:
+        raise DataError(f"partition {number}: {error}", error.lines) from None
+
+
+def _answer(sheet: Any, number: int, model: Any, options: PredictOptions) -> tuple[int, int]:
+    """Write the answers of one partition -> its number of rows, and how many of them are indeterminate."""
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
+
+    answers, kept = predictions_of(model, sheet, options)
+    packed = BytesIO()
+    write_parquet(columns_of(answers, Kept(sheet, kept), options.prefix), packed)
+    files, folder = url_to_fs(options.out)
+    files.makedirs(folder, exist_ok=True)
+    path = f"{folder}/part-{number:05d}.parquet"
+    if isinstance(files, LocalFileSystem):
+        write_whole(path, packed.getvalue())
+    else:
+        files.pipe_file(path, packed.getvalue())
+    return sheet.n_rows, answers.n_undecided
+
+
+def _tally(sheet: Any, number: int, model: Any, options: EvaluateOptions) -> Any:
+    return tally_of(model, sheet, options)
+
+
+def _on_dask(estimator: Any, on_dask: Any) -> Any:
+    """An ordinary estimator -> the same on Dask, without an out-of-bag score, which a cluster cannot compute."""
+    made = getattr(on_dask, type(estimator).__name__)(**estimator.get_params(deep=False))
+    return made.set_params(oob_score=False) if made.oob_score else made
+
+
+def _client(address: str | None) -> str | None:
+    return None if address == LOCAL else address
+
+
+def _require_parquet(paths: tuple[str, ...]) -> None:
+    """Refuse standard input: workers read the files themselves."""
+    if STREAM in paths:
+        raise UsageError("DATA must be Parquet files with --dask, got standard input; give files that workers can read")
+
+
+def _refuse_reading(options: Reading) -> None:
+    """Refuse options about how files are read: Parquet files say which cells are missing, and what is a number."""
+    for field in fields(Reading):
+        value = getattr(options, field.name)
+        if value != field.default and field.name != "exact_text":
+            option = "--" + field.name.replace("_", "-")
+            got = repr(value[0]) if isinstance(value, tuple) else repr(value)
+            raise UsageError(
+                f"{option} must not be used with --dask, got {got}; Parquet files say which cells are missing"
+            )
+
+
+def _require_new_folder(out: str) -> None:
+    """Refuse a folder with files, because files of an earlier run would look like answers of this one."""
+    from fsspec.core import url_to_fs
+
+    files, path = url_to_fs(out)
+    if not files.exists(path):
+        return
+    if not files.isdir(path):
+        raise UsageError(f"--out must be a folder with --dask, got the file {out!r}; name an empty or new folder")
+    if files.ls(path, detail=False):
+        raise UsageError(
+            f"--out must be an empty or new folder with --dask, got {out!r}, which has files; name another"
+        )
+
+
+def _report(model: Any, n_partitions: int) -> dict[str, Any]:
+    """A fitted model -> what the command reports about it."""
+    fitted = fitted_of(model)
+    return {
+        "rows": fitted.fingerprint.n_rows if fitted.fingerprint else None,
+        "partitions": n_partitions,
+        "features": feature_counts(fitted.schema.nominal),
+        "estimator": type(model).__name__,
+        "trees": model.forest_.n_trees,
+        **presenter_of(model).classes(model),
+    }
+
+
+def _facts(report: dict[str, Any]) -> Any:
+    """Figures -> the table people read."""
+    rows = [
+        ("rows", f"{report['rows']:,} in {number_of(report['partitions'], 'partition')}"),
+        ("features", feature_words(report["features"])),
+    ]
+    if "classes" in report:
+        rows.append(("classes", f"{len(report['classes']):,}: {listed(map(str, report['classes']))}"))
+    made = f"{report['estimator']}, {number_of(report['trees'], 'tree')} in {report['seconds']:.2f} s"
+    return facts([*rows, ("model", made), ("saved to", report["model"])])

@@ -1,0 +1,202 @@
+"""Compare: a table with a target -> how hedgerow and other learners do on rows they have not seen."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+import hedgerow
+from hedgerow.cli.console import grid, note, number_of, score, share, show, write_json
+from hedgerow.cli.exit_codes import DataError
+from hedgerow.cli.files.sheet import Array, Sheet
+from hedgerow.cli.files.source import read_sheet
+from hedgerow.cli.files.views import labelled_rows
+from hedgerow.cli.fit import features_of
+from hedgerow.cli.holdout import columns_of, held_out, refitted
+from hedgerow.cli.options import CompareOptions
+from hedgerow.explain.presenters.registry import presenter_for
+from hedgerow.inference.evaluation import evaluate_classifier, evaluate_regressor, mean_log_loss
+from hedgerow.metrics.tally import add_tallies, tally_numbers
+from hedgerow.table import Factors, NamedColumns
+from hedgerow.util.threads import thread_count
+
+OURS = "hedgerow"
+
+
+def compare(options: CompareOptions) -> None:
+    """Read, hold out, fit, judge, report."""
+    task: _Classes | _Numbers = _Numbers() if options.regression else _Classes()
+    sheet = read_sheet(options.data, options)
+    sheet.require(options.target, "--target")
+    if options.skip_unlabelled:
+        sheet = labelled_rows(sheet, options.target)
+    names = features_of(sheet, options)
+    y = task.read_target(sheet, options.target)
+    table = columns_of(sheet, names, options.nominal)
+    parts = held_out(y, folds=options.folds, test_split=None, seed=options.seed, by_class=task.by_class)
+    found = {OURS: _of_hedgerow(task, table, y, parts, options)}
+    matrix, is_nominal = _matrix(table)
+    for name, model in _others(task, options, is_nominal).items():
+        try:
+            with threadpool_limits(thread_count(options.jobs)):  # scikit-learn's boosting has no other way
+                found[name] = _of_other(task, model, matrix, y, parts)
+        except Exception as reason:  # whatever another library says of a table that it does not take
+            note(
+                f"note: {name} is left out, because it does not take this table: {str(reason).strip().splitlines()[0]}"
+            )
+    if options.as_json:
+        write_json({"rows": len(y), "folds": options.folds, "models": found})
+        return
+    title = f"{number_of(len(y), 'row')}, {options.folds} folds: every row is judged by models that have not seen it"
+    rows = [[name, *task.cells(each), f"{each['seconds']:.2f}"] for name, each in found.items()]
+    show(grid(title, ["", *task.heads, "seconds"], rows))
+
+
+class _Classes:
+    """What is asked of learners of classes."""
+
+    suffix, by_class = "Classifier", True
+    lightgbm, xgboost = "LGBMClassifier", "XGBClassifier"
+    heads = ("accuracy", "log-loss", "left open", "right where decided")
+
+    def read_target(self, sheet: Sheet, name: str) -> Array:
+        """A column -> labels (n,) of two classes or more."""
+        y = presenter_for(regression=False).read_target(sheet, name)
+        if len(np.unique(y)) < 2:
+            raise DataError(f"target {name!r} must have two classes or more, got one; was the table filtered?")
+        return y
+
+    def judged(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
+        """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
+        found = [(evaluate_classifier(model, table.some(rows), y[rows]), len(rows)) for model, rows in models]
+        loss = sum(each.log_loss() * n_rows for each, n_rows in found) / len(y)
+        return {**add_tallies([each.tally for each, _ in found]).figures(), "log_loss": loss}
+
+    def target(self, y: Array) -> Array:
+        """Labels (n,) -> numbers of classes, by which others know them."""
+        return np.unique(y, return_inverse=True)[1]
+
+    def answers(self, model: Any, matrix: Array) -> Array:
+        """Another learner -> its probabilities (n, K)."""
+        return np.asarray(model.predict_proba(matrix))
+
+    def figures(self, y: Array, answers: Array) -> dict[str, Any]:
+        """Labels (n,) and probabilities (n, K) -> figures."""
+        numbers = self.target(y)
+        loss = mean_log_loss(answers / answers.sum(axis=1, keepdims=True), numbers)
+        right = answers.argmax(axis=1) == numbers
+        return {"rows": len(y), "accuracy": float(right.mean()), "log_loss": loss}
+
+    def cells(self, found: dict[str, Any]) -> list[str]:
+        """Figures -> what people read below `heads`."""
+        left_open = share(1 - found["determinacy"]) if "determinacy" in found else "–"
+        decided = share(found.get("single_set_accuracy"))
+        return [share(found["accuracy"]), score(found["log_loss"]), left_open, decided]
+
+
+class _Numbers:
+    """What is asked of learners of numbers."""
+
+    suffix, by_class = "Regressor", False
+    lightgbm, xgboost = "LGBMRegressor", "XGBRegressor"
+    heads = ("RMSE", "MAE", "in its 90 % interval")
+
+    def read_target(self, sheet: Sheet, name: str) -> Array:
+        """A column -> numbers (n,)."""
+        return presenter_for(regression=True).read_target(sheet, name)
+
+    def judged(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
+        """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
+        tallies = [evaluate_regressor(model, table.some(rows), y[rows], None).tally for model, rows in models]
+        figures: dict[str, Any] = add_tallies(tallies).figures()
+        return figures
+
+    def target(self, y: Array) -> Array:
+        """The same numbers."""
+        return y
+
+    def answers(self, model: Any, matrix: Array) -> Array:
+        """Another learner -> its predictions (n, 1)."""
+        return np.asarray(model.predict(matrix))[:, None]
+
+    def figures(self, y: Array, answers: Array) -> dict[str, Any]:
+        """Numbers (n,) and predictions (n, 1) -> figures."""
+        return tally_numbers(y, answers[:, 0]).figures()
+
+    def cells(self, found: dict[str, Any]) -> list[str]:
+        """Figures -> what people read below `heads`."""
+        errors = [found["root_mean_squared_error"], found["mean_absolute_error"]]
+        return [*(f"{each:.6g}" for each in errors), share(found.get("coverage"))]
+
+
+def _of_hedgerow(
+    task: _Classes | _Numbers, table: NamedColumns, y: Array, parts: list[NDArray[np.bool_]], options: CompareOptions
+) -> dict[str, Any]:
+    """The figures of a forest of hedgerow, all folds together."""
+    made = getattr(hedgerow, f"RandomForest{task.suffix}")
+    given = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}
+    start = time.perf_counter()
+    figures = task.judged(refitted(lambda: made(**given), table, y, parts), table, y)
+    return figures | {"seconds": round(time.perf_counter() - start, 3)}
+
+
+def _of_other(
+    task: _Classes | _Numbers, model: Any, matrix: Array, y: Array, parts: list[NDArray[np.bool_]]
+) -> dict[str, Any]:
+    """The figures of another learner."""
+    from sklearn.base import clone
+
+    target, found = task.target(y), []
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for part in parts:
+            fitted = clone(model).fit(matrix[~part], target[~part])
+            found.append(task.answers(fitted, matrix[part]))
+    seconds = round(time.perf_counter() - start, 3)
+    answers = np.empty((len(y), found[0].shape[1]))
+    for part, each in zip(parts, found, strict=True):
+        answers[part] = each
+    return task.figures(y, answers) | {"seconds": seconds}
+
+
+def _matrix(table: NamedColumns) -> tuple[NDArray[np.float64], list[bool]]:
+    """A table -> numbers (n, p), categories by number, NaN where missing; and which columns are categories."""
+    columns = [
+        np.where(column.codes < 0, np.nan, column.codes)
+        if isinstance(column, Factors)
+        else column[:].astype(np.float64)
+        for column in table.listed
+    ]
+    return np.column_stack(columns), [isinstance(column, Factors) for column in table.listed]
+
+
+def _others(task: _Classes | _Numbers, options: CompareOptions, nominal: list[bool]) -> dict[str, Any]:
+    """What is installed besides hedgerow, by name, each with its own defaults."""
+    from sklearn import ensemble
+
+    forest: dict[str, Any] = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}
+    categories = nominal if any(nominal) else None
+    found = {
+        "scikit-learn forest": getattr(ensemble, f"RandomForest{task.suffix}")(**forest),
+        "scikit-learn boosting": getattr(ensemble, f"HistGradientBoosting{task.suffix}")(
+            random_state=options.seed, categorical_features=categories
+        ),
+    }
+    given: dict[str, Any] = {"random_state": options.seed, "n_jobs": options.jobs}
+    if find_spec("lightgbm"):
+        import lightgbm
+
+        found["LightGBM"] = getattr(lightgbm, task.lightgbm)(verbosity=-1, **given)
+    if find_spec("xgboost"):
+        import xgboost
+
+        found["XGBoost"] = getattr(xgboost, task.xgboost)(verbosity=0, **given)
+    return found

@@ -1,0 +1,181 @@
+"""Demo: the breast-cancer data -> a small table that shows what the evidence in leaves is good for."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+
+from hedgerow import RandomForestClassifier
+from hedgerow.cli.console import write_json
+from hedgerow.cli.exit_codes import UsageError
+from hedgerow.cli.files.paths import PAGE, check_out
+from hedgerow.cli.options import DemoOptions
+from hedgerow.util.disk import write_whole
+from hedgerow.util.text import printable
+
+#: The cells of the notebook.
+NOTEBOOK = (
+    (
+        "markdown",
+        "# What the forest knows, and what not\n\nBiopsies of breast tumours, half of them to learn from.",
+    ),
+    (
+        "code",
+        "from sklearn.datasets import load_breast_cancer\n"
+        "from sklearn.model_selection import train_test_split\n"
+        "from hedgerow import RandomForestClassifier\n\n"
+        "data = load_breast_cancer(as_frame=True)\n"
+        "y = data.target_names[data.target]\n"
+        "X, X_new, y, y_new = train_test_split(\n"
+        "    data.data, y, test_size=0.5, random_state={seed}, stratify=data.target\n"
+        ")\n"
+        'forest = RandomForestClassifier(caution="auto", oob_score=True, random_state={seed}).fit(X, y)\n'
+        "forest.caution_, forest.oob_score_",
+    ),
+    ("markdown", "The classes that cannot be told apart, and how often labels are right where one class remains."),
+    (
+        "code",
+        "labels, sets = forest.predict(X_new, return_set=True)\n"
+        "undecided = sets.sum(axis=1) > 1\n"
+        "undecided.sum(), (labels == y_new)[~undecided].mean()",
+    ),
+    ("markdown", "Why is the first of them undecided, and what would settle it?"),
+    ("code", "if undecided.any():\n    print(forest.explain(X_new[undecided].iloc[:1])[0].to_text())"),
+    ("markdown", "Everything on one page."),
+    ("code", 'forest.report(X_new, y_new, seconds=1).save("hedgerow-demo.html")'),
+)
+
+
+def demo(options: DemoOptions) -> None:
+    """Fit, judge, print."""
+    seed = options.seed
+    if not options.as_json:
+        check_out(options.out, PAGE, [], force=options.force)
+        _check_notebook(options)
+    console = Console(highlight=False)
+    data = load_breast_cancer()
+    X, X_new, y, y_new = train_test_split(
+        data.data, data.target_names[data.target], test_size=0.5, random_state=seed, stratify=data.target
+    )
+    start = time.perf_counter()
+    forest = RandomForestClassifier(caution="auto", oob_score=True, n_jobs=-1, random_state=seed).fit(X, y)
+    seconds = time.perf_counter() - start
+    labels, sets = forest.predict(X_new, return_set=True)
+    wrong, is_open = labels != y_new, sets.sum(axis=1) > 1
+    if options.as_json:
+        write_json(_figures(wrong, is_open, forest) | {"seconds": round(seconds, 3)})
+        return
+
+    console.print(
+        f"\n[bold]Breast cancer[/bold]: {len(X)} patients to learn from, {len(X_new)} new ones, {X.shape[1]} "
+        f"measurements.\n{forest.forest_.n_trees} trees grown and caution {forest.caution_:g} chosen on out-of-bag "
+        f"evidence in {seconds * 1000:.0f} ms.\n"
+    )
+    console.print(_table(wrong, is_open, forest.oob_score_))
+    _show_doubtful(console, forest, X_new, is_open)
+    console.print(
+        "\nTry this next; X may be a NumPy, pandas, polars or Arrow table, with text and missing values:\n"
+        "  forest = RandomForestClassifier(caution='auto').fit(X, y)\n"
+        "  forest.predict_set(X_new)          # the classes that cannot be told apart\n"
+        "  forest.predict_bounds(X_new)       # lower and upper probability of each\n"
+        "  forest.predict_uncertainty(X_new)  # how much is not known, and why\n"
+    )
+    _write_pages(console, options, forest, X_new, y_new)
+
+
+def _write_pages(
+    console: Console, options: DemoOptions, forest: RandomForestClassifier, X: NDArray[np.float64], y: NDArray[Any]
+) -> None:
+    """The report, and the notebook if it was asked for; and how to open them."""
+    names = {f"x[{j}]": {"": str(name)} for j, name in enumerate(load_breast_cancer().feature_names)}
+    forest.report(X, y, title="Which biopsies can the forest not decide?", seconds=1.0, labels=names).save(options.out)
+    shown = escape(printable(options.out))
+    console.print(f"A report of these patients is in [bold]{shown}[/bold]; open it in a browser:")
+    console.print(f"  {Path(options.out).resolve().as_uri()}", soft_wrap=True)
+    if options.notebook:
+        path = _notebook_path(options)
+        write_whole(path, _notebook(options.seed))
+        console.print(f"The same as a notebook: jupyter lab {escape(printable(str(path)))}")
+
+
+def _check_notebook(options: DemoOptions) -> None:
+    """Refuse to replace a notebook that is not as the demo has written it: somebody may have worked on it."""
+    path = _notebook_path(options)
+    if not options.notebook or options.force or not path.exists():
+        return
+    if path.is_dir() or path.read_bytes() not in (b"", _notebook(options.seed)):
+        raise UsageError(
+            f"--notebook must not replace a notebook that was changed, got {str(path)!r}; name another file with --out,"
+            " or add --force to replace it"
+        )
+
+
+def _notebook_path(options: DemoOptions) -> Path:
+    return Path(options.out).with_suffix(".ipynb")
+
+
+def _notebook(seed: int) -> bytes:
+    """The file of a notebook that does what the demo does."""
+    cells = []
+    for number, (kind, text) in enumerate(NOTEBOOK):
+        lines = text.format(seed=seed).splitlines(keepends=True)
+        more: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+        cells.append({"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": lines, **more})
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    held = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(held, indent=1).encode()
+
+
+def _figures(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], forest: RandomForestClassifier) -> dict[str, Any]:
+    """(n,) mistakes, (n,) undecided, the forest -> the figures of the table, for JSON."""
+    return {
+        "rows": len(wrong),
+        "accuracy": float(np.mean(~wrong)),
+        "wrong": int(wrong.sum()),
+        "indeterminate": int(is_open.sum()),
+        "single_set_accuracy": float(np.mean(~wrong[~is_open])) if not is_open.all() else None,
+        "wrong_and_determinate": int((wrong & ~is_open).sum()),
+        "oob_accuracy": float(forest.oob_score_),
+        "caution": float(forest.caution_),
+    }
+
+
+def _table(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], oob_score: float) -> Table:
+    """(n,) mistakes, (n,) undecided -> the table."""
+    table = Table(box=None, padding=(0, 2))
+    table.add_column("")
+    table.add_column("ordinary forest", justify="right")
+    table.add_column("hedgerow", justify="right")
+    decided = ~is_open
+    table.add_row("new patients it decides", f"{len(wrong)}", f"{decided.sum()}")
+    table.add_row("accuracy where it decides", f"{np.mean(~wrong):.1%}", f"{np.mean(~wrong[decided]):.1%}")
+    table.add_row("wrong decisions", f"{wrong.sum()}", f"{(wrong & decided).sum()}")
+    table.add_row("mistakes left open instead", "", f"{(wrong & is_open).sum()} of {wrong.sum()}")
+    table.add_row("accuracy it expects (out of bag)", f"{oob_score:.1%}", "")
+    return table
+
+
+def _show_doubtful(
+    console: Console, forest: RandomForestClassifier, X: NDArray[np.float64], is_open: NDArray[np.bool_]
+) -> None:
+    """The undecided patient with the widest interval, in one line."""
+    if not is_open.any():
+        return
+    bounds = forest.predict_bounds(X[is_open])
+    widest = int((bounds[:, 0, 1] - bounds[:, 0, 0]).argmax())
+    row = int(np.flatnonzero(is_open)[widest])
+    said = ", ".join(
+        f"{label} between {lower:.0%} and {upper:.0%}"
+        for label, (lower, upper) in zip(forest.classes_, bounds[widest], strict=True)
+    )
+    console.print(f"\nThe most doubtful one, new patient {row}: {said}.")

@@ -1,0 +1,148 @@
+"""Explain: a model file, a table and some of its rows -> why they are undecided, and what would settle them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hedgerow.cli.console import listed, note, number_of, show, write_json
+from hedgerow.cli.exit_codes import DataError, UsageError
+from hedgerow.cli.files.paths import PAGE, check_out
+from hedgerow.cli.files.sheet import Sheet
+from hedgerow.cli.files.source import read_sheet, require_one_stdin
+from hedgerow.cli.files.views import labelled_rows
+from hedgerow.cli.match import columns_named, immutable_columns, prepare_for, table_for
+from hedgerow.cli.options import ExplainOptions
+from hedgerow.cli.output import write_text
+from hedgerow.explain.presenters.base import Presenter
+from hedgerow.explain.presenters.registry import explained_model, presenter_of
+from hedgerow.inference.fitted import fitted_of
+from hedgerow.table import NamedColumns
+
+
+def explain(options: ExplainOptions) -> None:
+    """Load, read, explain, write."""
+    require_one_stdin(options.model, *options.data, options.train)
+    inputs = [options.model, *options.data, options.train]
+    check_out(options.html, PAGE, inputs, force=options.force, option="--html")
+    model = explained_model(options)
+    sheet = read_sheet(options.data, options)
+    if options.id:
+        sheet.require(options.id, "--id")
+    other = tuple(name for name in (options.id, options.target) if name)
+    prepare_for(model, sheet, texts=[options.id])
+    table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
+    kind = presenter_of(model)
+    rows = _chosen_rows(options, sheet) if options.rows else kind.doubtful(model, table)
+    found = _explain_rows(model, options, table, rows) if len(rows) else []
+    names = sheet.cells(options.id).tolist() if options.id else None
+    found = [_counted_from_one(each, row, names) for each, row in zip(found, rows.tolist(), strict=True)]
+    if not options.rows:
+        note(f"{number_of(sheet.n_rows, 'row')}{kind.undecided(len(rows))}")
+    _write(options, found, kind)
+
+
+def _write(options: ExplainOptions, found: list[Any], kind: Presenter) -> None:
+    """Explanations -> a page, JSON, or text: in full for the rows of --row, else a line for each."""
+    if options.html:
+        from hedgerow.explain.html import page_from_explanations
+
+        write_text(page_from_explanations(found, _title(found)), options.html)
+        note(f"{number_of(len(found), 'row')} explained in {options.html}")
+    if options.as_json:
+        write_json([each.to_dict() for each in found])
+    elif options.rows and not options.html:
+        write_text("\n".join(each.to_text() for each in found), None)
+    elif found and not options.html:
+        show(kind.overview(found))
+
+
+def _title(found: list[Any]) -> str:
+    """The headline of a page of explanations."""
+    return "Why this answer?" if len(found) == 1 else f"Why these {len(found):,} answers?"
+
+
+def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows: Any) -> list[Any]:
+    """Some rows of a table -> their explanations."""
+    train, labels = _training(model, options)
+    known = fitted_of(model).schema.names
+    # Without --row there may be thousands of rows: they are listed, but no smallest change is searched for.
+    seconds = options.seconds if options.rows or options.html else 0.0
+    try:
+        found: list[Any] = model.explain(
+            table.some(rows),
+            train=train,
+            y_train=labels,
+            cases=options.cases,
+            shap=bool(options.rows or options.html or options.as_json),
+            immutable=immutable_columns(model, options.immutable),
+            increasing=columns_named(options.increasing, known),
+            decreasing=columns_named(options.decreasing, known),
+            wanted=None if options.wanted is None else _class_of(model, options.wanted),
+            time_limit=seconds,
+        )
+    except ValueError as reason:  # a name that is not a feature
+        raise UsageError(str(reason)) from None
+    return found
+
+
+def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None, Any]:
+    """The training table and its labels, or None for what was not given."""
+    if options.train is None:
+        return None, None
+    sheet = read_sheet([options.train], options)
+    prepare_for(model, sheet, [options.target])
+    labels = None
+    if options.target:
+        sheet.require(options.target, "--target")
+        if options.skip_unlabelled:
+            sheet = labelled_rows(sheet, options.target)
+        labels = presenter_of(model).known_target(model, sheet, options.target)
+    other = tuple(name for name in (options.id, options.target) if name)
+    return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), labels
+
+
+def _chosen_rows(options: ExplainOptions, sheet: Sheet) -> Any:
+    """The values of --row -> rows, from 0."""
+    names = [str(cell) for cell in sheet.cells(options.id).tolist()] if options.id else None
+    return np.array([_one_row(row, names, sheet, options) for row in options.rows])
+
+
+def _one_row(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOptions) -> int:
+    """One value of --row: a value of the column of --id, or a number from 1 -> row, from 0."""
+    if names is not None:
+        if row not in names:
+            raise DataError(f"--row must be a value of column {options.id!r} ({listed(names, 5)}), got {row!r}")
+        if names.count(row) > 1:
+            raise DataError(
+                f"--row must name one row, got {row!r}, which column {options.id!r} holds several times;"
+                " give the number of the row without --id"
+            )
+        return names.index(row)
+    if not row.isdecimal():
+        raise UsageError(f"--row must be a number, got {row!r}; to give the name of a row, add --id COLUMN")
+    if not 1 <= int(row) <= sheet.n_rows:
+        raise DataError(f"--row must be between 1 and {sheet.n_rows:,}, the number of rows, got {row}")
+    return int(row) - 1
+
+
+def _class_of(model: Any, text: str) -> Any:
+    """The text of --wanted -> the class."""
+    for label in presenter_of(model).classes(model).get("classes", []):
+        if str(label) == text:
+            return label
+    known = presenter_of(model).classes(model).get("classes", [])
+    raise UsageError(f"--wanted must be one of the classes {listed(known) or 'of a classifier'}, got {text!r}")
+
+
+def _counted_from_one(explanation: Any, row: int, names: list[Any] | None) -> Any:
+    """The same explanation with rows counted from 1, as people do."""
+    cases = explanation.cases
+    return replace(
+        explanation,
+        row=row + 1,
+        name=None if names is None else str(names[row]),
+        cases=None if cases is None else [case._replace(row=case.row + 1) for case in cases],
+    )

@@ -1,0 +1,146 @@
+"""Queue: a model and a table -> the cases worth asking about first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hedgerow.cli.answers_file import AnswersFile, model_mark, read_answers, table_mark
+from hedgerow.cli.console import facts, grid, note, number_of, show, write_json
+from hedgerow.cli.exit_codes import DataError, UsageError
+from hedgerow.cli.files.paths import MODEL, STREAM, check_out
+from hedgerow.cli.files.sheet import Sheet
+from hedgerow.cli.files.source import read_bytes, read_model, read_sheet, require_one_stdin
+from hedgerow.cli.fit import save_model
+from hedgerow.cli.match import prepare_for, table_for
+from hedgerow.cli.options import LearnOptions, QueueOptions
+from hedgerow.explain.cases import number
+from hedgerow.explain.presenters.base import Presenter
+from hedgerow.explain.presenters.registry import model_asked, presenter_of
+from hedgerow.explain.report.figures import columns_of
+from hedgerow.inference.fitted import fitted_of
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.table import NamedColumns
+
+
+def queue(options: QueueOptions) -> None:
+    """Load, read, rank, print."""
+    require_one_stdin(options.model, *options.data)
+    model = model_asked(options)
+    sheet = read_sheet(options.data, options)
+    if options.id:
+        sheet.require(options.id, "--id")
+    prepare_for(model, sheet, texts=[options.id])
+    table = table_for(model, sheet, tuple(filter(None, (options.id,))), allow_missing=options.allow_missing_columns)
+    rows = np.asarray(model.suggest(table, options.number))
+    names = sheet.cells(options.id)[rows].tolist() if options.id else [None] * len(rows)
+    cases = [
+        {"rank": place + 1, "row": int(row) + 1, "name": None if name is None else str(name)} | said
+        for place, (row, name, said) in enumerate(
+            zip(rows, names, presenter_of(model).said(model, table.some(rows)), strict=True)
+        )
+    ]
+    if options.as_json:
+        write_json(cases)
+        return
+    heads = [head for head in cases[0] if head != "name" or options.id] if cases else []
+    show(
+        grid("Ask about these first", heads, [[_cell(case[head]) for head in heads] for case in cases], left=len(heads))
+    )
+    note("to answer them, open a report of this table, mark the cases, save, and use hedgerow learn")
+
+
+def _cell(value: Any) -> str:
+    """A value -> text in a table."""
+    if isinstance(value, list):
+        return " or ".join(value)
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def learn(options: LearnOptions) -> None:
+    """Load, check that everything belongs together, count, save, say what changed."""
+    require_one_stdin(options.model, options.answers, *options.data)
+    inputs = [options.model, options.answers, *options.data]
+    check_out(options.out, MODEL, inputs, force=options.force)
+    model = read_model(options.model)
+    if not model._incremental:
+        raise UsageError(f"MODEL must be able to count more rows, got a {type(model).__name__}; fit again with them")
+    held = _read(options.answers)
+    sheet = read_sheet(options.data, options)
+    prepare_for(model, sheet)
+    _check_model(held, model, options)
+    table = _table_of(held, model, sheet, options)
+    usable = [each for each in held.answers if each.answer is not None]
+    if not usable:
+        raise DataError(f"ANSWERS must hold at least one answer, got none in {options.answers}; answer cases and save")
+    rows = np.array([each.row for each in usable])
+    n_rows = table.shape[0]
+    if rows.max() >= n_rows:
+        raise DataError(f"ANSWERS must be about the {n_rows:,} rows of DATA, got row {rows.max() + 1:,}")
+    kind = presenter_of(model)
+    before = kind.doubt(model, table)
+    try:
+        model.partial_fit(table.some(rows), kind.labels(model, [each.answer for each in usable]))
+    except ValueError as reason:
+        raise DataError(
+            f"MODEL must be able to count the rows of ANSWERS, got some that it refuses: {reason}"
+        ) from None
+    report = {"answers": len(usable), "left_out": len(held.answers) - len(usable), "rows": len(before)}
+    report |= kind.learned(before, kind.doubt(model, table), rows)
+    save_model(model, options.out)
+    if options.as_json:
+        write_json(report | {"model": options.out})
+    else:
+        show(_facts(report, kind, options), stderr=options.out == STREAM)
+
+
+def _read(path: str) -> AnswersFile:
+    """The file of answers; refused in one sentence if it is not one."""
+    try:
+        return read_answers(read_bytes(path, "answers").decode())
+    except UnicodeDecodeError:
+        raise DataError(f"ANSWERS must be a file that a report has saved, got {path}: it is not text") from None
+    except ValueError as reason:
+        raise DataError(f"ANSWERS must be a file that a report has saved, got {path}: {reason}") from None
+
+
+def _check_model(held: AnswersFile, model: Any, options: LearnOptions) -> None:
+    """Refuse answers that belong to another model."""
+    if held.model != model_mark(fitted_of(model)):
+        raise DataError(
+            f"ANSWERS must come from a report of {options.model}, got those of another model; make the report again"
+            " with this model, or use the model of that report"
+        )
+
+
+def _table_of(held: AnswersFile, model: Any, sheet: Sheet, options: LearnOptions) -> NamedColumns:
+    """The rows that the report was about: all, or those with a label (--skip-unlabelled); refused if it was neither."""
+    table = table_for(model, sheet, (), allow_missing=options.allow_missing_columns)
+    if _is_of(held, model, table):
+        return table
+    features = fitted_of(model).schema.names or ()
+    for name in (name for name in sheet.names if name not in features):
+        gaps = sheet.is_missing(name)
+        if gaps.any() and not gaps.all() and _is_of(held, model, some := table.some(np.flatnonzero(~gaps))):
+            note(f"note: the report was about the {some.shape[0]:,} rows that have a value of {name!r}")
+            return some
+    raise DataError(
+        f"ANSWERS must come from a report about {options.data[0]}, got those of another table; use the table of"
+        " that report, with the same rows in the same order"
+    )
+
+
+def _is_of(held: AnswersFile, model: Any, table: NamedColumns) -> bool:
+    """Whether a report about this table has saved the answers."""
+    return held.table == table_mark(columns_of(predictor_of(model).read(table)))
+
+
+def _facts(report: dict[str, Any], kind: Presenter, options: LearnOptions) -> Any:
+    """What changed -> the table people read."""
+    counted = f"{report['answers']:,}"
+    if report["left_out"]:
+        counted += f" ({number_of(report['left_out'], 'case')} without an answer left out)"
+    lines = [("answers counted", counted), *kind.learned_facts(report)]
+    saved = "standard output" if options.out == STREAM else options.out
+    return facts([*lines, ("splits", "unchanged; only the evidence in the leaves grew"), ("saved to", saved)])

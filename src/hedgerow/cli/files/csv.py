@@ -1,0 +1,299 @@
+"""Delimited: a CSV file -> sheet of numbers and texts; what is wrong with it is said with its line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from hedgerow.cli.console import listed, progress, warn
+from hedgerow.cli.exit_codes import DataError, UsageError
+from hedgerow.cli.files.compression import opened
+from hedgerow.cli.files.csv_blocks import Column, Layout, NotPlain, Wanted, part_from_texts, read_by_arrow
+from hedgerow.cli.files.sheet import MOST_NAMED, NUMBER, Array, Sheet
+from hedgerow.cli.files.values import POINT, Notation
+from hedgerow.cli.options import Reading
+from hedgerow.table import Factors
+from hedgerow.util.text import printable
+
+#: Texts that usually stand for a missing value in CSV files.
+MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "#N/A"})
+DELIMITERS = (",", ";", "\t", "|")
+#: How a file is read if no option says otherwise.
+READING = Reading()
+
+#: A smaller file is read by Python in less time than it takes to import pyarrow.
+SMALL_BYTES = 1 << 21
+#: Rows that are Python strings at the same time.
+_BLOCK = 20_000
+_HEAD = 100_000
+_NAMED = re.compile(r"sep=(.)")
+
+
+@dataclass(eq=False)
+class DelimitedSheet(Sheet):
+    """A CSV file of which columns are read when they are first asked for, those of `prepare` together.
+
+    A column in which every value is a number is kept as numbers, in few bytes; others, and those asked for as text, are
+    kept as their distinct texts and codes. The text of the file is never kept.
+    """
+
+    data: bytes | Path
+    layout: Layout
+    offset: int  # bytes before the first row
+    reading: Reading = READING
+    line: str = "line"  # what a line of the file is called
+    _held: dict[str, Column] = field(default_factory=dict)
+    _last: tuple[str, Array] | None = None  # the numbers asked for last
+    _n_rows: int | None = None
+    typed = False
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The columns."""
+        return self.layout.names
+
+    @property
+    def missing(self) -> frozenset[str]:  # type: ignore[override]
+        """Texts that stand for a missing value."""
+        return self.layout.missing
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """Number of rows."""
+        if self._n_rows is None:
+            self.prepare(self.names[:1])
+        return self._n_rows or 0
+
+    def prepare(self, names: Iterable[str], texts: Iterable[str] = ()) -> None:
+        """Read some columns in one go, those of `texts` as text."""
+        as_text = {name for name in texts if not isinstance(self._held.get(name), Factors)}
+        wanted = as_text | {name for name in names if name not in self._held}
+        while wanted or self._n_rows is None:
+            found = self._read(Wanted([name for name in self.names if name in wanted], as_text))
+            if self._n_rows not in (None, found.n_rows):
+                raise DataError("a file must not change while it is read, got other rows than before; try again")
+            self._n_rows = found.n_rows
+            self._held |= found.columns()
+            wanted = as_text = found.mixed
+
+    def held(self, name: str, *, text: bool = False) -> Array | Factors:
+        """Numbers (n_rows,), or texts with codes; always texts with `text`."""
+        self.prepare(*((), [name]) if text else ([name],))
+        column = self._held[name]
+        if isinstance(column, Factors):
+            return column
+        if self._last is None or self._last[0] != name:
+            self._last = name, column.as_floats()
+        return self._last[1]
+
+    def forget(self, name: str) -> None:
+        """Let go of a column of numbers, which is read again if it is asked for; texts stay, to be written out."""
+        if not isinstance(self._held.get(name), Factors):
+            self._held.pop(name, None)
+        self._last = None
+
+    def where(self, row: int) -> str:
+        """The line a row begins at, counting from 1."""
+        return f"{self.line} {self._lines[row]}"
+
+    @cached_property
+    def _lines(self) -> Array:
+        """(n_rows,): the line each row begins at; only errors need it."""
+        with opened(self.data) as file:
+            reader = csv.reader(_Lines(file), delimiter=self.layout.delimiter, strict=True)
+            _header(reader)
+            return np.fromiter((line for line, _ in _numbered(reader)), np.int64)
+
+    def _read(self, wanted: Wanted) -> Wanted:
+        """Read columns, by pyarrow if the file is large and plain."""
+        with opened(self.data) as file:
+            n_bytes = file.seek(0, io.SEEK_END)
+            with progress("reading", n_bytes) as done:
+                if n_bytes > SMALL_BYTES and has_pyarrow():
+                    file.seek(self.offset)
+                    fast = Wanted(wanted.names, set(wanted.texts))
+                    try:
+                        for n_done in read_by_arrow(file, self.layout, fast):
+                            done(n_done)
+                        if fast.n_rows:
+                            return fast
+                    except NotPlain:
+                        pass
+                file.seek(0)
+                _read_by_python(file, self.layout, wanted)
+        return wanted
+
+
+def sheet_from_csv(data: bytes | Path, reading: Reading = READING, line: str = "line") -> DelimitedSheet:
+    """A CSV file -> sheet; only the header is read at once.
+
+    Parameters
+    ----------
+    data : bytes or Path
+        UTF-8, with a header; separated by commas, semicolons, tabs or bars, whichever splits the header most.
+    reading : Reading
+        Texts that stand for a missing value, besides `MISSING`, and how numbers are written.
+    line : str
+        What a line of the file is called: a spreadsheet has rows.
+
+    Raises
+    ------
+    DataError
+        If the text is not UTF-8, there is no header, or names repeat; and when columns are read, if there is no row, or
+        a row is longer or shorter than the header.
+    """
+    with opened(data) as file:
+        head = file.read(_HEAD)
+        file.seek(0)
+        delimiter = _delimiter(head.decode("utf-8-sig", errors="replace"))
+        lines = _Lines(file)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        with _errors_with_lines(reader):
+            names = _header(reader)
+    _suspect_header(names)
+    notation = Notation(_checked_mark("--decimal", reading.decimal, ".,"), reading.thousands)
+    _checked_mark("--thousands", reading.thousands, ",. '_\u2019\u00a0\u202f", other=reading.decimal)
+    layout = Layout(names, delimiter, MISSING | frozenset(reading.missing), notation)
+    return DelimitedSheet(data, layout, lines.n_bytes, reading, line)
+
+
+def has_pyarrow() -> bool:
+    """Whether pyarrow, which some systems have no wheel of, is installed."""
+    try:
+        import pyarrow.csv  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _checked_mark(option: str, mark: str, marks: str, other: str | None = None) -> str:
+    """One of some marks that is not the `other`; nothing is allowed where there is an other."""
+    if (mark or other is None) and (len(mark) != 1 or mark not in marks or mark == other):
+        words = "a point or a comma" if other is None else "a comma, point, space or apostrophe, not the decimal mark"
+        raise UsageError(f"{option} must be {words}, got {mark!r}")
+    return mark
+
+
+def _suspect_header(names: tuple[str, ...]) -> None:
+    """Warn if the header looks like a row: most names are numbers, unless they count up as years do."""
+    numbers = [POINT.number(name) for name in names if NUMBER.fullmatch(name)]
+    known = [number for number in numbers if number is not None]
+    counting = all(number % 1 == 0 for number in known) and known == sorted(known)
+    if 2 * len(known) > len(names) and not counting:
+        warn(f"the names of the columns look like a row ({listed(names, 4)}); if there is no header, add one")
+
+
+def _delimiter(head: str) -> str:
+    """The beginning of a text -> the delimiter that splits its header into most parts; of equals, the first one.
+
+    Spreadsheets may name it in a line of its own: ``sep=;``.
+    """
+    header = re.split("[\r\n]", head.lstrip("\r\n"), maxsplit=1)[0]
+    if (named := _NAMED.fullmatch(header)) and named[1] in DELIMITERS:
+        return named[1]
+    parts = [len(next(csv.reader([header], delimiter=each), [])) for each in DELIMITERS]
+    return DELIMITERS[parts.index(max(parts))]
+
+
+def _header(reader: Iterator[list[str]]) -> tuple[str, ...]:
+    """The first row that is not empty -> names, all different."""
+    rows = (row for row in reader if row and not (row[0] == "sep=" and not any(row[1:])))
+    names = tuple(name.strip() for name in next(rows, []))
+    if not any(names):
+        raise DataError(
+            "a table must have a header with the names of its columns, got an empty file; is it the right one?"
+        )
+    unnamed = [number + 1 for number, name in enumerate(names) if not name]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if unnamed == [1] and not twice:  # as pandas writes its index
+        return ("column 1", *names[1:])
+    if unnamed or twice:
+        got = f"no name for column {unnamed[0]}" if unnamed else f"{twice[0]!r} twice"
+        asked = "is there a title above the header, or no header at all?" if len(names) > 1 else "add a header"
+        raise DataError(f"the columns of a header must have different names, got {got}; rename them; {asked}")
+    return names
+
+
+def _read_by_python(file: BinaryIO, layout: Layout, wanted: Wanted) -> None:
+    """Read row by row; the errors name the lines."""
+    width = len(layout.names)
+    reader = csv.reader(_Lines(file), delimiter=layout.delimiter, strict=True)
+    bad: list[str] = []
+    n_bad = 0
+    with _errors_with_lines(reader):
+        _header(reader)
+        rows = _numbered(reader)
+        while block := list(islice(rows, _BLOCK)):
+            wrong = [(line, len(row)) for line, row in block if len(row) != width]
+            n_bad += len(wrong)
+            bad += [f"line {line}: {found} cells" for line, found in wrong[: MOST_NAMED - len(bad)]]
+            if not n_bad:
+                cells = dict(zip(layout.names, zip(*(row for _, row in block), strict=True), strict=True))
+                parts = {name: part_from_texts(cells[name], layout, name in wanted.texts) for name in wanted.names}
+                wanted.take(parts, len(block))
+    if n_bad:
+        more = [f"… and {n_bad - len(bad):,} more"] if n_bad > len(bad) else []
+        raise DataError(
+            f"every row must have {width} cells, as the header has, got {n_bad:,} with more or fewer; quote values that"
+            " contain a delimiter or a quote",
+            tuple(map(printable, bad + more)),
+        )
+    if not wanted.n_rows:
+        raise DataError("a table must have at least one row below its header, got none; is it the right file?")
+
+
+@contextmanager
+def _errors_with_lines(reader: csv.Reader) -> Iterator[None]:  # type: ignore[name-defined]
+    """Errors of the reader -> errors about the table."""
+    try:
+        yield
+    except csv.Error as reason:
+        raise DataError(f"line {reader.line_num} must be CSV, got {reason}; are its quotes closed?") from None
+
+
+def _numbered(reader: csv.Reader) -> Iterator[tuple[int, list[str]]]:  # type: ignore[name-defined]
+    """Rows that are not empty, each with the line it begins at."""
+    before = reader.line_num
+    for row in reader:
+        if row:
+            yield before + 1, row
+        before = reader.line_num
+
+
+@dataclass
+class _Lines:
+    """The lines of a file as text; the error names the line that is not text."""
+
+    file: BinaryIO
+    n_bytes: int = 0
+
+    def __iter__(self) -> Iterator[str]:
+        number = 0
+        for whole in self.file:
+            for line in whole.splitlines(keepends=True) if b"\r" in whole else (whole,):
+                number += 1
+                yield self._decoded(line, number).removeprefix("\ufeff" if number == 1 else "")
+
+    def _decoded(self, line: bytes, number: int) -> str:
+        """A line -> its text."""
+        self.n_bytes += len(line)
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as reason:
+            raise DataError(
+                f"line {number} must be UTF-8, got the byte 0x{line[reason.start]:02x}; save the file as UTF-8, or"
+                " convert it, for example with iconv -f latin1 -t utf-8"
+            ) from None
+        if "\0" in text:
+            raise DataError(f"line {number} must be text, got a zero byte; is it a CSV or Parquet file?")
+        return text

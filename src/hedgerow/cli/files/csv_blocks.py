@@ -1,0 +1,372 @@
+"""Narrow: numbers as a CSV file has them -> as few bytes as give them back exactly."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.cli.files.sheet import Array
+from hedgerow.cli.files.values import POINT, Notation, are_codes, is_gap, parse_texts
+from hedgerow.table import Factors
+
+#: Powers of ten by which decimals become whole numbers.
+_SCALES = (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
+#: A scale is tried on this many numbers first; only if it suits them is it tried on all.
+_TRIED = 32
+
+
+@dataclass(frozen=True)
+class ScaledIntegers:
+    """Numbers (n,) as whole numbers that are divided by `scale`; the lowest whole number of the type is NaN."""
+
+    whole: NDArray[np.signedinteger]
+    scale: float
+
+    def as_floats(self) -> NDArray[np.float64]:
+        """(n,): the numbers."""
+        numbers = np.empty(len(self.whole), dtype=np.float64)
+        self.into(numbers)
+        return numbers
+
+    def into(self, numbers: NDArray[np.float64]) -> None:
+        """Write the numbers into an array (n,)."""
+        np.divide(self.whole, self.scale, out=numbers)
+        numbers[self.whole == np.iinfo(self.whole.dtype).min] = np.nan
+
+
+def scaled_integers(numbers: NDArray[np.float64]) -> ScaledIntegers | NDArray[np.float64]:
+    """Numbers (n,) -> the same in two or four bytes each if they have few digits, else a copy.
+
+    Examples
+    --------
+    >>> narrowed(np.array([0.25, -1.5, np.nan]))
+    Narrow(whole=array([    25,   -150, -32768], dtype=int16), scale=100.0)
+    >>> narrowed(np.array([0.1 + 0.2]))
+    array([0.3])
+    """
+    gaps = np.isnan(numbers)
+    known = numbers[~gaps] if gaps.any() else numbers
+    for scale in _SCALES:
+        if _whole(known[:_TRIED], scale) is not None and (whole := _whole(known, scale)) is not None:
+            return _packed(whole, gaps, scale)
+    return numbers.copy()
+
+
+def _whole(known: NDArray[np.float64], scale: float) -> NDArray[np.float64] | None:
+    """Numbers times `scale`, if these are whole, fit four bytes, and give back the numbers; zero has no sign there."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = np.rint(known * scale)
+        fits = bool((np.abs(whole) < np.iinfo(np.int32).max).all() and (whole / scale == known).all())
+    return whole if fits and not np.signbit(known[whole == 0]).any() else None
+
+
+def _packed(whole: NDArray[np.float64], gaps: NDArray[np.bool_], scale: float) -> ScaledIntegers:
+    """The whole numbers that are known, and which places have no number (n,) -> all places, in the smallest type."""
+    small = bool((np.abs(whole) < np.iinfo(np.int16).max).all())
+    kind: type[np.signedinteger] = np.int16 if small else np.int32
+    packed = np.full(len(gaps), np.iinfo(kind).min, dtype=kind)
+    packed[~gaps] = whole
+    return ScaledIntegers(packed, scale)
+
+
+#: Bytes that are read at once. The first block is small, because it shows which columns hold text. Blocks of 8 MB take
+#: 140 MB more memory and no less time (a million rows × 32).
+FIRST_BYTES, BLOCK_BYTES = 1 << 18, 1 << 20
+
+#: What is known of a column: numbers (n,), NaN where missing; or all its texts, those for missing values too.
+Part = Array | ScaledIntegers | Factors
+
+_QUOTE, _LINE_END = ord('"'), (ord("\n"), ord("\r"))
+
+
+class NotPlain(Exception):
+    """A block that must be read row by row, to be read at all or to say what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the rows of a CSV file are made."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    missing: frozenset[str]
+    notation: Notation = POINT
+
+
+@dataclass
+class Wanted:
+    """The columns to read: those of `texts` as text, others as numbers for as long as they hold nothing else.
+
+    A column with numbers in some blocks and text in others ends in `mixed`, to be read again as text.
+    """
+
+    names: Collection[str]
+    texts: set[str]
+    n_rows: int = 0
+    mixed: set[str] = field(default_factory=set)
+    _parts: dict[str, list[Part]] = field(default_factory=dict)
+
+    def take(self, block: dict[str, Part], n_rows: int) -> None:
+        """Add the rows of the next block."""
+        self.n_rows += n_rows
+        for name, part in block.items():
+            parts = self._parts.setdefault(name, [])
+            if isinstance(part, Factors):
+                self.texts.add(name)
+            if parts and isinstance(parts[0], Factors) != isinstance(part, Factors):
+                self.mixed.add(name)
+                parts.clear()
+            if name not in self.mixed:
+                parts.append(part)
+
+    def columns(self) -> dict[str, Column]:
+        """Each column of which all blocks are of one kind; blocks of texts are let go as they are joined."""
+        return {name: _joined(self._parts.pop(name)) for name in list(self._parts) if name not in self.mixed}
+
+
+@dataclass(frozen=True)
+class NumericColumn:
+    """A column of numbers in parts, most of them in fewer bytes than floats."""
+
+    parts: list[Array | ScaledIntegers]
+
+    def as_floats(self) -> NDArray[np.float64]:
+        """(n,): the numbers."""
+        sizes = [len(part.whole) if isinstance(part, ScaledIntegers) else len(part) for part in self.parts]
+        numbers = np.empty(sum(sizes), dtype=np.float64)
+        for part, place in zip(self.parts, np.split(numbers, np.cumsum(sizes)[:-1]), strict=True):
+            if isinstance(part, ScaledIntegers):
+                part.into(place)
+            else:
+                place[:] = part
+        return numbers
+
+
+#: A whole column.
+Column = NumericColumn | Factors
+
+
+def part_from_texts(texts: Sequence[str], layout: Layout, as_text: bool) -> Part:
+    """The cells of a column (n,) -> numbers if all are, unless text is wanted; else texts."""
+    code_of: dict[str, int] = {}
+    codes = np.fromiter((code_of.setdefault(text, len(code_of)) for text in texts), np.int32, len(texts))
+    found = Factors(codes, np.fromiter(code_of, dtype=object, count=len(code_of)))
+    return found if as_text else _numbers_if_all(found, layout)
+
+
+def read_by_arrow(file: BinaryIO, layout: Layout, wanted: Wanted) -> Iterator[int]:
+    """Read all blocks, several at once; yield the bytes done so far.
+
+    Raises
+    ------
+    NotPlain
+        If some block is not read by pyarrow exactly as Python's reader would read it.
+    """
+    n_threads = os.cpu_count() or 1
+    pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]] = deque()
+    done = 0
+    with ThreadPoolExecutor(n_threads) as pool:
+        for block in _whole_rows(file):
+            if pending and (done == 0 or len(pending) > n_threads):
+                done += _finish(pending, wanted)
+                yield done
+            work = pool.submit(_columns_of, block, layout, tuple(wanted.names), frozenset(wanted.texts))
+            pending.append((len(block), work))
+        while pending:
+            done += _finish(pending, wanted)
+            yield done
+    release_unused()
+
+
+def release_unused() -> None:
+    """Give back the memory that pyarrow keeps for what it reads next, and what threads have freed."""
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()
+    _core.give_back_memory()
+
+
+def _finish(pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]], wanted: Wanted) -> int:
+    """Wait for the oldest block -> its bytes."""
+    n_bytes, work = pending.popleft()
+    try:
+        wanted.take(*work.result())
+    except NotPlain:
+        for _, other in pending:
+            other.cancel()
+        raise
+    return n_bytes
+
+
+def _whole_rows(file: BinaryIO) -> Iterator[bytes]:
+    """A file -> blocks that end where a row ends; the last may end anywhere."""
+    rest, size = b"", FIRST_BYTES
+    while more := file.read(max(size, len(rest))):
+        block = rest + more
+        cut = _end_of_rows(block)
+        rest, size = block[cut:], BLOCK_BYTES
+        if cut:
+            yield block[:cut]
+    if rest:
+        yield rest
+
+
+def _end_of_rows(block: bytes) -> int:
+    """Bytes that begin with a row -> how many of them are whole rows: up to the last line break outside quotes."""
+    quotes = _places(block, _QUOTE)
+    stop = len(block)
+    while True:
+        cut = block.rfind(b"\n", 0, stop) + 1
+        before = int(np.searchsorted(quotes, cut))
+        if before % 2 == 0:
+            return cut
+        stop = int(quotes[before - 1])
+
+
+def _columns_of(
+    block: bytes, layout: Layout, names: tuple[str, ...], texts: frozenset[str]
+) -> tuple[dict[str, Part], int]:
+    """A block -> its columns and its number of rows."""
+    from pyarrow import ArrowInvalid
+
+    _require_plain(block, layout.delimiter)
+    if not block.strip(b"\r\n"):
+        return {}, 0
+    try:
+        found, n_rows = _converted(block, layout, names, texts)
+        if not (any(map(_may_be_codes, found.values())) and _has_padded(block, layout.delimiter)):
+            return found, n_rows
+    except (ArrowInvalid, _Doubtful):  # some column is not all numbers, or the block is not a table
+        pass
+    try:
+        found, n_rows = _converted(block, layout, names, frozenset(names))
+    except ArrowInvalid:
+        raise NotPlain from None
+    parts = {
+        name: part if name in texts or not isinstance(part, Factors) else _numbers_if_all(part, layout)
+        for name, part in found.items()
+    }
+    return parts, n_rows
+
+
+def _require_plain(block: bytes, delimiter: str) -> None:
+    """Refuse a block that pyarrow may read otherwise than Python: odd quotes, zero bytes, no UTF-8, a mark it skips."""
+    try:
+        plain = b"\0" not in block and (block.isascii() or not block.decode().startswith("\ufeff"))
+    except UnicodeDecodeError:
+        plain = False
+    if not plain or not _well_quoted(block, delimiter) or len(block) >= 1 << 31:
+        raise NotPlain
+
+
+def _well_quoted(block: bytes, delimiter: str) -> bool:
+    """Whether quotes stand only around whole cells, or twice within these."""
+    quotes = _places(block, _QUOTE)
+    if not len(quotes):
+        return True
+    ends = np.array([_QUOTE, ord(delimiter), *_LINE_END], dtype=np.uint8)
+    around = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
+    opening, closing = quotes[0::2], quotes[1::2]
+    return (
+        len(quotes) % 2 == 0
+        and bool(np.isin(around[opening], ends).all())
+        and bool(np.isin(around[closing + 2], ends).all())
+    )
+
+
+def _places(block: bytes, byte: int) -> Array:
+    """Where a byte occurs in a block."""
+    if byte not in block:
+        return np.empty(0, dtype=np.intp)
+    return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == byte)
+
+
+class _Doubtful(Exception):
+    """A cell that pyarrow takes for a number and Python does not, such as nan(1)."""
+
+
+def _converted(
+    block: bytes, layout: Layout, names: tuple[str, ...], texts: frozenset[str]
+) -> tuple[dict[str, Part], int]:
+    """A block -> the columns of `texts` as texts, others as numbers; and its number of rows."""
+    import pyarrow
+    from pyarrow import csv
+
+    text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    place = {name: str(number) for number, name in enumerate(layout.names)}
+    table = csv.read_csv(
+        pyarrow.BufferReader(block),
+        csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=list(place.values())),
+        csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+        csv.ConvertOptions(
+            include_columns=[place[name] for name in names],
+            column_types={place[name]: text if name in texts else pyarrow.float64() for name in names},
+            null_values=sorted(layout.missing),
+            decimal_point=layout.notation.decimal,
+        ),
+    )
+    columns = zip(names, table.columns, strict=True)
+    parts = {name: _part(column.combine_chunks(), name in texts) for name, column in columns}
+    return parts, table.num_rows
+
+
+def _part(column: Any, is_text: bool) -> Part:
+    """A column of pyarrow (n,) -> numbers or texts (n,)."""
+    if is_text:
+        return Factors(column.indices.to_numpy(), np.asarray(column.dictionary.to_numpy(zero_copy_only=False), object))
+    numbers: Array = column.to_numpy(zero_copy_only=False)
+    if np.isnan(numbers).sum() != column.null_count:
+        raise _Doubtful
+    return scaled_integers(numbers)  # a copy, so that pyarrow can use its memory for the next block
+
+
+def _may_be_codes(part: Part) -> bool:
+    """Whether numbers may have been codes such as 01069: whole and not negative."""
+    if isinstance(part, Factors) or (isinstance(part, ScaledIntegers) and part.scale != 1):
+        return False
+    numbers = part.as_floats() if isinstance(part, ScaledIntegers) else part
+    return bool(((numbers >= 0) & (np.floor(numbers) == numbers) | np.isnan(numbers)).all())
+
+
+def _has_padded(block: bytes, delimiter: str) -> bool:
+    """Whether some cell of a block begins with a zero and another digit."""
+    zeros = _places(block, ord("0"))
+    around = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
+    after = around[zeros + 2]
+    zeros = zeros[(after >= ord("0")) & (after <= ord("9"))]
+    return bool(np.isin(around[zeros], np.array([_QUOTE, ord(delimiter), *_LINE_END, ord(" ")], dtype=np.uint8)).any())
+
+
+def _numbers_if_all(found: Factors, layout: Layout) -> Part:
+    """Texts -> numbers, if all of them are numbers as most programs write them, and no codes such as 01069."""
+    values = [text for text in found.values.tolist() if not is_gap(text, layout.missing)]
+    if not layout.notation.in_numbers(values) or are_codes(values):
+        return found
+    numbers, bad = parse_texts(found.values, layout.missing, layout.notation)
+    return found if bad.any() else numbers[found.codes]
+
+
+def _joined(parts: list[Part]) -> Column:
+    """The parts of a column, one below the other."""
+    numbers = [part for part in parts if not isinstance(part, Factors)]
+    if numbers:
+        return NumericColumn(numbers)
+    return joined([part for part in parts if isinstance(part, Factors)])
+
+
+def joined(parts: Sequence[Factors]) -> Factors:
+    """Texts with codes, one below the other -> all of them, each text once."""
+    code_of: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        place = [code_of.setdefault(text, len(code_of)) for text in part.values.tolist()]
+        codes.append(np.array([*place, -1], dtype=np.int32)[part.codes])
+    return Factors(np.concatenate(codes), np.fromiter(code_of, dtype=object, count=len(code_of)))

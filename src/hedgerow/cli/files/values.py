@@ -1,0 +1,199 @@
+"""Notation: texts as people and programs write numbers -> numbers; and which texts only look like numbers."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.table import Factors
+from hedgerow.util.text import folded
+
+#: Marks that people use for one another: the spaces of French spreadsheets, the apostrophes of Swiss ones.
+_ALIKE = {" ": " \u00a0\u202f", "'": "'\u2019"}
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How a file writes numbers: the mark before decimals, and the mark between thousands if there is one."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+    def number(self, cell: str) -> float | None:
+        """One text -> its number, or None if it is not a number in this notation.
+
+        Examples
+        --------
+        >>> Notation(",", ".").number("1.234,5")
+        1234.5
+        >>> Notation(",").number("1.5") is None
+        True
+        """
+        if "_" in cell:
+            return None
+        text = self.with_point(cell)
+        try:
+            return None if text is None else float(text)
+        except ValueError:
+            return _TRUTH.get(cell.strip().lower())
+
+    def with_point(self, cell: str) -> str | None:
+        """A number in this notation -> the same with a point and no other mark; None for a number in another one."""
+        if self.decimal == "." and not self.thousands:
+            return cell
+        if self._pattern.fullmatch(cell):
+            return re.sub(self._marks, "", cell).replace(self.decimal, ".") if self.thousands else self._pointed(cell)
+        return None if any(sign.isdigit() for sign in cell) else cell
+
+    def in_numbers(self, texts: Iterable[str]) -> bool:
+        """Whether texts have only characters of numbers as most programs write them."""
+        return self._characters.issuperset(" ".join(texts))
+
+    def _pointed(self, cell: str) -> str:
+        return cell.replace(self.decimal, ".")
+
+    @cached_property
+    def _marks(self) -> str:
+        return f"[{re.escape(_ALIKE.get(self.thousands, self.thousands))}]" if self.thousands else ""
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        grouped = rf"\d{{1,3}}(?:{self._marks}\d{{3}})+|" if self.thousands else ""
+        decimal = re.escape(self.decimal)
+        return re.compile(rf"\s*[+-]?(?:(?:{grouped}\d+)(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
+
+    @cached_property
+    def _characters(self) -> frozenset[str]:
+        return frozenset("0123456789+-eE \t" + self.decimal + _ALIKE.get(self.thousands, self.thousands))
+
+
+#: A point before decimals, and nothing between thousands.
+POINT = Notation()
+
+
+def parse_texts(
+    values: NDArray[Any], missing: frozenset[str], notation: Notation = POINT
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Distinct texts (k,) -> numbers (k,), NaN where missing or bad, and which are bad (k,)."""
+    parsed = [np.nan if is_gap(text, missing) else notation.number(text) for text in values.tolist()]
+    bad = np.array([number is None for number in parsed], dtype=bool)
+    return np.array([np.nan if number is None else number for number in parsed], dtype=np.float64), bad
+
+
+def is_gap(text: str, missing: frozenset[str]) -> bool:
+    """Whether a cell stands for a missing value; spaces around it do not matter."""
+    return text in missing or text.strip() in missing
+
+
+def are_codes(texts: Iterable[str]) -> bool:
+    """Whether texts are codes such as 01069: all digits, all of one length, and some with a zero in front.
+
+    Examples
+    --------
+    >>> are_codes(["01069", "80331"]), are_codes(["5", "007"]), are_codes(["0", "1"])
+    (True, False, False)
+    """
+    every = [text.strip() for text in texts]
+    width = len(every[0]) if every else 0
+    return (
+        width > 1
+        and any(text[0] == "0" for text in every if text)
+        and all(len(text) == width and text.isascii() and text.isdigit() for text in every)
+    )
+
+
+def merged(found: Factors) -> tuple[Factors, dict[str, list[str]]]:
+    """Texts with codes -> one text, the most frequent, for all its spellings; and which others it stands for."""
+    values = found.values.tolist()
+    keys = [folded(text) for text in values]
+    if len(set(keys)) == len(keys):
+        return found, {}
+    counts = np.bincount(found.codes[found.codes >= 0], minlength=len(values))
+    best: dict[str, int] = {}
+    for place, key in enumerate(keys):
+        if key not in best or counts[place] > counts[best[key]]:
+            best[key] = place
+    kept = sorted(best.values())
+    code_of = np.append(np.array([kept.index(best[key]) for key in keys], dtype=found.codes.dtype), -1)
+    others: dict[str, list[str]] = {}
+    for place, key in enumerate(keys):
+        if place != best[key]:
+            others.setdefault(values[best[key]], []).append(values[place])
+    return Factors(code_of[found.codes], found.values[kept]), others
+
+
+def known_places(texts: Iterable[Any], known: NDArray[Any], *, exact: bool) -> list[int]:
+    """Texts and known texts (k,) -> the place of each among the known, else of its only spelling, else -1."""
+    place = {label: number for number, label in enumerate(known.tolist())}
+    keys: dict[str, int] = {}
+    for label, number in place.items():
+        if isinstance(label, str):
+            keys[folded(label)] = -1 if folded(label) in keys else number  # two known spellings: neither
+    found = []
+    for text in texts:
+        same = place.get(text, -1)
+        found.append(same if same >= 0 or exact or not isinstance(text, str) else keys.get(folded(text), -1))
+    return found
+
+
+#: 2024-12-31, 31.12.2024, 12/31/2024, each with or without a time.
+DATE_LIKE = re.compile(r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})(?:[T\s].*)?")
+_ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
+_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
+_TIME = re.compile(r"(?:[T\s]+(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*(?:Z|\+00:?00)?)?\s*")
+
+
+def is_date_like(texts: list[str]) -> bool:
+    """Whether more than half of some texts look like dates."""
+    return 2 * sum(DATE_LIKE.fullmatch(text.strip()) is not None for text in texts) > len(texts)
+
+
+def is_ambiguous(texts: list[str]) -> bool:
+    """Whether dates such as 03/04/2024 are among texts, and none of them says which number is the day."""
+    found = [match.groups() for text in texts if (match := _SLASHED.match(text.strip()))]
+    return bool(found) and all(int(first) <= 12 and int(second) <= 12 for first, second, _ in found)
+
+
+def days_of(texts: list[str], day_first: bool | None = None) -> NDArray[np.float64]:
+    """Texts (k,) -> days since 1970, with a fraction for the time; NaN for what is no date.
+
+    Dates with slashes have their day first or second as `day_first` says, or, with None, as one of them shows.
+    """
+    if day_first is None:
+        found = [match for text in texts if (match := _SLASHED.match(text.strip()))]
+        day_first = any(int(match[1]) > 12 for match in found)
+    return np.array([_days(text.strip(), day_first) for text in texts], dtype=np.float64)
+
+
+def days_of_objects(cells: NDArray[Any]) -> NDArray[np.float64]:
+    """Dates and times of Python (n,), None where missing -> days since 1970."""
+    return np.array([np.nan if cell is None else _days_of_object(cell) for cell in cells], dtype=np.float64)
+
+
+def _days(text: str, day_first: bool) -> float:
+    for pattern, order in ((_ISO, (1, 2, 3)), (_DOTTED, (3, 2, 1)), (_SLASHED, (3, 2, 1) if day_first else (3, 1, 2))):
+        if (match := pattern.match(text)) and (time := _TIME.fullmatch(text[match.end() :])):
+            try:
+                day = datetime.date(*(int(match[number]) for number in order))
+            except ValueError:
+                return np.nan
+            hours, minutes, seconds = (float(part or 0) for part in time.groups())
+            return (day - datetime.date(1970, 1, 1)).days + (hours * 3600 + minutes * 60 + seconds) / 86400
+    return np.nan
+
+
+def _days_of_object(cell: Any) -> float:
+    """A date, or a point of time in its own zone -> days since 1970."""
+    days = (datetime.date(cell.year, cell.month, cell.day) - datetime.date(1970, 1, 1)).days
+    if not isinstance(cell, datetime.datetime):
+        return days
+    return days + (cell.hour * 3600 + cell.minute * 60 + cell.second + cell.microsecond / 1e6) / 86400

@@ -1,0 +1,63 @@
+"""Honest: rows with a target -> what models that have not seen a row say about it, judged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.cli.console import collected_notes
+from hedgerow.cli.exit_codes import DataError, UsageError
+from hedgerow.cli.files.sheet import Array, Sheet
+from hedgerow.table import NamedColumns
+
+Parts = list[NDArray[np.bool_]]
+
+
+def columns_of(sheet: Sheet, names: tuple[str, ...], nominal: tuple[str, ...] = ()) -> NamedColumns:
+    """Columns of a sheet -> a table to learn from; what there is to say about them has been said."""
+    with collected_notes():
+        columns = [sheet.column(name, nominal=True if name in nominal else None) for name in names]
+        return NamedColumns(names, columns, sheet.dates)
+
+
+def held_out(y: Array, *, folds: int | None, test_split: float | None, seed: int, by_class: bool) -> Parts:
+    """A target (n,) -> which rows (n,) are held out, once for each fold, or once for a split."""
+    if folds is not None and test_split is not None:
+        raise UsageError("only one of --folds and --test-split must be given, got both; leave one out")
+    n_rows = len(y)
+    order = np.random.default_rng(seed).permutation(n_rows)
+    if by_class:
+        _, classes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if counts.min() < 2:
+            raise DataError(
+                "every class must have two rows or more to hold some out, got a class with one; leave it out"
+            )
+        order = order[np.argsort(classes[order], kind="stable")]
+    if test_split is not None:
+        step = max(2, round(1 / test_split))
+        part = np.zeros(n_rows, dtype=bool)
+        part[order[np.arange(n_rows) % step == 0]] = True
+        return [part]
+    if folds is None or not 2 <= folds <= n_rows:
+        raise UsageError(f"--folds must be from 2 to the number of rows, {n_rows:,}, got {folds}")
+    dealt = np.empty(n_rows, dtype=np.int64)
+    dealt[order] = np.arange(n_rows) % folds
+    return [dealt == fold for fold in range(folds)]
+
+
+def refitted(
+    make: Callable[[], Any], table: NamedColumns, y: Array, parts: Parts
+) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """A table, its target and what to hold out -> fitted models, and the rows from which each has not learned."""
+    for part in parts:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                model = make().fit(table.some(np.flatnonzero(~part)), y[~part])
+            except ValueError as reason:  # the options have been checked, so the data are wrong
+                raise DataError(str(reason)) from None
+            yield model, np.flatnonzero(part)

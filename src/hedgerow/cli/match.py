@@ -1,0 +1,214 @@
+"""Labels: a small table of readable names -> column -> value -> name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from hedgerow import _core
+from hedgerow.cli.console import listed, note, number_of
+from hedgerow.cli.exit_codes import DataError, UsageError
+from hedgerow.cli.files.csv_blocks import joined
+from hedgerow.cli.files.sheet import Array, Sheet
+from hedgerow.cli.files.source import read_sheet
+from hedgerow.cli.files.values import known_places
+from hedgerow.cli.options import Reading
+from hedgerow.inference.fitted import fitted_of
+from hedgerow.table import Factors, NamedColumns, Schema
+from hedgerow.table.binned import recoded
+from hedgerow.table.codebook import PARTS
+from hedgerow.table.named import Listed
+from hedgerow.util.text import folded
+
+#: The columns of the table.
+HEADS = ("column", "value", "label")
+
+
+def read_labels(path: str | None, reading: Reading) -> dict[str, dict[str, str]] | None:
+    """The file of --labels -> names; an empty value names the column itself."""
+    if path is None:
+        return None
+    sheet = read_sheet([path], reading)
+    absent = [head for head in HEADS if head not in sheet.names]
+    if absent:
+        raise DataError(
+            f"--labels must have the columns {', '.join(HEADS)}, got {', '.join(sheet.names)}; one line names one value"
+        )
+    sheet.prepare([], list(HEADS))
+    found: dict[str, dict[str, str]] = {}
+    for column, value, label in zip(*(sheet.cells(head).tolist() for head in HEADS), strict=True):
+        found.setdefault(_text(column), {})[_text(value)] = _text(label)
+    return found
+
+
+def _text(cell: object) -> str:
+    """A cell -> text; a missing one is empty."""
+    return "" if cell is None or cell != cell else str(cell)
+
+
+#: In so many rows, a column of a file that is let go is worth giving back to the system.
+LARGE_ROWS = 1 << 17
+
+
+def table_for(
+    model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_missing: bool = False, only_asked: bool = False
+) -> NamedColumns:
+    """Take columns by the names of the training table, or by position if it had none; `other` are not features.
+
+    A column that the table does not have is refused or, with `allow_missing`, has no value in any row. If the model is
+    `only_asked` about the rows, and nobody looks at them, a large table is kept in a byte or two for each number.
+    """
+    codebook = fitted_of(model).codebook
+    schema: Schema = codebook.schema
+    names = schema.names or _by_position(sheet, schema.n_features, other)
+    absent = [name for name in names if name not in sheet.names]
+    if absent and not allow_missing:
+        advice = _advice_on_absent(absent, names, sheet)
+        raise DataError(
+            f"the table must have the {number_of(len(names), 'column')} the model has learned from, got none named"
+            f" {listed(map(repr, absent))}; its columns are {listed(sheet.names)}; {advice}"
+        )
+    if absent:
+        note(f"note: columns that the table does not have count as missing: {listed(absent)}")
+    ignored = [name for name in sheet.names if name not in names and name not in other]
+    if ignored:
+        note(f"note: not used by the model: {listed(ignored)}")
+    columns: list[Listed] = []
+    for feature, (name, categories) in enumerate(zip(names, schema.categories, strict=True)):
+        column, is_large = _fitting(sheet, name, categories), sheet.n_rows >= LARGE_ROWS
+        if isinstance(column, Factors) or not (only_asked and is_large):
+            columns.append(column)
+        else:
+            columns.append(recoded(column, feature, codebook))
+        del column
+        if is_large:  # the column as the file has it
+            _core.give_back_memory()
+    _tell_unseen(schema, names, columns)
+    return NamedColumns(schema.names, columns)
+
+
+def _advice_on_absent(absent: list[str], names: Sequence[str], sheet: Sheet) -> str:
+    """What to do about columns that a table does not have; to count all as missing is no help."""
+    if not sheet.reading.dates and any(name.endswith(PARTS) for name in absent):
+        return "add --dates"
+    alike = {folded(name): name for name in sheet.names}
+    if same := [name for name in absent if folded(name) in alike]:
+        return f"rename its columns, such as {alike[folded(same[0])]!r} to {same[0]!r}"
+    return "is it the right table?" if len(absent) == len(names) else "--allow-missing-columns counts them as missing"
+
+
+def prepare_for(model: Any, sheet: Sheet, names: Iterable[str | None] = (), texts: Iterable[str | None] = ()) -> None:
+    """Read in one go what `table_for` will ask for, and other columns: by name, or as text."""
+    schema: Schema = fitted_of(model).schema
+    known = zip(schema.names or (), schema.categories, strict=False)
+    as_text = {name for name, categories in known if categories is not None and categories.dtype == object}
+    wanted, asked = {*(schema.names or sheet.names), *names}, as_text | set(texts)
+    sheet.prepare([name for name in sheet.names if name in wanted], [name for name in sheet.names if name in asked])
+
+
+def columns_named(texts: Iterable[str], known: Iterable[str] | None) -> tuple[str, ...]:
+    """Names of columns as they were given, also several with commas between them -> single names.
+
+    Examples
+    --------
+    >>> columns_named(["age,sex", "height, cm"], ["age", "sex", "height, cm"])
+    ('age', 'sex', 'height, cm')
+    """
+    whole = set(known or ())
+    return tuple(name.strip() for text in texts for name in ([text] if text in whole else text.split(",")))
+
+
+def immutable_columns(model: Any, given: Iterable[str]) -> list[int | str] | None:
+    """A model and the columns of --immutable -> these and those of the fit; None if neither names any."""
+    known = fitted_of(model).codebook.names
+    names = columns_named(given, known)
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--immutable must name features of the model ({listed(known, 100)}), got {name!r}")
+    always = list(model.get_params().get("immutable_features") or ())
+    return list(dict.fromkeys([*always, *names])) or None
+
+
+def checked_rule(rule: str) -> str:
+    """The name of a rule that exists."""
+    from hedgerow.rules import rule_names
+
+    _require_known("--rule", rule, rule_names())
+    return rule
+
+
+def checked_decision(decision: str) -> Any:
+    """The name of a decision that exists -> the decision."""
+    from hedgerow.decisions import all_decisions, resolve_decision
+
+    _require_known("--decision", decision, all_decisions())
+    return resolve_decision(decision)
+
+
+def checked_caution(caution: str, *, auto: bool) -> float | str:
+    """Text -> a number >= 0, or the word auto where it is allowed."""
+    if caution == "auto" and auto:
+        return caution
+    try:
+        number = float(caution)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        words = "a number >= 0 or 'auto'" if auto else "a number >= 0"
+        raise UsageError(f"--caution must be {words}, got {caution!r}")
+    return number
+
+
+def _require_known(option: str, name: str, known: Iterable[str]) -> None:
+    """Refuse a name that is not known, and suggest the closest."""
+    names = list(known)
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        asked = f"did you mean {near[0]}?" if near else "docs/which.md says when to use which"
+        raise UsageError(f"{option} must be one of {', '.join(names)}, got {name!r}; {asked}")
+
+
+def _by_position(sheet: Sheet, n_features: int, other: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of a sheet that are features, as many as the model has."""
+    names = tuple(name for name in sheet.names if name not in other)
+    if len(names) != n_features:
+        raise DataError(
+            f"the table must have {number_of(n_features, 'column')}, because the model has learned from columns without"
+            f" names, got {len(names)} ({listed(names)}); add or remove columns"
+        )
+    return names
+
+
+def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Factors:
+    """A column -> numbers, or factors of the type that the model's categories have."""
+    if name not in sheet.names:
+        gaps = np.full(sheet.n_rows, np.nan if categories is None else -1)
+        return gaps if categories is None else Factors(gaps.astype(np.int64), categories)
+    if categories is None:
+        numbers = sheet.numbers(name)
+        sheet.forget(name)
+        return numbers
+    if categories.dtype == object:
+        factors = sheet.factors(name)
+        texts = [str(value) for value in factors.values.tolist()]
+        known = known_places(texts, categories, exact=sheet.reading.exact_text)
+        spelled = [categories[place] if place >= 0 else value for value, place in zip(texts, known, strict=True)]
+        return joined([Factors(factors.codes, np.array(spelled, dtype=object))])
+    numbers = sheet.numbers(name)
+    values, codes = np.unique(numbers[~np.isnan(numbers)], return_inverse=True)
+    whole = np.full(len(numbers), -1)
+    whole[~np.isnan(numbers)] = codes
+    return Factors(whole, values.astype(categories.dtype))
+
+
+def _tell_unseen(schema: Schema, names: tuple[str, ...], columns: list[Listed]) -> None:
+    """Say which categories are new to the model: they count as missing."""
+    for name, known, column in zip(names, schema.categories, columns, strict=True):
+        if known is None or not isinstance(column, Factors):
+            continue
+        unseen = [value for value in column.values.tolist() if value not in set(known.tolist())]
+        if unseen:
+            note(f"note: column {name!r} has values that are new to the model and count as missing: {listed(unseen)}")

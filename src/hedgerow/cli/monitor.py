@@ -1,0 +1,133 @@
+"""Monitor: a model and a batch of new rows -> one line, and whether a person should look."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import fisher_exact
+
+from hedgerow.cli.console import number_of, share, write_json
+from hedgerow.cli.exit_codes import LookError
+from hedgerow.cli.files.paths import PAGE, check_out
+from hedgerow.cli.files.source import read_sheet, require_one_stdin
+from hedgerow.cli.match import prepare_for, table_for
+from hedgerow.cli.options import MonitorOptions
+from hedgerow.cli.output import write_text
+from hedgerow.explain.presenters.registry import model_asked, presenter_of
+from hedgerow.inference.drift import STRANGE, strangers_of, traffic_of
+from hedgerow.inference.novelty import PredictionNovelty
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.table import NamedColumns
+
+#: Features that are named, those that pass splits most differently.
+NAMED = 3
+
+
+class Check(NamedTuple):
+    """One test: its name, what was found, what was expected, and how improbable that is without a shift."""
+
+    name: str
+    found: str
+    expected: str
+    p_value: float | None
+
+
+def monitor(options: MonitorOptions) -> None:
+    """Load, read, test, print one line; with --html a page as well."""
+    require_one_stdin(options.model, *options.data, options.reference)
+    inputs = [options.model, *options.data, options.reference]
+    check_out(options.html, PAGE, inputs, force=options.force, option="--html")
+    model = model_asked(options)
+    table = _table(model, options.data, options)
+    reference = None if options.reference is None else _table(model, [options.reference], options)
+    checks, features = _checks(model, table, reference)
+    judged = [check.p_value for check in checks if check.p_value is not None]
+    level = options.level / max(1, len(judged))
+    alarms = [check for check in checks if check.p_value is not None and check.p_value <= level]
+    report = {
+        "rows": table.shape[0],
+        "look": bool(alarms),
+        "because": [check.name for check in alarms],
+        "level": options.level,
+        "features": features if any(check.name == "drift" for check in alarms) else [],
+        "checks": [check._asdict() for check in checks],
+    }
+    if options.html:
+        write_text(_page(report, checks, level, options), options.html)
+    if options.as_json:
+        write_json(report)
+    else:
+        write_text(_line(report, checks) + "\n", None)
+    if alarms:
+        raise LookError
+
+
+def _table(model: Any, paths: Any, options: MonitorOptions) -> NamedColumns:
+    """A file -> its rows as the model reads them."""
+    sheet = read_sheet(paths, options)
+    prepare_for(model, sheet)
+    return table_for(model, sheet, (), allow_missing=options.allow_missing_columns)
+
+
+def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> tuple[list[Check], list[str]]:
+    """A batch, perhaps earlier rows -> the tests that the model allows, and the features that differ most."""
+    now = predictor_of(model)
+    batch = now.read(table)
+    if reference is None:
+        traffic = traffic_of(now, batch.codes)
+        p_value, features = traffic.p_value, traffic.features
+    else:
+        drift = model.drift(table, reference=reference)
+        p_value, features = drift.p_value, [(each.name, each.share) for each in drift.features]
+    checks = [Check("drift", f"p = {p_value:.3f}", "", p_value)]
+    if batch.novelty is not None:
+        checks.append(_strangers(now, batch.novelty, reference))
+    if presenter_of(model).classes(model):
+        checks.append(_left_open(model, table, reference))
+    return checks, [name for name, part in features[:NAMED] if part > 0]
+
+
+def _strangers(now: Any, novelty: PredictionNovelty, reference: NamedColumns | None) -> Check:
+    """How many rows are strange, against as many training rows or the earlier rows."""
+    found, n_rows = strangers_of(now, novelty), len(novelty.p_value)
+    if reference is None:
+        return Check("strangers", f"{found.number:,}", f"about {found.expected:,.0f}", found.p_value)
+    old = now.read(reference).novelty.p_value <= STRANGE
+    p_value = _more_often(found.number, n_rows, int(old.sum()), len(old), "greater")
+    return Check("strangers", f"{found.number:,}", f"about {old.mean() * n_rows:,.0f}", p_value)
+
+
+def _left_open(model: Any, table: NamedColumns, reference: NamedColumns | None) -> Check:
+    """How many rows are left open; without earlier rows it is not known how many to expect."""
+    is_open = model.predict_set(table).sum(axis=1) > 1
+    if reference is None:
+        return Check("left open", share(is_open.mean()), "", None)
+    old = np.asarray(model.predict_set(reference).sum(axis=1) > 1)
+    p_value = _more_often(int(is_open.sum()), len(is_open), int(old.sum()), len(old), "two-sided")
+    return Check("left open", share(is_open.mean()), share(old.mean()), p_value)
+
+
+def _more_often(new: int, of_new: int, old: int, of_old: int, side: str) -> float:
+    """Two counts -> Fisher's p-value that they come from the same share."""
+    return float(fisher_exact([[new, of_new - new], [old, of_old - old]], alternative=side).pvalue)
+
+
+def _line(report: dict[str, Any], checks: list[Check]) -> str:
+    """Everything in one line, for a log."""
+    verdict = "LOOK" if report["look"] else "ok"
+    said = [
+        f"{check.name} {check.found}" + (f" (expected {check.expected})" if check.expected else "") for check in checks
+    ]
+    most = f"; most different: {', '.join(report['features'])}" if report["features"] else ""
+    return f"{verdict}: {number_of(report['rows'], 'row')}; {'; '.join(said)}{most}"
+
+
+def _page(report: dict[str, Any], checks: list[Check], level: float, options: MonitorOptions) -> str:
+    """The same as a page that looks like the report."""
+    from hedgerow.explain.report.page import page_from
+
+    because = [check.name for check in checks if check.p_value is not None and check.p_value <= level]
+    title, line = f"{options.data[0]} against {options.model}", _line(report, checks)
+    told = {"report": report, "checks": checks, "because": because, "line": line, "level": options.level}
+    return page_from("monitor.html", (), {}, title=title, **told)

@@ -1,0 +1,90 @@
+"""Tune: a table with labels -> a model with the rule, caution and decision that are best out of bag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hedgerow.cli.console import grid, score, show
+from hedgerow.cli.costs import read_costs
+from hedgerow.cli.exit_codes import UsageError
+from hedgerow.cli.files.paths import MODEL, STREAM, check_out
+from hedgerow.cli.files.sheet import Array
+from hedgerow.cli.fit import fit
+from hedgerow.cli.match import checked_caution, checked_decision, checked_rule
+from hedgerow.cli.options import TuneOptions
+from hedgerow.inference.evidence import CAUTIONS
+from hedgerow.metrics import determinacy, single_set_accuracy
+
+#: So many settings are shown.
+MOST_SHOWN = 8
+
+
+def tune(options: TuneOptions) -> None:
+    """Fit, try settings, save the best."""
+    if options.regression or options.model in ("tree", "random-decision"):
+        raise UsageError("hedgerow tune must be used with a classification forest; leave out --regression and --model")
+    if (options.by == "cost") != (options.costs is not None):
+        raise UsageError("--by cost and --costs FILE must be given together, got one of them; add the other")
+    check_out(options.out, MODEL, [*options.data, options.costs], force=options.force)
+    over = _settings(options)
+    fit(options, lambda model: _tuned(model, options, over))
+
+
+def _settings(options: TuneOptions) -> dict[str, list[Any]]:
+    """Options -> values to try."""
+    cautions = _listed(options.cautions)
+    return {
+        "rule": [checked_rule(name) for name in _listed(options.rules)] or [options.rule],
+        "caution": [float(checked_caution(each, auto=False)) for each in cautions] or list(CAUTIONS),
+        "decision": [name for name in _listed(options.decisions) if checked_decision(name)] or [options.decision],
+    }
+
+
+def _listed(text: str | None) -> list[str]:
+    return [] if text is None else [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _tuned(model: Any, options: TuneOptions, over: dict[str, list[Any]]) -> dict[str, Any]:
+    """A fitted forest -> the same with the best setting, and what is reported."""
+    try:
+        model.tune(_metric(model, options), over)
+    except (AttributeError, ValueError) as reason:
+        raise UsageError(f"the settings must be possible together, got some that are not: {reason}") from None
+    if not options.as_json:
+        words = {"cost": "cost of a row", "risk": f"share decided, at most {options.risk:g} of them wrong"}
+        what, sign = words.get(options.by, options.by), -1 if options.by == "cost" else 1
+        rows = [
+            [setting["rule"], f"{setting['caution']:g}", str(setting["decision"]), score(sign * value)]
+            for value, setting in model.tuning_[:MOST_SHOWN]
+        ]
+        title = f"The best of {len(model.tuning_):,} settings, out of bag"
+        show(grid(title, ["rule", "caution", "decision", what], rows, left=3), "", stderr=options.out == STREAM)
+    return {"tuning": [{"score": value, **setting} for value, setting in model.tuning_]}
+
+
+def _metric(model: Any, options: TuneOptions) -> str | Callable[[Array, Array], float]:
+    """What to choose by: a name, or a function of the true classes and the sets; larger is better."""
+    classes = model.classes_
+    if options.by == "cost":
+        costs = read_costs(str(options.costs), classes, options)
+        if costs.of_sets(np.ones((1, len(classes)), dtype=bool)) is None:
+            raise UsageError(
+                "--costs must have a column for each class and one named 'look again' to tune by, got fewer"
+            )
+
+        def cheapness(y: Array, sets: Array) -> float:
+            return -costs.mean(np.searchsorted(classes, y), costs.of_sets(sets))  # type: ignore[arg-type]
+
+        return cheapness
+    if options.by == "risk":
+
+        def decided(y: Array, sets: Array) -> float:
+            right = single_set_accuracy(y, sets, classes=classes)
+            wrong = 0.0 if right is None else 1 - right
+            return determinacy(y, sets, classes=classes) if wrong <= options.risk else -wrong
+
+        return decided
+    return options.by

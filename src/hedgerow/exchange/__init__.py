@@ -1,1 +1,0 @@
-"""Exchange: models -> model files and models of other libraries, and back."""

@@ -1,0 +1,298 @@
+"""Number page: a regressor, rows and their targets -> what the page of a report shows and lets the reader change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.cli.answers_file import model_mark, table_mark
+from hedgerow.explain.cases import KnownRows, number, training_rows, value_words
+from hedgerow.explain.presenters.class_page import renamed_columns
+from hedgerow.explain.regression import RegressionExplanation, estimates_of
+from hedgerow.explain.report.cases import choose_cases
+from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, most_important, strangers_of
+from hedgerow.explain.report.pack import cut, packed
+from hedgerow.explain.report.places import Place, undecided_places
+from hedgerow.explain.report.plots import Plot, error_plots
+from hedgerow.explain.report.request import Parts, ReportRequest, column_name, readable
+from hedgerow.explain.report.tables import group_tables
+from hedgerow.explain.report.values import shown_values
+from hedgerow.explain.report.why import (
+    MOST_DOUBTFUL,
+    MOST_VISITS,
+    NEAREST,
+    SHOWN,
+    WHY_BYTES,
+    nearest_words,
+    one_line,
+    told_within,
+)
+from hedgerow.explain.text import added_features, rests_words
+from hedgerow.inference.batch import Batch
+from hedgerow.inference.evaluation import RegressionEvaluation
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.metrics import tally_numbers
+from hedgerow.table import NamedColumns
+from hedgerow.tasks.regression.oob import scaled_interval
+from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
+
+Floats = NDArray[np.float64]
+
+#: The rows with the widest intervals: this share of all.
+WIDEST = 0.1
+#: Rows that are explained because they are furthest from their targets.
+MOST_WRONG = 20
+#: Rows that are shown if scripts are off.
+PLAIN_ROWS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class ReportData:
+    """The answers of a regressor for n rows, and their targets if known."""
+
+    batch: Batch
+    table: NamedColumns  # the same rows, with names that a reader knows
+    predicted: Floats  # (n,)
+    ends: Floats | None  # (n, 2): intervals, if the model has any
+    truth: Floats | None  # (n,)
+
+    @property
+    def width(self) -> Floats:
+        """(n,): the widths of the intervals; zero for a model without intervals."""
+        return np.zeros(len(self.predicted)) if self.ends is None else self.ends[:, 1] - self.ends[:, 0]
+
+    @property
+    def is_wide(self) -> NDArray[np.bool_]:
+        """(n,): whether the interval is among the widest tenth."""
+        if self.ends is None or not (self.width > self.width.min()).any():
+            return np.zeros(len(self.predicted), dtype=bool)
+        return np.asarray(self.width > np.quantile(self.width, 1 - WIDEST, method="lower"))
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionFigures:
+    """Everything in the report of a regressor except the cases themselves."""
+
+    n_rows: int
+    has_intervals: bool
+    coverage: float
+    middle_width: float
+    n_inside: int | None
+    metrics: list[tuple[str, str, str]]  # name, value, meaning
+    values: dict[str, float | None]
+    places: list[Place]
+    strangers: NovelRows | None
+    model: list[tuple[str, str]]
+    features: list[Feature]
+    plots: list[Plot]
+
+
+def number_parts(forest: Any, X: Any, y: Any, asked: ReportRequest) -> Parts:
+    """A regressor, rows and perhaps their targets -> the parts of the page."""
+    now: RegressionPredictor = predictor_of(forest)
+    coverage = COVERAGE if asked.coverage is None else asked.coverage
+    said = _said(now, X, y, coverage)
+    marks = {"model": model_mark(now.fitted), "table": table_mark(said.table), "first": asked.first}
+    training = training_rows(now, asked.train, asked.y_train)
+    codes = None if training is None else training.codes
+    if asked.labels:  # from here on, only words are made
+        forest = readable(forest, asked.labels)
+        now = predictor_of(forest)
+        said = replace(said, table=renamed_columns(said.table, now))
+    importance = forest.feature_importances_
+    figures = _figures(forest, now, said, coverage, importance, codes)
+    wanted = _worth_explaining(said)
+    rows = choose_cases(said.is_wide, asked.max_cases, wanted)
+    wanted = rows if asked.cases == "all" else wanted[np.isin(wanted, rows)]
+    why = _explained(now, said, wanted, training, asked, coverage)
+    labels = {column_name(name, asked.labels): values for name, values in (asked.labels or {}).items()}
+    data = _data(now, said, rows, asked, coverage) | {
+        "marks": marks,
+        "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
+    }
+    data |= shown_values(importance, now, said.table, rows, codes, labels)
+    plain = [_plain_row(said, row, asked) for row in np.argsort(-said.width, kind="stable")[:PLAIN_ROWS].tolist()]
+    judged = None if said.truth is None else RegressionEvaluation(said.truth, said.predicted, said.ends)
+    more, tables = group_tables(judged, asked)
+    context = {"plain_rows": plain, "tables": tables}
+    return Parts("numbers", ("numbers.js",), figures, _plain(figures) | more, data, context)
+
+
+def _said(now: RegressionPredictor, X: Any, y: Any, coverage: float) -> ReportData:
+    """A regressor, n rows and perhaps their targets (n,) -> its answers."""
+    batch = now.read(X, all_features=True)
+    predicted, truth = now.predicted(batch), None
+    if y is not None:
+        truth = np.asarray(y, dtype=np.float64)
+        if truth.shape != predicted.shape or not np.isfinite(truth).all():
+            raise ValueError(
+                f"y must have one finite target for each of the {len(predicted)} rows of X, got shape {truth.shape};"
+                " leave it out if the targets are not known"
+            )
+    ends = now.interval(batch, coverage) if now.has_residuals else None
+    return ReportData(batch, columns_of(batch), predicted, ends, truth)
+
+
+def _figures(
+    forest: Any, now: RegressionPredictor, said: ReportData, coverage: float, importance: Floats, training: Any
+) -> RegressionFigures:
+    """Answers -> the figures of the report."""
+    found = {} if said.truth is None else tally_numbers(said.truth, said.predicted, said.ends).figures()
+    found.pop("rows", None)
+    inside = None
+    if said.truth is not None and said.ends is not None:
+        inside = int(((said.truth >= said.ends[:, 0]) & (said.truth <= said.ends[:, 1])).sum())
+    return RegressionFigures(
+        n_rows=len(said.predicted),
+        has_intervals=said.ends is not None,
+        coverage=coverage,
+        middle_width=float(np.median(said.width)),
+        n_inside=inside,
+        metrics=_told(found, coverage),
+        values=found,
+        places=undecided_places(most_important(importance, said.table), said.is_wide),
+        strangers=strangers_of(forest, said.batch.novelty, said.table, said.is_wide),
+        model=_model_facts(forest, now),
+        features=features_of(importance, now, said.table, training),
+        plots=[] if said.truth is None else error_plots(said.predicted, said.truth, said.ends),
+    )
+
+
+def _told(values: dict[str, Any], coverage: float) -> list[tuple[str, str, str]]:
+    """Figures -> name, formatted value, meaning."""
+    codebook = {
+        "r2": ("R²", "of the variance of the targets is explained", "%"),
+        "mean_absolute_error": ("Mean absolute error", "how far predictions are off on average", ""),
+        "root_mean_squared_error": ("Root mean squared error", "the same, with large errors counting more", ""),
+        "coverage": ("Coverage", f"of the targets lie in their {coverage:.0%} interval".replace("%", " %"), "%"),
+        "mean_interval_width": ("Mean width", "of these intervals", ""),
+    }
+    told = []
+    for key, value in values.items():
+        name, words, form = codebook[key]
+        shown = "–" if value is None else f"{100 * value:.1f} %" if form else number(value)
+        told.append((name, shown, words))
+    return told
+
+
+def _model_facts(forest: Any, now: RegressionPredictor) -> list[tuple[str, str]]:
+    """A regressor -> names and values that describe the model."""
+    trees = now.forest
+    facts = [
+        ("Model", type(forest).__name__),
+        ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
+        ("Targets in training", f"{number(now.info.low)} to {number(now.info.high)}"),
+        ("Caution", f"{now.caution:g}"),
+    ]
+    score = now.fitted.figures.oob_score
+    return facts if score is None else [*facts, ("Out-of-bag R²", f"{score:.3f}")]
+
+
+def _worth_explaining(said: ReportData) -> NDArray[np.int64]:
+    """The rows with the widest intervals, then those that are furthest from their targets."""
+    chosen = np.argsort(-said.width, kind="stable")[:MOST_DOUBTFUL].tolist()
+    if said.truth is not None:
+        chosen += np.argsort(-np.abs(said.predicted - said.truth), kind="stable")[:MOST_WRONG].tolist()
+    return np.array(list(dict.fromkeys(chosen)), dtype=np.int64)
+
+
+def _explained(
+    now: RegressionPredictor,
+    said: ReportData,
+    rows: NDArray[np.int64],
+    training: KnownRows | None,
+    asked: ReportRequest,
+    coverage: float,
+) -> dict[int, dict[str, Any]]:
+    """Rows (m,) -> {row: explanation}, as many as fit into the page."""
+    shap = len(now.forest.nodes) * len(rows) <= MOST_VISITS
+
+    def explain(batch: Batch) -> list[dict[str, Any]]:
+        found = estimates_of(now, batch, training, cases=NEAREST, shap=shap, coverage=coverage)
+        return [_words(estimate, asked.first) for estimate in found]
+
+    return told_within(WHY_BYTES if asked.cases == "some" else None, said, rows, asked.progress, explain)
+
+
+def _words(estimate: RegressionExplanation, first: int) -> dict[str, Any]:
+    """An explanation -> the part that the page shows."""
+    names, adds = added_features(estimate), estimate.adds
+    added = None
+    if adds is not None:
+        at = [adds.features.index(name) for name in names]
+        values = [f"{cut(name)} = {cut(value_words(estimate.values[name]))}" for name in names]
+        lines = [[words, adds.prediction[j], adds.width[j]] for words, j in zip(values, at, strict=True)]
+        added = {"base": adds.base["prediction"], "rows": lines}
+    doubt = [f"{what}: {', '.join(names)}" for what, names in _gaps(estimate) if names]
+    return {
+        "rests": [one_line(line) for line in (*rests_words(estimate), *doubt)],
+        "near": nearest_words(estimate, names[:SHOWN], first),
+        "adds": added,
+    }
+
+
+def _gaps(estimate: RegressionExplanation) -> list[tuple[str, list[str]]]:
+    return [("missing", estimate.missing), ("outside the training data", estimate.outside)]
+
+
+def _data(
+    now: RegressionPredictor, said: ReportData, rows: NDArray[np.int64], asked: ReportRequest, coverage: float
+) -> dict[str, Any]:
+    """Answers -> the data of the page's script, without explanations and values."""
+    data: dict[str, Any] = {
+        "nRows": len(said.predicted),
+        "rows": packed(rows + asked.first),
+        "names": None if asked.names is None else [asked.names[row] for row in rows.tolist()],
+        "truth": None if said.truth is None else packed(said.truth[rows]),
+        "mean": packed(said.predicted[rows]),
+        "coverage": coverage,
+        "scale": _scale(now, said),
+    }
+    residuals = now.residuals("report") if now.has_residuals else None
+    if said.ends is not None and residuals is not None and residuals.scaled is not None:
+        some = said.batch[rows]
+        moments = now.moments(some.codes)
+        plain = scaled_interval(moments, residuals, coverage)
+        data |= {"wider": _wider(plain, said.ends[rows], some)}
+        return data | {"spread": packed(moments.spread(residuals.mean_square)), "scaled": packed(residuals.scaled)}
+    return data | {"spread": None, "scaled": None, "ends": None if said.ends is None else said.ends[rows].tolist()}
+
+
+def _wider(plain: Floats, ends: Floats, batch: Batch) -> dict[int, list[float]]:
+    """Intervals of leaves and of the model (n, 2) -> how far unseen values move both ends outwards, by row."""
+    if batch.unseen is None:
+        return {}
+    rows = batch.unseen.rows
+    with np.errstate(invalid="ignore"):  # intervals of very few training rows are infinite
+        beyond = np.nan_to_num((plain - ends)[rows] * [1, -1], nan=0.0)
+    return dict(zip(rows.tolist(), beyond.tolist(), strict=True))
+
+
+def _scale(now: RegressionPredictor, said: ReportData) -> list[float]:
+    """The smallest and the largest number that the pictures of intervals show."""
+    known = [said.predicted, np.array([now.info.low, now.info.high])]
+    known += [] if said.truth is None else [said.truth]
+    return [float(min(each.min() for each in known)), float(max(each.max() for each in known))]
+
+
+def _plain_row(said: ReportData, row: int, asked: ReportRequest) -> list[str]:
+    """A row -> its name, prediction, interval and target, for readers without scripts."""
+    ends = ["–", "–"] if said.ends is None else [number(float(end)) for end in said.ends[row]]
+    truth = [] if said.truth is None or said.ends is None else [number(float(said.truth[row]))]
+    return [asked.called(row), number(float(said.predicted[row])), *ends, *truth]
+
+
+def _plain(figures: RegressionFigures) -> dict[str, Any]:
+    """Figures -> plain Python."""
+    places = [
+        {"conditions": list(place.conditions), "rows": place.rows, "widest": place.undecided}
+        for place in figures.places
+    ]
+    strangers = None if figures.strangers is None else figures.strangers.number
+    known = {"rows": figures.n_rows, "strangers": strangers}
+    if figures.has_intervals:
+        known |= {"median_interval_width": figures.middle_width, "asked_coverage": figures.coverage}  # type: ignore[dict-item]
+    return known | figures.values | {"places": places}

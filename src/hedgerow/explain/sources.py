@@ -1,0 +1,268 @@
+"""Doubt: the leaves that samples reach -> how much keeps the forest from being sure of one class, by cause.
+
+Each tree has one unit of trust to give. A leaf of n rows reserves the share ``caution/(n + caution)`` for unseen rows.
+Of the rest, a share is not trusted if values lie outside the training data. What is left is **held** by the classes of
+the leaf. If one class held all of it, there would be no doubt. So
+
+    doubt = 1 - (held by the first class - held by the second)
+
+is the sum of what is not held and what competing classes hold:
+
+=========  =====================================================================================================
+few        reserved for unseen rows, averaged over trees
+outside    not trusted because values on the path lie outside the training data
+disagree   held by competing classes because trees differ more than leaves of their sizes would by chance
+overlap    held by competing classes for other reasons
+missing    the mean margin if missing values were known, minus the present margin: that of the sample itself, or
+           of all its possible values together if that is smaller
+=========  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.leaf import class_shares, reserve
+from hedgerow.explain.question import BLOCK_CELLS, Floats, Question, counts_of, tree_shares
+from hedgerow.table.bins import Codes
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
+
+#: In the order of the columns of `Doubt.amounts`.
+CAUSES = ("few", "overlap", "disagree", "missing", "outside")
+#: A sample with missing values is completed in this many ways.
+COMPLETIONS = 32
+
+
+class Doubt(NamedTuple):
+    """Doubt about n samples: ``amounts`` (n, 5), one column for each of `CAUSES`; the margin is 1 - their sum."""
+
+    amounts: Floats
+
+    @property
+    def total(self) -> Floats:
+        """(n,): between 0 and 1."""
+        return np.asarray(self.amounts.sum(axis=1))
+
+    @property
+    def shares(self) -> Floats:
+        """(n, 5): they sum to one; all are zero if there is no doubt."""
+        total = self.total[:, None]
+        return np.divide(self.amounts, total, out=np.zeros_like(self.amounts), where=total > 0)
+
+
+def doubt_from_counts(
+    counts: Floats,
+    caution: float,
+    *,
+    as_is: Floats | None = None,
+    distrust: Floats | None = None,
+    tree_shares: Floats | None = None,
+) -> Doubt:
+    """Split the doubt about n samples.
+
+    Parameters
+    ----------
+    counts : float64 (n, T, K), or (n, C, T, K)
+        Rows of each class in the leaves reached; with missing values, for each of C ways to fill them in.
+    caution : float
+        Unseen rows each leaf keeps in reserve.
+    as_is : float64 (n, T, K), optional
+        With missing values: the leaves reached by the sample itself.
+    distrust : float64, shape of counts without its last axis, optional
+        How little the leaf says about the sample because its values lie outside the training data, 0 to 1.
+    tree_shares : float64 (T,), optional
+        Weights of the trees with sum one; equal by default.
+
+    Returns
+    -------
+    Doubt
+
+    Examples
+    --------
+    Three similar cases and a caution of five; three hundred cases, of both classes; trees that are sure of either:
+
+    >>> CAUSES
+    ('few', 'overlap', 'disagree', 'missing', 'outside')
+    >>> cases = np.array([[[3.0, 0.0]] * 2, [[150.0, 150.0]] * 2, [[300.0, 0.0], [0.0, 300.0]]])
+    >>> (doubt_from_counts(cases, caution=5.0).shares + 0.0).round(2)
+    array([[1.  , 0.  , 0.  , 0.  , 0.  ],
+           [0.02, 0.98, 0.  , 0.  , 0.  ],
+           [0.02, 0.01, 0.98, 0.  , 0.  ]])
+    """
+    ways = counts if counts.ndim == 4 else counts[:, None]
+    n, n_ways, n_trees, n_classes = ways.shape
+    trees = np.full(n_trees, 1 / n_trees) if tree_shares is None else tree_shares
+    leaves = ways.reshape(-1, n_classes)
+    kept_back = reserve(leaves, caution).reshape(n, n_ways, n_trees)
+    astray = np.zeros_like(kept_back) if distrust is None else distrust.reshape(kept_back.shape)
+    shares = class_shares(leaves).reshape(ways.shape)
+    held = trees * (1 - kept_back) * (1 - astray)
+    by_class = np.einsum("nct,nctk->nck", held, shares)
+    margin = _margin(by_class)
+    rivals = np.maximum(by_class.sum(axis=2) - margin, 0.0)
+    there_is = _margin(by_class.mean(axis=1))
+    if as_is is not None:
+        there_is = np.minimum(there_is, _margin(_held(as_is, caution, trees)))
+    apart = _disagreement(held, shares, ways.sum(axis=3))
+    amounts = np.stack(
+        [
+            (trees * kept_back).sum(axis=2).mean(axis=1),
+            (rivals * (1 - apart)).mean(axis=1),
+            (rivals * apart).mean(axis=1),
+            np.maximum(margin.mean(axis=1) - there_is, 0.0) if n_ways > 1 else np.zeros(n),
+            (trees * (1 - kept_back) * astray).sum(axis=2).mean(axis=1),
+        ],
+        axis=1,
+    )
+    return Doubt(amounts)
+
+
+def doubt_about(question: Question, marginals: Marginals, excess: Floats) -> Doubt:
+    """Samples, how far values lie outside (p, n) -> their doubt; missing values are completed with possible ones."""
+    now, codes = question.now, question.codes
+    amounts = np.empty((question.n_samples, len(CAUSES)))
+    gaps = codes[now.forest.used_features] == now.codebook.missing_code
+    open_rows, whole_rows = np.flatnonzero(gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=0))
+    if len(whole_rows):
+        distrust = distrust_of(question, codes[:, whole_rows], excess[:, whole_rows])
+        found = doubt_from_counts(question.counts[whole_rows], now.setting.caution, distrust=distrust,
+                                  tree_shares=tree_shares(now))  # fmt: skip
+        amounts[whole_rows] = found.amounts
+    block = max(1, BLOCK_CELLS // (COMPLETIONS * now.forest.n_trees * now.forest.n_classes))
+    for first in range(0, len(open_rows), block):
+        rows = open_rows[first : first + block]
+        amounts[rows] = _with_missing(question, marginals, rows, excess[:, rows])
+    return Doubt(amounts)
+
+
+class Marginals:
+    """The codes each feature can have, as often as they occur in the training rows; if unknown, each bin once.
+
+    Parameters
+    ----------
+    now : ClassificationPredictor
+    training : (p, m) codes, or None
+    """
+
+    def __init__(self, now: ClassificationPredictor, training: Codes | None) -> None:
+        self._now, self._training = now, training
+        self._known: dict[int, NDArray[np.int64]] = {}
+
+    def of(self, feature: int, how_many: int = COMPLETIONS) -> NDArray[np.int64]:
+        """A feature -> (how_many,) codes, ascending, each of which stands for equally many rows."""
+        codes = self._codes(feature)
+        return codes[((np.arange(how_many) + 0.5) / how_many * len(codes)).astype(np.int64)]
+
+    def _codes(self, feature: int) -> NDArray[np.int64]:
+        """All codes of a feature, sorted."""
+        if feature not in self._known:
+            codes = np.arange(max(1, self._now.fitted.bins.n_bins[feature]))
+            if self._training is not None:
+                own = self._training[feature]
+                own = own[own != self._now.codebook.missing_code]
+                codes = np.sort(own).astype(np.int64) if len(own) else codes
+            self._known[feature] = codes
+        return self._known[feature]
+
+
+def complete(
+    codes: Codes,
+    now: ClassificationPredictor,
+    marginals: Marginals,
+    features: NDArray[np.int64],
+    how_many: int = COMPLETIONS,
+) -> Codes:
+    """Codes (p, n) -> (p, n × how_many): missing codes of the features replaced by possible ones.
+
+    The values of one feature are spread evenly. Values of several features are combined by fixed permutations, so that
+    the same sample always gets the same values.
+    """
+    filled = np.repeat(codes, how_many, axis=1)
+    for feature in features.tolist():
+        order = np.random.default_rng(feature).permutation(how_many)
+        values = np.tile(marginals.of(feature, how_many)[order], codes.shape[1])
+        filled[feature] = np.where(filled[feature] == now.codebook.missing_code, values, filled[feature])
+    return filled
+
+
+def excess_of(question: Question) -> Floats:
+    """Samples -> (p, n): how far each value lies outside the training range, as a share of this range; 0 inside."""
+    now = question.now
+    excess = np.zeros((len(question.columns), question.n_samples))
+    features = [j for j in now.forest.used_features.tolist() if not now.fitted.bins.nominal[j]]
+    if not features:
+        return excess
+    values = np.array([question.columns[feature] for feature in features], dtype=np.float64)
+    low, high = np.array([now.codebook.range_of(feature) for feature in features]).T[:, :, None]
+    span = np.array([now.codebook.span_of(feature) for feature in features])[:, None]
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # values may be infinite, and a range empty
+        beyond = np.maximum(low - values, values - high)
+        excess[features] = np.where(beyond > 0, beyond / span, 0.0)
+    return excess
+
+
+def distrust_of(question: Question, codes: Codes, excess: Floats) -> Floats | None:
+    """Codes (p, n), excess e (p, n) -> (n, T): the largest e/(1 + e) on the path; None if no value is outside."""
+    outside = np.flatnonzero((excess > 0).any(axis=1))
+    if not len(outside):
+        return None
+    with np.errstate(invalid="ignore"):
+        far = np.where(np.isinf(excess), 1.0, excess / (1 + excess))
+    return question.now.forest.path_most(np.ascontiguousarray(codes), far)
+
+
+def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int64], excess: Floats) -> Floats:
+    """Rows (m,) with missing values -> amounts (m, 5)."""
+    now, codes = question.now, question.codes[:, rows]
+    used = now.forest.used_features
+    features = used[(codes[used] == now.codebook.missing_code).any(axis=1)]
+    filled = complete(codes, now, marginals, features)
+    distrust = distrust_of(question, filled, np.repeat(excess, COMPLETIONS, axis=1))
+    shape = (len(rows), COMPLETIONS, now.forest.n_trees)
+    counts = counts_of(now, filled).reshape(*shape, -1)
+    astray = None if distrust is None else distrust.reshape(shape)
+    found = doubt_from_counts(
+        counts,
+        now.setting.caution,
+        as_is=question.counts[rows],
+        distrust=astray,
+        tree_shares=tree_shares(now),
+    )
+    return found.amounts
+
+
+def _held(counts: Floats, caution: float, trees: Floats) -> Floats:
+    """Counts (n, T, K) -> (n, K): what each class holds."""
+    leaves = counts.reshape(-1, counts.shape[2])
+    shares = (1 - reserve(leaves, caution))[:, None] * class_shares(leaves)
+    return np.asarray(np.einsum("t,ntk->nk", trees, shares.reshape(counts.shape)))
+
+
+def _margin(held: Floats) -> Floats:
+    """(..., K) -> (...): how much more the first class holds than the second."""
+    if held.shape[-1] == 1:
+        return held[..., 0]
+    two = np.partition(held, -2, axis=-1)[..., -2:]
+    return np.asarray(two[..., 1] - two[..., 0])
+
+
+def _disagreement(held: Floats, shares: Floats, rows: Floats) -> Floats:
+    """Held (..., T), shares (..., T, K), rows (..., T) -> (...): the part of the impurity that lies between trees.
+
+    The Gini impurity of the mean is that within leaves plus that between them. Leaves also differ by chance: draws
+    from one mixture differ by the share 1/draws of its impurity. Trees split until leaves are pure, which makes pure
+    runs of about 1/(1 - m) rows out of a mixture, where m is the probability that a row of the mixture agrees with the
+    leaf. So a leaf of n rows counts as n (1 - m) draws, at least one. Only what exceeds chance counts as disagreement.
+    """
+    total = held.sum(axis=-1, keepdims=True)
+    weight = np.divide(held, total, out=np.zeros_like(held), where=total > 0)
+    mean = np.einsum("...t,...tk->...k", weight, shares)
+    impurity = 1 - (mean**2).sum(axis=-1)
+    within = (weight * (1 - (shares**2).sum(axis=-1))).sum(axis=-1)
+    agrees = np.einsum("...tk,...k->...t", shares, mean)
+    by_chance = (weight / np.maximum(rows * (1 - agrees), 1.0)).sum(axis=-1)
+    apart = np.divide(impurity - within, impurity, out=np.zeros_like(impurity), where=impurity > 1e-12) - by_chance
+    return np.asarray(np.clip(apart, 0.0, 1.0))

@@ -1,0 +1,11 @@
+"""Export: a tree -> text, a drawing or a program; a forest -> a model of another library."""
+
+from hedgerow.export.code import export_code
+from hedgerow.export.graphviz import export_graphviz
+from hedgerow.export.onnx import to_onnx
+from hedgerow.export.sklearn import to_sklearn
+from hedgerow.export.svg import export_svg
+from hedgerow.export.text import export_text
+from hedgerow.export.treelite import to_treelite
+
+__all__ = ["export_code", "export_graphviz", "export_svg", "export_text", "to_onnx", "to_sklearn", "to_treelite"]

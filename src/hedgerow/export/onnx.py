@@ -1,0 +1,358 @@
+"""ONNX: a fitted classifier -> a model for onnxruntime, with bounds and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.export.describe import Question, questions_of
+from hedgerow.export.models import exported, require
+from hedgerow.export.onnx_decision import chosen_by
+from hedgerow.export.onnx_pairs import opinion_of_pairs
+from hedgerow.export.recorder import NotExpressible, Recorded, Recorder, spread
+from hedgerow.inference.fitted import Fitted
+from hedgerow.table import Schema
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.tasks.regression.predictor import RegressionPredictor
+from hedgerow.util.text import require_text
+
+#: The first versions whose tree ensembles have doubles, set membership and separate leaves.
+ML_OPSET, OPSET, IR_VERSION = 5, 18, 10
+_AT_MOST, _MEMBER = 0, 6
+_NODE_LISTS = (
+    "nodes_featureids",
+    "nodes_missing_value_tracks_true",
+    "nodes_truenodeids",
+    "nodes_falsenodeids",
+    "nodes_trueleafs",
+    "nodes_falseleafs",
+)
+
+
+def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
+    """A forest as an ONNX model with the same answers: probability, bounds and set, or mean and bounds.
+
+    One ``TreeEnsemble`` finds the leaf in each tree, a table holds the states of the leaves under the forest's rule
+    and caution, and the rest is the rule's own arithmetic. Everything is in double precision, so the answers of
+    onnxruntime are those of hedgerow up to rounding. For another `rule`, `caution` or `decision`, set it and export
+    again. The states of all trees are in memory at once, so send a few thousand rows at a time.
+
+    Parameters
+    ----------
+    forest : fitted classifier or regressor
+        A tree or forest of hedgerow.
+    float_type : {"double", "float"}, default="double"
+        Type of numeric inputs. Single-precision inputs are widened before they are compared, so the answers are those
+        of the forest for the same rounded values.
+
+    Returns
+    -------
+    onnx.ModelProto
+        If no feature is text, the input is ``X`` (n, p); NaN is missing, categories that are numbers stay numbers.
+        If a feature is text, each feature is an input (n, 1) under its name (``x0``, ``x1``, ... without names), with
+        text as strings; a string that did not occur in training counts as missing, since ONNX has no missing text.
+        Outputs of a classifier: ``label`` (n,), ``probability``, ``lower`` and ``upper`` (n, K) in double precision,
+        ``set`` (n, K) of bool. Outputs of a regressor: ``prediction``, ``lower`` and ``upper`` (n,).
+
+    Raises
+    ------
+    ValueError
+        If a feature is an input of its own, and its name is empty or one that the graph has already.
+    NotImplementedError
+        For the rules "credal_trees" and "pcr6", for "cdm_vote" with more than ten classes, for decisions with a utility
+        matrix, and for ``Coverage(score="aps")``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> from hedgerow.export import to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = to_onnx(RandomForestClassifier(10, random_state=0).fit(X, y))  # doctest: +SKIP
+    >>> [output.name for output in model.graph.output]  # doctest: +SKIP
+    ['label', 'probability', 'lower', 'upper', 'set']
+    """
+    require("onnx", "onnx")
+    if float_type not in ("double", "float"):
+        raise ValueError(f"float_type must be 'double' or 'float', got {float_type!r}; choose one of them")
+    (now, outputs_of), recorder = exported(forest, _OUTPUTS), Recorder()
+    inputs, features = _read_inputs(recorder, now.fitted.schema, np.float64 if float_type == "double" else np.float32)
+    return _model(recorder, inputs, outputs_of(recorder, now, _leaf_states(recorder, now, features)))
+
+
+def _read_inputs(recorder: Recorder, schema: Schema, dtype: Any) -> tuple[list[Any], str]:
+    """A schema -> the graph's inputs, and the name of the doubles (n, p) the trees read: numbers, or places."""
+    from onnx.helper import make_tensor_value_info, np_dtype_to_tensor_dtype
+
+    number, text = (np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in (dtype, object))
+    if not any(_is_text(known) for known in schema.categories):
+        inputs = [make_tensor_value_info("X", number, ["n", schema.n_features])]
+        return inputs, _with_places(recorder, _widened(recorder, "X", dtype), schema)
+    names = schema.names or tuple(f"x{feature}" for feature in range(schema.n_features))
+    _check_names(names)
+    inputs, columns = [], []
+    for name, known in zip(names, schema.categories, strict=True):
+        inputs.append(make_tensor_value_info(name, text if _is_text(known) else number, ["n", 1]))
+        column = name if _is_text(known) else _widened(recorder, name, dtype)
+        columns.append(column if known is None else _places(recorder, column, known, name))
+    return inputs, recorder.add("Concat", *columns, axis=1)
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    """Refuse names of columns that cannot be names of inputs: none at all, and those that the graph has already."""
+    taken = {"label", "probability", "set", "prediction", "lower", "upper"}
+    for name in names:
+        if not name or name in taken or Recorder.makes(name):
+            raise ValueError(
+                f"names of columns must be free to be inputs of an ONNX graph, got {name!r}, which is"
+                f" {'empty' if not name else 'a name of its own'}; rename the column and fit again"
+            )
+    require_text(names, "names of columns")
+
+
+def _widened(recorder: Recorder, name: str, dtype: Any) -> str:
+    """Numbers of any type -> doubles."""
+    return name if dtype == np.float64 else recorder.cast(name, np.float64)
+
+
+def _with_places(recorder: Recorder, table: str, schema: Schema) -> str:
+    """Doubles (n, p) -> the same with places instead of categories in nominal columns."""
+    if not any(schema.nominal):
+        return table
+    axis, parts = recorder.constant(np.array([1])), []
+    for feature, known in enumerate(schema.categories):
+        span = [recorder.constant(np.array([bound])) for bound in (feature, feature + 1)]
+        column = recorder.add("Slice", table, *span, axis)
+        parts.append(column if known is None else _places(recorder, column, known, f"feature {feature}"))
+    return recorder.add("Concat", *parts, axis=1)
+
+
+def _places(recorder: Recorder, column: str, known: NDArray[Any], name: str) -> str:
+    """A column of categories -> doubles: the place of each among the known ones, -1 for missing and new ones."""
+    from onnx.numpy_helper import from_array
+
+    require_text(known.tolist(), f"categories of {name}")
+    if len(known) == 0:  # a column without any value in training: everything is missing
+        return recorder.add("Mul", recorder.cast(recorder.add("IsNaN", column), np.float64), recorder.constant(-1.0))
+    if not _is_text(known):
+        return recorder.add(
+            "LabelEncoder",
+            column,
+            domain="ai.onnx.ml",
+            keys_tensor=from_array(np.array([_as_double(value, name) for value in known.tolist()])),
+            values_tensor=from_array(np.arange(len(known), dtype=np.float64)),
+            default_tensor=from_array(np.array([-1.0])),
+        )
+    places = recorder.add(
+        "LabelEncoder",
+        column,
+        domain="ai.onnx.ml",
+        keys_strings=[str(value) for value in known],
+        values_int64s=list(range(len(known))),
+        default_int64=-1,
+    )
+    return recorder.cast(places, np.float64)
+
+
+def _as_double(value: Any, name: str) -> float:
+    """A category that is a number -> the double that is equal to it, refused where there is none."""
+    number = float(value)
+    if number != value:
+        raise ValueError(
+            f"categories of {name} must be numbers that a double holds exactly, got {value!r}; make them text"
+        )
+    return number
+
+
+def _is_text(known: NDArray[Any] | None) -> bool:
+    """Whether the categories of a feature are text."""
+    return known is not None and known.dtype.kind in "OUT"
+
+
+def _leaf_states(recorder: Recorder, now: ClassificationPredictor | RegressionPredictor, features: str) -> Recorded:
+    """Features (n, p) -> (n, T, S): the states of the leaves reached."""
+    states, of_leaf = np.unique(now.leaf_states(), axis=0, return_inverse=True)
+    places = _tree_ensemble(recorder, now.fitted, features, of_leaf.ravel())
+    found = recorder.add("Gather", recorder.constant(states), recorder.cast(places, np.int64), axis=0)
+    return Recorded(recorder, found, np.repeat(states[:1][None], now.forest.n_trees, axis=1))
+
+
+def _numbers(recorder: Recorder, now: RegressionPredictor, leaves: Recorded) -> list[Any]:
+    """States of leaves (n, T, 3) -> the outputs of a regressor."""
+    mean = leaves.sum(axis=1) / float(leaves.shape[1])
+    for column, name in enumerate(("prediction", "lower", "upper")):
+        recorder.add("Identity", mean[:, column].name, output=name)
+    return [_output(name, np.float64) for name in ("prediction", "lower", "upper")]
+
+
+def _opinions(recorder: Recorder, now: ClassificationPredictor, leaves: Recorded) -> list[Any]:
+    """States of leaves (n, T, S) -> the outputs of a classifier; the operators they need are recorded."""
+    rule, weights = now.rule, now.weights
+    merged: Any = _merged(leaves if weights is None else leaves * weights[:, None], rule.merge)
+    try:
+        if not rule.onnx and rule.merge == "stack":
+            raise NotExpressible("combines the leaves of each sample in a way of its own")
+        opinion: Any = rule.finish_plainly(merged, now.setting)
+    except NotExpressible as error:
+        raise NotImplementedError(f"rule must be expressible in ONNX, got {rule!r}, which {error}") from error
+    return _decided(recorder, now, opinion, merged)
+
+
+def _of_pairs(recorder: Recorder, now: ClassificationPredictor, leaves: Recorded) -> list[Any]:
+    """Masses of leaves (n, pairs, 4) -> the outputs of trees of pairs."""
+    return _decided(recorder, now, opinion_of_pairs(recorder, leaves, len(now.classes)), leaves)
+
+
+def _decided(recorder: Recorder, now: ClassificationPredictor, opinion: Any, merged: Any) -> list[Any]:
+    """An opinion that is recorded, and a result with as many rows -> the outputs of a classifier."""
+    decision = now.decision
+    try:
+        chosen = chosen_by(decision, opinion)
+    except NotExpressible as error:
+        raise NotImplementedError(f"decision must be expressible in ONNX, got {decision!r}, which {error}") from error
+    classes = now.classes.astype(np.int64) if now.classes.dtype.kind in "iu" else now.classes
+    require_text(classes.tolist(), "classes")
+    best = recorder.add("ArgMax", opinion.probability.name, axis=1, keepdims=0)
+    recorder.add("Gather", recorder.constant(classes), best, output="label", axis=0)
+    outputs = [_output("label", object if classes.dtype.kind in "OUT" else classes.dtype)]
+    answers = {"probability": opinion.probability, "lower": opinion.lower, "upper": opinion.upper, "set": chosen}
+    for name, values in answers.items():
+        result = values.name if isinstance(values, Recorded) else spread(recorder, values, merged.name)
+        recorder.add("Identity", result, output=name)
+        outputs.append(_output(name, values.dtype, len(classes)))
+    return outputs
+
+
+_OUTPUTS: dict[str, Callable[[Recorder, Any, Recorded], list[Any]]] = {
+    "classes": _opinions,
+    "numbers": _numbers,
+    "pairs": _of_pairs,
+}
+
+
+def _merged(leaves: Any, merge: str) -> Any:
+    """States (n, T, S) -> merged states (n, S), or (n, 2 S) for "both"; unchanged for "stack"."""
+    if merge == "stack":
+        return leaves
+    if merge == "add":
+        return leaves.sum(axis=1)
+    largest = leaves.max(axis=1)
+    return largest if merge == "max" else np.hstack([largest, leaves.sum(axis=1)])
+
+
+def _output(name: str, dtype: Any, *shape: int) -> Any:
+    """The declaration of an output (n, ...)."""
+    from onnx.helper import make_tensor_value_info, np_dtype_to_tensor_dtype
+
+    return make_tensor_value_info(name, np_dtype_to_tensor_dtype(np.dtype(dtype)), ["n", *shape])
+
+
+def _tree_ensemble(recorder: Recorder, fitted: Fitted, features: str, of_leaf: NDArray[np.int64]) -> str:
+    """Features (n, p), state number of each leaf (L,) -> (n, T): state number of the leaf reached in each tree."""
+    nodes, leaves, roots = _Nodes(fitted.schema), _Leaves(), []
+    for number, tree in enumerate(fitted.trees()):
+        leaf = np.where(tree.is_leaf, tree.nodes.payload, 0)  # a subset split has the place of its words there
+        root, states = len(nodes), of_leaf[leaf + fitted.forest.leaf_start[number]]
+        for question in questions_of(tree):
+            nodes.add(question, root, partial(leaves.add, number, states))
+        roots.append(root)
+    return recorder.add(
+        "TreeEnsemble",
+        features,
+        domain="ai.onnx.ml",
+        n_targets=fitted.forest.n_trees,
+        aggregate_function=1,
+        post_transform=0,
+        tree_roots=roots,
+        **nodes.attributes(),
+        **leaves.attributes(),
+    )
+
+
+class _Leaves:
+    """The leaves of all trees: each adds its state number to the column of its tree."""
+
+    def __init__(self) -> None:
+        self.target: list[int] = []
+        self.weight: list[float] = []
+
+    def add(self, tree: int, states: NDArray[np.int64], node: int) -> int:
+        """A leaf of a tree, by its node -> its number."""
+        self.target.append(tree)
+        self.weight.append(float(states[node]))
+        return len(self.target) - 1
+
+    def attributes(self) -> dict[str, Any]:
+        """The attributes by the names of ONNX."""
+        return {"leaf_targetids": self.target, "leaf_weights": _tensor(self.weight, np.float64)}
+
+
+class _Nodes:
+    """The inner nodes of all trees, attribute by attribute."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._place = [None if known is None else _place_of(known) for known in schema.categories]
+        self._listed: dict[str, list[int]] = {name: [] for name in _NODE_LISTS}
+        self._modes: list[int] = []
+        self._splits: list[float] = []
+        self._members: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._modes)
+
+    def add(self, question: Question, root: int, leaf: Callable[[int], int]) -> None:
+        """Add a question; `leaf` makes a leaf from the number of its node."""
+        listed = self._listed
+        listed["nodes_featureids"].append(question.feature)
+        listed["nodes_missing_value_tracks_true"].append(int(question.missing_yes))
+        for side, (is_leaf, number) in (("true", question.yes), ("false", question.no)):
+            listed[f"nodes_{side}leafs"].append(int(is_leaf))
+            listed[f"nodes_{side}nodeids"].append(leaf(number) if is_leaf else root + number)
+        if question.among is None:
+            assert question.threshold is not None
+            self._modes.append(_AT_MOST)
+            self._splits.append(question.threshold)
+            return
+        place = self._place[question.feature]
+        assert place is not None
+        self._modes.append(_MEMBER)
+        self._splits.append(0.0)
+        # A list must not be empty; no category has the position -2, so it matches nothing.
+        self._members += [*sorted(float(place[value]) for value in question.among)] or [-2.0]
+        self._members.append(np.nan)  # NaN ends a list
+
+    def attributes(self) -> dict[str, Any]:
+        """The attributes by the names of ONNX."""
+        attributes: dict[str, Any] = dict(self._listed)
+        attributes["nodes_modes"] = _tensor(self._modes, np.uint8)
+        attributes["nodes_splits"] = _tensor(self._splits, np.float64)
+        if self._members:
+            attributes["membership_values"] = _tensor(self._members, np.float64)
+        return attributes
+
+
+def _place_of(known: NDArray[Any]) -> dict[Any, int]:
+    """Categories -> {category: its place}."""
+    return {value: place for place, value in enumerate(known.tolist())}
+
+
+def _tensor(values: list[Any], dtype: Any) -> Any:
+    """A list -> a tensor."""
+    from onnx.numpy_helper import from_array
+
+    return from_array(np.array(values, dtype=dtype))
+
+
+def _model(recorder: Recorder, inputs: list[Any], outputs: list[Any]) -> Any:
+    """Recorded operators -> a model, checked."""
+    from onnx import checker, helper
+
+    graph = helper.make_graph(recorder.nodes, "hedgerow", inputs, outputs, initializer=recorder.initializers)
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="hedgerow")
+    checker.check_model(model)
+    return model

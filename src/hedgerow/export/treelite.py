@@ -1,0 +1,146 @@
+"""treelite: a fitted estimator -> a model that treelite compiles, serialises and runs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.export.describe import Question, questions_of
+from hedgerow.export.models import check_averages, exported, require
+from hedgerow.forest.walk import Tree
+from hedgerow.table import Schema
+
+Floats = NDArray[np.float64]
+
+
+def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
+    """A forest as a model of treelite that returns the probability of each class, or the mean.
+
+    treelite has no place for the map of a calibrated forest: probabilities and bounds are those before the map, as with
+    ``calibration=None``, and a warning says so.
+
+    Parameters
+    ----------
+    forest : fitted classifier or regressor
+        A tree or forest of hedgerow; a classifier must have a rule that averages distributions of the leaves, such as
+        "average".
+    bounds : bool, default=False
+        Whether the model has three targets, probability (or mean), lower and upper, instead of one; not every runtime
+        supports several targets.
+
+    Returns
+    -------
+    treelite.Model
+        Thresholds and leaves are doubles. Its input has the features in the order of training; NaN is missing. A
+        nominal feature is the place of its category among those of training, in ascending order, or any other number
+        for a category that did not occur in training. ``treelite.gtil.predict`` returns (n, 1, K), or (n, 3, K) with
+        bounds; K is 1 for a regressor.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> from hedgerow.export import to_treelite
+    >>> X, y = load_iris(return_X_y=True)
+    >>> to_treelite(RandomForestClassifier(10, calibration=None, random_state=0).fit(X, y)).num_tree  # doctest: +SKIP
+    10
+    """
+    require("treelite", "treelite")
+    now, kind = exported(forest, _KINDS)
+    schema, trees = now.fitted.schema, now.fitted.trees()
+    check_averages(now, trees, "treelite")
+    builder = _builder(kind, schema.n_features, len(trees), len(now.about.names), 3 if bounds else 1)
+    for tree in trees:
+        answers = now.node_answers(tree)
+        builder.start_tree()
+        _write_tree(builder, schema, tree, np.hstack(answers) if bounds else answers[0])
+        builder.end_tree()
+    return builder.commit()
+
+
+class _Kind(NamedTuple):
+    """How treelite calls a task, which class a leaf speaks of (-1 for all), and what becomes of the sums."""
+
+    task: str
+    class_id: int
+    finish: str
+
+
+_KINDS = {"classes": _Kind("kMultiClf", -1, "identity_multiclass"), "numbers": _Kind("kRegressor", 0, "identity")}
+
+
+def _builder(kind: _Kind, n_features: int, n_trees: int, k: int, n_targets: int) -> Any:
+    """A model of treelite without its trees."""
+    from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
+
+    return ModelBuilder(
+        threshold_type="float64",
+        leaf_output_type="float64",
+        metadata=Metadata(
+            num_feature=n_features,
+            task_type=kind.task,
+            average_tree_output=True,
+            num_target=n_targets,
+            num_class=[k] * n_targets,
+            leaf_vector_shape=(n_targets, k),
+        ),
+        tree_annotation=TreeAnnotation(
+            num_tree=n_trees,
+            target_id=[-1 if n_targets > 1 else 0] * n_trees,  # -1: a leaf has a value for each target
+            class_id=[kind.class_id] * n_trees,
+        ),
+        postprocessor=PostProcessorFunc(name=kind.finish),
+        base_scores=[0.0] * (n_targets * k),
+    )
+
+
+def _write_tree(builder: Any, schema: Schema, tree: Tree, values: Floats) -> None:
+    """Write questions and leaves, each under a number of its own: questions first, then leaves."""
+    questions = questions_of(tree)
+
+    def key(target: tuple[bool, int], side: int) -> int:
+        is_leaf, number = target
+        if tree.is_leaf[0]:  # both answers lead to the same leaf, but treelite needs two
+            return len(questions) + side
+        return len(questions) + number if is_leaf else number
+
+    leaves: dict[int, int] = {}
+    for number, question in enumerate(questions):
+        targets = (question.yes, question.no)
+        yes, no = (key(target, side) for side, target in enumerate(targets))
+        leaves.update({at: target[1] for at, target in zip((yes, no), targets, strict=True) if target[0]})
+        builder.start_node(number)
+        _write_question(builder, schema, question, yes, no)
+        builder.end_node()
+    for at, node in leaves.items():
+        builder.start_node(at)
+        said = values[node].tolist()
+        builder.leaf(said if len(said) > 1 else said[0])
+        builder.end_node()
+
+
+def _write_question(builder: Any, schema: Schema, question: Question, yes: int, no: int) -> None:
+    """Write a question; yes leads to the left child."""
+    if question.among is None:
+        builder.numerical_test(
+            feature_id=question.feature,
+            threshold=question.threshold,
+            default_left=question.missing_yes,
+            opname="<=",
+            left_child_key=yes,
+            right_child_key=no,
+        )
+        return
+    known = schema.categories[question.feature]
+    assert known is not None
+    place = {value: number for number, value in enumerate(known.tolist())}
+    builder.categorical_test(
+        feature_id=question.feature,
+        default_left=False,
+        category_list=sorted(place[value] for value in question.among),
+        category_list_right_child=False,
+        left_child_key=yes,
+        right_child_key=no,
+    )

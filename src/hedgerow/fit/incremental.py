@@ -1,0 +1,295 @@
+"""Later: a fitted forest and later rows -> the forest with their evidence, or with more trees."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hedgerow.fit.run import FitRun, Task, finish, fit, judged, task_of, with_shares
+from hedgerow.fit.soft_labels import settings_for_shares
+from hedgerow.forest.add import add_rows
+from hedgerow.forest.join import Side, merge_forests
+from hedgerow.forest.rows import NO_GRID, Grid, Provenance, drawn_once
+from hedgerow.forest.target import ClassInfo, TargetInfo, among_classes, columns_of
+from hedgerow.forest.training import Fingerprint, TrainingRows
+from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish
+from hedgerow.inference.predictor import Predictor, predictor_of
+from hedgerow.params.checks import MAX_ROWS, check_parameters, require_count
+from hedgerow.table import read_table
+from hedgerow.table.bins import Codes, encode
+from hedgerow.util.threads import reading_threads, thread_count
+
+Floats = NDArray[np.float64]
+
+
+def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
+    """Add the evidence of new rows to the existing leaves; the first call fits."""
+    if before is None:
+        task = task_of(model, several=columns_of(y) is not None)
+        return fit(model, X, y, sample_weight, classes=task.first_classes(classes))
+    check_parameters(model)
+    task = task_of(model, several=bool(before.outputs))
+    before = with_origins(before)
+    codes = _read_later(model, before, X)
+    target, kept = task.read_later(model, y, sample_weight, codes.shape[1], before, classes)
+    codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
+    if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
+        raise ValueError(f"X must bring the number of rows to less than 2**31, got {target.n_rows} more; fit again")
+    wide = with_classes(before, target.info.names)
+    after = _added(wide, codes, target, reading_threads(model.n_jobs, target.n_rows))
+    if after.rows is not None and (model.oob_score or model.leaf_rows):
+        return judged(model, after)
+    return after
+
+
+def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fitted | None) -> Fitted:
+    """Add trees that are grown on all rows so far."""
+    before = with_origins(fitted_of(model) if before is None else before)
+    n_more = require_count("n", n)
+    if model._single_tree or before.fingerprint is None or not _of_one_table(before.origins):
+        raise ValueError(
+            "grow_more must be called on a forest whose trees have all counted the same rows, got a single tree, a"
+            " merged forest, or one warm-started on other rows; fit another forest and merge both with hedgerow.merge"
+        )
+    task = task_of(model, several=bool(before.outputs))
+    rows = _all_rows(model, task, before, X, y, sample_weight)
+    settings = replace(task.settings(model, rows.target, before.schema), seed=before.seed)
+    if rows.target.known is not None:
+        settings = settings_for_shares(settings, rows.n_rows)
+    first = before.origins[0]
+    if settings.bag_mean * first.bag_mean > 0:  # max_samples was resolved for the first table
+        settings = replace(settings, bag_mean=first.bag_mean)
+    same = before.fingerprint[2:] == (settings.bag_mean, settings.leaf_counts)
+    rows = rows.under(settings)
+    fingerprint = before.fingerprint if same else None
+    there = before.forest.n_trees
+    n_trees = there + n_more
+    return finish(FitRun(model, rows, before.schema, before.bins, settings, fingerprint, before, (X, y), task, n_trees))
+
+
+def with_classes(fitted: Fitted, names: NDArray[Any]) -> Fitted:
+    """A fitted forest with more classes; a calibrated decision and a map are dropped, because they do not fit them."""
+    if len(names) == len(fitted.info.names):
+        return fitted
+    places = among_classes(fitted.info.names, names)
+    forest = fitted.forest.add_classes(places, len(names))
+    origins = tuple(provenance_with_classes(origin, places, len(names)) for origin in fitted.origins)
+    info = ClassInfo.counting(names, rows_of(origins))
+    return replace(
+        fitted, forest=forest, origins=origins, info=info, learned=fitted.learned.without("decision", "calibration")
+    )
+
+
+def provenance_with_classes(origin: Provenance, places: NDArray[np.intp], n_classes: int) -> Provenance:
+    """An origin with more classes: class k becomes ``places[k]``."""
+    rows = np.zeros(n_classes)
+    rows[places] = origin.class_rows
+    return replace(origin, class_rows=tuple(rows.tolist()))
+
+
+def rows_of(origins: tuple[Provenance, ...]) -> Floats:
+    """-> (K,): the number of rows of each class that the trees have counted."""
+    return np.asarray(np.sum([origin.class_rows for origin in origins], axis=0))
+
+
+def with_origins(fitted: Fitted) -> Fitted:
+    """A fit with the origins of its trees; older files do not have them, but usually they follow from the rest."""
+    if fitted.origins:
+        return fitted
+    forest, bag = fitted.forest, fitted.fingerprint
+    if bag is None or forest.weights is not None:
+        raise ValueError(
+            "partial_fit, grow_more and merge must be given a forest of this version, got one from an older file that"
+            " was weighted or warm-started on other rows; fit it again"
+        )
+    rows, extremes = fitted.info.counted(bag.n_rows)
+    grid = NO_GRID if extremes is None else Grid.of(*extremes)
+    counted = (bag.bag_mean, bag.leaf_counts, bag.n_rows, bag.n_rows, rows)
+    return replace(fitted, origins=(Provenance(forest.n_trees, 0, fitted.seed, *counted, grid=grid),))
+
+
+# ---- stages of partial_fit ------------------------------------------------------------------------
+
+
+def _read_later(model: Any, before: Fitted, X: Any) -> Codes:
+    """Later rows -> codes (p, m), of all features if the forest keeps its rows."""
+    now = Predictor(model, before)
+    return now.read(X, all_features=before.rows is not None).codes
+
+
+def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
+    """The fit after rows have been counted; nothing of the estimator changes yet."""
+    origins = before.origins
+    labels = np.zeros(target.n_rows, dtype=np.uint16) if target.labels is None else target.labels
+    forest = add_rows(before.forest, origins, codes, target.truth, target.weights, n_threads)
+    after = tuple(origin.after(labels) for origin in origins)
+    fingerprint = _fingerprint_after(before, after, codes, target)
+    rows = None
+    if before.rows is not None and fingerprint is not None and before.rows.target.known is None:
+        rows = before.rows.plus(codes, target)
+    return replace(
+        before,
+        forest=forest,
+        origins=after,
+        info=before.info.joined(target.info, rows_of(after)),
+        fingerprint=fingerprint,
+        rows=rows,
+        figures=replace(before.figures, oob_score=None, oob_answers=None),
+        # If the rows are kept, everything is learned again; otherwise what has been learned is kept.
+        learned=Learned()
+        if rows is not None
+        else before.learned.without("trace", "residuals", "leaf_rows", "impurities", "ancestor_moments"),
+        cache=type(before.cache)(),
+    )
+
+
+def _fingerprint_after(
+    before: Fitted, origins: tuple[Provenance, ...], codes: Codes, target: Any
+) -> Fingerprint | None:
+    """The fingerprint of rows and bags after these rows have been counted."""
+    if before.fingerprint is None or not all(drawn_once(origin) for origin in origins):
+        return None
+    rows = before.fingerprint.rows
+    if rows is not None:
+        labels = zlib.crc32(np.ascontiguousarray(target.identity).data, rows[0])
+        rows = (labels, zlib.crc32(np.ascontiguousarray(codes).data, rows[1]))
+    return before.fingerprint._replace(rows=rows, n_rows=origins[-1].n_rows)
+
+
+# ---- stages of grow_more ----------------------------------------------------------------------------
+
+
+def _of_one_table(origins: tuple[Provenance, ...]) -> bool:
+    """Whether all trees have counted the same rows, and the numbers of their bags follow each other."""
+    first, there = origins[0], 0
+    for origin in origins:
+        same = (origin.seed, origin.n_rows, origin.class_rows) == (first.seed, first.n_rows, first.class_rows)
+        if not same or origin.first_tree != there:
+            return False
+        there += origin.n_trees
+    return True
+
+
+def _all_rows(model: Any, task: Task, before: Fitted, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    """All rows so far, from memory or passed again."""
+    if X is None:
+        if before.rows is None:
+            raise ValueError(
+                "X and y must be passed again to grow more trees, got none; a forest that was unpickled or"
+                " loaded has not kept them"
+            )
+        return before.rows
+    table = read_table(X, before.schema)
+    target, kept = task.read_target(model, y, sample_weight, table.n_rows, before, before.info.names)
+    settings = task.settings(model, target, before.schema)
+    settings = replace(settings, seed=before.seed)
+    all_codes = encode(table, before.bins, n_threads=thread_count(model.n_jobs))
+    rows = TrainingRows.of(all_codes, kept, target, settings)
+    n_rows, counted = before.origins[-1].n_rows, before.origins[-1].class_rows
+    if rows.n_rows != n_rows:
+        raise ValueError(f"X must have the {n_rows} rows so far, got {rows.n_rows}")
+    rows, _ = with_shares(model, rows, before.bins, settings)
+    if not np.allclose(rows.target.class_rows, counted):
+        raise ValueError(f"y must hold the labels so far, {counted[:10]} of each class, got others")
+    return rows
+
+
+_Model = TypeVar("_Model")
+
+
+def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
+    """Merge forests with the same columns into one forest, which has all their trees in the given order.
+
+    Splits do not change: if the forests cut a column at different places, the new forest has all cuts. It has the
+    classes and categories of all forests; in the trees of a forest that does not know a category, the category counts
+    as missing. Predictions are those of all trees together. It makes no difference whether `partial_fit` is called
+    before or after merging, and merging is associative. The trees of different forests were grown on different rows, so
+    the merged forest has no out-of-bag figures, and `grow_more` is not available.
+
+    Parameters
+    ----------
+    first, second, *others : fitted forests of the same class
+        They are not changed. Their columns must have the same names and kinds.
+
+    Returns
+    -------
+    forest
+        It has the parameters of the first forest, except that ``n_estimators`` is the number of all trees.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier, merge
+    >>> X, y = load_iris(return_X_y=True)
+    >>> here = RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2])
+    >>> there = RandomForestClassifier(20, random_state=1).fit(X[1::2], y[1::2])
+    >>> both = merge(here, there)
+    >>> both.n_estimators, both.score(X, y) > 0.95
+    (30, True)
+    """
+    if others:
+        return merge(merge(first, second), *others)
+    _check_alike(first, second)
+    here, there = (with_origins(fitted_of(model)) for model in (first, second))
+    names, places = _all_names(here.info, there.info)
+    left, right = (
+        Side(each.forest, each.bins, each.schema, place) for each, place in zip((here, there), places, strict=True)
+    )
+    forest, bins, schema = merge_forests(left, right, len(names))
+    origins = tuple(
+        provenance_with_classes(origin, place, len(names))
+        for each, place in zip((here, there), places, strict=True)
+        for origin in each.origins
+    )
+    merged: Any = clone(first)
+    merged.n_estimators = forest.n_trees
+    learned = Learned()
+    if isinstance(merged.caution, str):  # the first forest has chosen it; the merged one has no rows to choose on
+        learned.put("caution", None, predictor_of(first).caution)
+    return publish(  # type: ignore[no-any-return]
+        merged,
+        Fitted(
+            schema=schema,
+            bins=bins,
+            info=here.info.joined(replace(there.info, names=names), rows_of(origins)),
+            forest=forest,
+            criterion=here.criterion,
+            seed=here.seed,
+            fingerprint=None,
+            origins=origins,
+            learned=learned,
+        ),
+    )
+
+
+def _check_alike(first: Any, second: Any) -> None:
+    """Refuse models that cannot be merged."""
+    for model in (first, second):
+        if not getattr(type(model), "_incremental", False) or model._single_tree:
+            raise TypeError(f"merge must be given forests of hedgerow, got {type(model).__name__}")
+        predictor_of(model, "merge must be given forests")
+    if type(first) is not type(second):
+        raise TypeError(
+            f"forests must be of one class to be merged, got {type(first).__name__} and {type(second).__name__}"
+        )
+    for name in first._task.same_when_merged:
+        pair = [model.get_params(deep=False).get(name) for model in (first, second)]
+        if repr(pair[0]) != repr(pair[1]):
+            raise ValueError(f"{name} must be the same in forests to be merged, got {pair[0]!r} and {pair[1]!r}")
+
+
+def _all_names(first: TargetInfo, second: TargetInfo) -> tuple[NDArray[Any], tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The names of the counts of two forests -> all names, and the positions of those of each forest among them."""
+    kinds = [{type(name) for name in info.names.tolist()} for info in (first, second)]
+    if (str in kinds[0]) != (str in kinds[1]):
+        raise ValueError(
+            f"forests must name classes in the same way to be merged, got {first.names[:5].tolist()} and"
+            f" {second.names[:5].tolist()}"
+        )
+    names = np.unique(np.concatenate([first.names, second.names]))
+    return names, (among_classes(first.names, names), among_classes(second.names, names))

@@ -1,0 +1,90 @@
+"""Choose: a criterion with an open parameter and a table -> the criterion that is best on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.criteria import Criterion
+from hedgerow.forest.grow import GrowthParams, grow_forest
+from hedgerow.forest.target import ClassLabels
+from hedgerow.table.bins import Bins, Codes
+
+N_FOLDS = 5
+MOST_TREES = 10
+"""Number of trees for each candidate, which is enough to rank them."""
+
+
+def choose_lam(
+    tables: Iterable[tuple[Codes, ClassLabels]], bins: Bins, settings: GrowthParams, n_trees: int, n_threads: int = 1
+) -> Criterion:
+    """Tables, each codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows.
+
+    With a ``size_cost``, this cost of the leaves of a tree is subtracted from the number of these rows. All candidates
+    use the same folds. Among equally good ones the largest ``lam``, which grows larger trees, is chosen. If every table
+    has fewer rows than folds, the middle of the range is chosen.
+    """
+    candidates: list[Criterion] = settings.criterion.candidates()
+    worth = [_worth(codes, bins, labels, settings, n_trees, n_threads) for codes, labels in tables]
+    judged = [each for each in worth if each is not None]
+    if not judged:
+        return candidates[len(candidates) // 2]
+    return candidates[len(candidates) - 1 - int(np.sum(judged, axis=0)[::-1].argmax())]
+
+
+def _worth(
+    codes: Codes, bins: Bins, labels: ClassLabels, settings: GrowthParams, n_trees: int, n_threads: int
+) -> NDArray[np.float64] | None:
+    """Codes (p, n) and labels -> how many held-out rows each candidate classifies correctly, less what leaves cost.
+
+    None if there are too few rows.
+    """
+    candidates = settings.criterion.candidates()
+    numbers = _first_numbers(labels)
+    n_folds = min(N_FOLDS, int(np.bincount(numbers).max())) if len(numbers) else 0
+    if n_folds < 2:
+        return None
+    worth = np.zeros(len(candidates))
+    fold_of = _folds(numbers, n_folds, settings.seed)
+    for fold in range(n_folds):
+        train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        held_in, held_out = np.ascontiguousarray(codes[:, train]), np.ascontiguousarray(codes[:, test])
+        for number, criterion in enumerate(candidates):
+            forest = grow_forest(
+                held_in,
+                bins,
+                labels.take(train),
+                replace(settings, criterion=criterion),
+                n_trees=min(n_trees, MOST_TREES),
+                n_threads=n_threads,
+            )
+            guessed = forest.probability(held_out, n_threads).argmax(axis=1)
+            worth[number] += (guessed == numbers[test]).sum()
+            worth[number] -= settings.criterion.size_cost * forest.evidence.n_leaves / (n_folds * forest.n_trees)
+    return worth
+
+
+def _first_numbers(labels: ClassLabels) -> NDArray[np.uint16]:
+    """Labels -> (n,): the class of each row; the most probable one if it may have several."""
+    if labels.rows is None:
+        return labels.numbers
+    return labels.numbers[np.flatnonzero(np.diff(labels.rows, prepend=-1))]
+
+
+def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.int64]:
+    """(n,) classes -> (n,) folds: rows are shuffled, then dealt to the folds class by class."""
+    shuffled = np.random.default_rng(seed).permutation(len(numbers))
+    by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
+    folds = np.empty(len(numbers), dtype=np.int64)
+    folds[by_class] = np.arange(len(numbers)) % n_folds
+    return folds
+
+
+def feature_numbers(n_features: int) -> list[int]:
+    """How many of p features to try: 1, √p and its half and double, a third, a half and all of them."""
+    root = n_features**0.5
+    numbers = {1, root / 2, root, 2 * root, n_features / 3, n_features / 2, n_features}
+    return sorted({min(n_features, max(1, round(number))) for number in numbers})

@@ -1,0 +1,497 @@
+"""Counts: rows with classes -> how many rows of each class a leaf holds, and their weight."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.criteria import Criterion, resolve_criterion
+from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts_of
+from hedgerow.forest.payload import Adding, LeafPayload, Rows
+from hedgerow.forest.reducers import Reducer
+from hedgerow.forest.rows import Provenance
+from hedgerow.forest.states import lift_distinct
+
+Floats = NDArray[np.float64]
+
+#: Up to this many classes a leaf stores a count for each class; with more, only for those that occur in it.
+DENSE_CLASSES = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassCounts(LeafPayload):
+    """The evidence of leaves in a classification: counts of classes.
+
+    Parameters
+    ----------
+    n_classes : int
+        K.
+    counts : (L * K,) uint32, or (E,) uint32 if there are many classes
+        Rows of each class in each leaf.
+    entry_start, entry_class : (L + 1,) int64 and (E,) uint16, or None
+        With many classes, the entries of `counts` that belong to each leaf, and their classes.
+    weights : like counts, float64, or None
+        Weight of the rows of each class, if rows were weighted. Class shares come from the weights, the amount of
+        evidence from the counts.
+    """
+
+    TYPES: ClassVar[dict[str, Any]] = {
+        "counts": np.uint32,
+        "entry_start": np.int64,
+        "entry_class": np.uint16,
+        "weights": np.float64,
+    }
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("entry_start", "entry_class", "weights")
+    TOLD_BY: ClassVar[str] = "counts"
+
+    n_classes: int
+    counts: NDArray[np.uint32]
+    entry_start: NDArray[np.int64] | None = None
+    entry_class: NDArray[np.uint16] | None = None
+    weights: Floats | None = None
+
+    @classmethod
+    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> ClassCounts:
+        """Arrays under the names they have in files -> the leaves; nothing is checked."""
+        return cls(n_classes, *(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
+
+    @classmethod
+    def of_tables(cls, counts: NDArray[np.integer[Any]], weights: Floats | None) -> ClassCounts:
+        """Counts and weights (L, K) -> the leaves; with many classes, only counts above zero become entries."""
+        n_classes = counts.shape[1]
+        if n_classes <= DENSE_CLASSES:
+            return cls(n_classes, counts.astype(np.uint32).ravel(), None, None, _raveled(weights))
+        leaf, label = np.nonzero(counts if weights is None else counts + weights)
+        return cls(
+            n_classes,
+            counts[leaf, label].astype(np.uint32),
+            starts_of(np.bincount(leaf, minlength=len(counts))),
+            label.astype(np.uint16),
+            None if weights is None else weights[leaf, label],
+        )
+
+    @classmethod
+    def of_cells(
+        cls,
+        n_classes: int,
+        n_leaves: int,
+        cells: NDArray[np.int64],
+        counts: NDArray[np.integer[Any]],
+        weights: Floats | None,
+    ) -> ClassCounts:
+        """Cells (m,), which are numbers leaf · K + class in ascending order, and their contents -> the leaves."""
+        rows = counts.astype(np.uint32)
+        if n_classes <= DENSE_CLASSES:
+            size = n_leaves * n_classes
+            return cls(n_classes, _spread(rows, cells, size), None, None, _spread(weights, cells, size))
+        held = (rows > 0) if weights is None else (rows > 0) | (weights > 0)
+        cells = cells[held]
+        return cls(
+            n_classes,
+            rows[held],
+            starts_of(np.bincount(cells // n_classes, minlength=n_leaves)),
+            (cells % n_classes).astype(np.uint16),
+            None if weights is None else weights[held],
+        )
+
+    @property
+    def n_leaves(self) -> int:
+        """L."""
+        return len(self.counts) // self.n_classes if self.entry_start is None else len(self.entry_start) - 1
+
+    @property
+    def amount(self) -> Floats:
+        """(L,): weight of the rows in each leaf; their number if rows have no weights."""
+        return self.table(weighted=True).sum(axis=1).astype(np.float64)  # type: ignore[no-any-return]
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """(L,): the number of rows in each leaf."""
+        if self.entry_start is None:
+            return np.asarray(self.counts.reshape(-1, self.n_classes).sum(axis=1, dtype=np.int64))
+        return np.diff(starts_of(self.counts.astype(np.int64))[self.entry_start])
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """(E,): leaf · K + class of every stored count."""
+        if self.entry_start is None or self.entry_class is None:
+            return np.arange(len(self.counts))
+        leaf = np.repeat(np.arange(self.n_leaves), np.diff(self.entry_start))
+        return leaf * self.n_classes + self.entry_class
+
+    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
+        """Leaves (m,) -> (m, K): rows of each class, or with `weighted` their weight, if rows have weights."""
+        values = self.weights if weighted and self.weights is not None else self.counts
+        if self.entry_start is None or self.entry_class is None:
+            return values.reshape(-1, self.n_classes)[which]
+        first, last = self.entry_start[:-1][which], self.entry_start[1:][which]
+        row = np.repeat(np.arange(len(first)), last - first)
+        entry = each_from(first, last - first)
+        table = np.zeros((len(first), self.n_classes), dtype=values.dtype)
+        table[row, self.entry_class[entry]] = values[entry]
+        return table
+
+    def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
+        """Leaves (m,) -> (m, K): rows of each class; with weights, as many rows, in proportion to the weights."""
+        counts = self.table(which).astype(np.float64)
+        return counts if self.weights is None else _shared_out(counts, self.table(which, weighted=True))
+
+    def read_without(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+        """Leaves (m,), `own`: the class of each of m rows, or the weights it has added -> (m, K) without these rows.
+
+        A row is assumed to weigh as much as the rows of its class in the leaf on average. The amount of evidence is the
+        number of rows that are left.
+        """
+        counts, each = self.table(leaves).astype(np.float64), np.arange(len(leaves))
+        if own.ndim == 2:
+            rest = np.maximum(self.table(leaves, weighted=True) - own, 0.0)
+            rest[rest < 1e-9 * own.max(axis=1, keepdims=True)] = 0.0  # rounding errors of a row's own class
+            return _shared_out(np.maximum(counts.sum(axis=1) - 1.0, 0.0)[:, None], rest)
+        held = counts[each, own]
+        counts[each, own] = np.maximum(held - 1, 0)
+        if self.weights is None:
+            return counts
+        weights = self.table(leaves, weighted=True)
+        weights[each, own] *= np.maximum(held - 1, 0) / np.where(held > 0, held, 1.0)
+        return _shared_out(counts, weights)
+
+    def lift(self, what: Reducer[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
+        """Leaves (m,) -> their states (m, S); equal counts are lifted once."""
+        return lift_distinct(what, self.read(which), setting)
+
+    def lift_without(self, what: Reducer[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+        """Leaves (m,), and what each of m rows has added to its leaf -> states (m, S) without it."""
+        return lift_distinct(what, self.read_without(leaves, own), setting)
+
+    def lift_without_each(self, what: Reducer[Any], setting: Any) -> Floats:
+        """-> (E, S): the state of every leaf without one row of a class, for each cell in the order of the core."""
+        return self.lift_without(what, setting, *np.divmod(self.cells, self.n_classes))
+
+    def cell_start(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Leaves (m,) -> the number of the first cell of each leaf."""
+        return leaves * self.n_classes if self.entry_start is None else self.entry_start[leaves]
+
+    def some(self, first: int, last: int) -> ClassCounts:
+        """Leaves number `first` to ``last - 1``; their arrays are views of these."""
+        start, label = self.entry_start, self.entry_class
+        if start is None or label is None:
+            cells = slice(first * self.n_classes, last * self.n_classes)
+        else:
+            cells = slice(start[first], start[last])
+            start, label = start[first : last + 1] - cells.start, label[cells]
+        return ClassCounts(
+            self.n_classes, self.counts[cells], start, label, None if self.weights is None else self.weights[cells]
+        )
+
+    def take(self, leaves: NDArray[np.int64]) -> ClassCounts:
+        """Leaves (m,), each at most once, -1 for an empty leaf -> these leaves in this order."""
+        place = np.full(self.n_leaves, -1)
+        place[leaves[leaves >= 0]] = np.flatnonzero(leaves >= 0)
+        leaf, label = np.divmod(self.cells, self.n_classes)
+        kept = np.flatnonzero(place[leaf] >= 0)
+        cells = place[leaf[kept]] * self.n_classes + label[kept]
+        order = np.argsort(cells)
+        at = kept[order]
+        weights = None if self.weights is None else self.weights[at]
+        return ClassCounts.of_cells(self.n_classes, len(leaves), cells[order], self.counts[at], weights)
+
+    def join(self, *others: ClassCounts) -> ClassCounts:
+        """These leaves followed by the others."""
+        parts = (self, *others)
+        counts = np.concatenate([part.counts for part in parts])
+        weights = join_weights(parts)
+        if self.entry_start is None:
+            return ClassCounts(self.n_classes, counts, None, None, weights)
+        start = join_starts([_there(part.entry_start) for part in parts])
+        label = np.concatenate([_there(part.entry_class) for part in parts])
+        return ClassCounts(self.n_classes, counts, start, label, weights)
+
+    def add_classes(self, places: NDArray[np.intp], n_classes: int) -> ClassCounts:
+        """The same leaves with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
+        leaf, label = np.divmod(self.cells, self.n_classes)
+        return ClassCounts.of_cells(
+            n_classes, self.n_leaves, leaf * n_classes + places[label], self.counts, self.weights
+        )
+
+    def at_nodes(self, tree: Nodes) -> ClassCounts:
+        """The leaves of a tree -> the counts of each of its N nodes."""
+        counts = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table().astype(np.int64)))
+        weights = None
+        if self.weights is not None:
+            weights = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table(weighted=True)))
+        return ClassCounts(self.n_classes, counts.ravel(), None, None, _raveled(weights))
+
+    def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
+        """The leaves of a tree -> weight and impurity of each of its nodes, (N,) each."""
+        if self.entry_start is None or self.entry_class is None:
+            return super().impurity_at_nodes(tree, criterion)
+        return impurity_of_entries(self._entries(tree, self.heavy), resolve_criterion(criterion), self.n_classes)
+
+    def held_at_nodes(self, tree: Nodes) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+        """The leaves of a tree -> from its last node to the root, the classes that occur, their rows and weights."""
+        if self.entry_start is None:
+            return super().held_at_nodes(tree)
+        return held_at_nodes(self._entries(tree, self.counts), self._entries(tree, self.heavy))
+
+    def _entries(self, tree: Nodes, amount: NDArray[Any]) -> _core.NodeEntries:
+        """What nodes hold of the classes that occur; a table of all classes could be a thousand times as large."""
+        start, label = _there(self.entry_start), _there(self.entry_class)
+        return _core.NodeEntries(tree.bits, tree.payload, start, label, amount.astype(np.float64))
+
+    def cut(self, nodes: NDArray[np.int64]) -> ClassCounts:
+        """The counts of all nodes of a tree -> the counts of some of them (m,), which become leaves."""
+        weights = None if self.weights is None else self.table(nodes, weighted=True)
+        return ClassCounts.of_tables(self.table(nodes), weights)
+
+    def repeat(self, borrowers: NDArray[np.int64], lenders: NDArray[np.int64]) -> ClassCounts:
+        """Pairs of leaves (m,) -> leaves in which each borrower holds the sum of its lenders."""
+        cells, n_classes = self.cells, self.n_classes
+        leaf, label = np.divmod(cells, n_classes)
+        kept = np.flatnonzero(~np.isin(leaf, borrowers))
+        first, last = (np.searchsorted(leaf, lenders, side=side) for side in ("left", "right"))
+        entry = each_from(first, last - first)
+        sums, where = np.unique(np.repeat(borrowers, last - first) * n_classes + label[entry], return_inverse=True)
+        all_cells = np.concatenate([cells[kept], sums])
+        order = np.argsort(all_cells)
+        counts = np.concatenate([self.counts[kept], exact_sums(where, self.counts[entry], len(sums))])
+        weights = None
+        if self.weights is not None:
+            repeated = np.bincount(where, weights=self.weights[entry], minlength=len(sums))
+            weights = np.concatenate([self.weights[kept], repeated])[order]
+        return ClassCounts.of_cells(n_classes, self.n_leaves, all_cells[order], counts[order], weights)
+
+    def adding(
+        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
+    ) -> _Adding:
+        """Class numbers (m,) and weights (m,) of later rows -> an object that counts them in leaves."""
+        kind = _AddingToAll if self.entry_start is None else _AddingToSome
+        return kind(self, target, weights, origins, ends)
+
+    def impurity(self, criterion: Any) -> Floats:
+        """(L,): the impurity of each leaf, which the criterion computes from the weights of the classes."""
+        return np.asarray(resolve_criterion(criterion).impurity(self.table(weighted=True).astype(np.float64)))
+
+    def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
+        """The counts of the classes that occur, as text."""
+        leaf = self.some(number, number + 1)
+        held = zip(classes[leaf.cells].tolist(), leaf.counts.tolist(), strict=True)
+        return ", ".join(f"{label}: {count}" for label, count in held if count) or "no rows"
+
+    def check(self) -> None:
+        """Refuse counts, classes and weights that do not belong to the same leaves."""
+        n_classes, n_cells = self.n_classes, len(self.counts)
+        if n_classes < 1:
+            raise ValueError(f"a forest must have at least one class, got {n_classes}")
+        if self.weights is not None and len(self.weights) != n_cells:
+            raise ValueError(f"there must be a weight for each of {n_cells} counts, got {len(self.weights)}")
+        self._check_weights()
+        if (self.entry_start is None) != (n_classes <= DENSE_CLASSES):
+            raise ValueError(f"leaves must list their classes if there are more than {DENSE_CLASSES}, got {n_classes}")
+        if self.entry_start is None:
+            if n_cells % n_classes or self.entry_class is not None:
+                raise ValueError(f"there must be a count for each leaf and each of {n_classes} classes, got {n_cells}")
+            return
+        if not ascends(self.entry_start[:: max(1, self.n_leaves)], n_cells):  # its ends only; the core checks the rest
+            raise ValueError(f"entry_start must go from 0 to {n_cells}, got other values")
+        if self.entry_class is None or len(self.entry_class) != n_cells:
+            raise ValueError(f"there must be a class for each of {n_cells} counts, got others")
+
+
+class _Adding(Adding):
+    """Counts rows in their cells, leaf · K + class, and adds their weights in the units of the trees."""
+
+    def __init__(
+        self,
+        leaves: ClassCounts,
+        labels: NDArray[Any],
+        weights: Floats | None,
+        origins: Sequence[Provenance],
+        ends: NDArray[np.int64],
+    ) -> None:
+        self._leaves, self._labels, self._origins, self._ends = leaves, labels.astype(np.int64), origins, ends
+        self._units = [_in_units(weights, origin, len(labels)) for origin in origins]
+        self._weighted = leaves.weights is not None or any(each is not None for each in self._units)
+
+    def add(self, origin: int, at: NDArray[np.int64], rows: Rows, times: NDArray[np.uint32] | None) -> None:
+        """Count some of the rows in the leaves they reach; a row that counts zero times adds no weight either."""
+        labels, units = self._labels[rows], None
+        if self._weighted:
+            known, given = self._origins[origin], self._units[origin]
+            units = np.full(len(labels), known.whole_weight) if given is None else given[rows]
+            if times is not None:
+                units = units * times if known.leaf_counts == "inbag" else np.where(times > 0, units, 0)
+        self._count(at * self._leaves.n_classes + labels, times, units)
+
+    @abstractmethod
+    def _count(
+        self, cells: NDArray[np.int64], times: NDArray[np.uint32] | None, units: NDArray[np.int64] | None
+    ) -> None:
+        """Count rows (m,) in their cells."""
+
+    def _heavier(self, weights: Floats, cells: NDArray[np.int64], added: NDArray[np.int64]) -> Floats:
+        """Weights (m,) of cells (m,), which are whole units up to rounding, and units to add -> sums, rounded once."""
+        owner = np.searchsorted(self._ends, cells // self._leaves.n_classes, side="right")
+        unit = np.array([origin.weight_unit for origin in self._origins])[owner]
+        return np.asarray((np.rint(weights / unit) + added) * unit)
+
+
+class _AddingToAll(_Adding):
+    """Counts rows in leaves that have a cell for each class."""
+
+    def __init__(self, leaves: ClassCounts, *given: Any) -> None:
+        super().__init__(leaves, *given)
+        self._counts = leaves.counts.copy()
+        self._sums = np.zeros(len(self._counts), dtype=np.int64)
+
+    def _count(
+        self, cells: NDArray[np.int64], times: NDArray[np.uint32] | None, units: NDArray[np.int64] | None
+    ) -> None:
+        np.add.at(self._counts, cells, np.uint32(1) if times is None else times)
+        if units is not None:
+            np.add.at(self._sums, cells, units)
+
+    def added(self) -> ClassCounts:
+        """The leaves with what has been counted."""
+        if not self._weighted:
+            return replace(self._leaves, counts=self._counts)
+        weights = self._leaves.heavy.copy()
+        cells = np.flatnonzero(self._sums)
+        weights[cells] = self._heavier(weights[cells], cells, self._sums[cells])
+        return replace(self._leaves, counts=self._counts, weights=weights)
+
+
+class _AddingToSome(_Adding):
+    """Counts rows in leaves of many classes, where only cells that hold rows are stored."""
+
+    def __init__(self, leaves: ClassCounts, *given: Any) -> None:
+        super().__init__(leaves, *given)
+        self._cells: list[NDArray[np.int64]] = []
+        self._times: list[NDArray[np.int64]] = []
+        self._sums: list[NDArray[np.int64]] = []
+
+    def _count(
+        self, cells: NDArray[np.int64], times: NDArray[np.uint32] | None, units: NDArray[np.int64] | None
+    ) -> None:
+        counted = slice(None) if times is None else times > 0
+        distinct, where = np.unique(cells[counted], return_inverse=True)
+        self._cells.append(distinct)
+        self._times.append(exact_sums(where, None if times is None else times[counted], len(distinct)))
+        if units is not None:
+            self._sums.append(exact_sums(where, units[counted], len(distinct)))
+
+    def added(self) -> ClassCounts:
+        """The leaves with what has been counted; new cells are inserted in their places."""
+        leaves, there = self._leaves, self._leaves.cells
+        cells, where = np.unique(np.concatenate([there, *self._cells]), return_inverse=True)
+        counts = exact_sums(where, np.concatenate([leaves.counts, *self._times]), len(cells))
+        weights = None
+        if self._weighted:
+            weights = np.zeros(len(cells))
+            weights[where[: len(there)]] = leaves.heavy
+            units = exact_sums(where[len(there) :], np.concatenate(self._sums), len(cells))
+            new = np.flatnonzero(units)
+            weights[new] = self._heavier(weights[new], cells[new], units[new])
+        return ClassCounts.of_cells(leaves.n_classes, leaves.n_leaves, cells, counts, weights)
+
+
+def _in_units(weights: Floats | None, origin: Provenance, n_rows: int) -> NDArray[np.int64] | None:
+    """Weights as given (m,) -> units of the leaves of the origin (m,); None if every row weighs one."""
+    relative = (np.ones(n_rows) if weights is None else weights) / origin.weight_scale
+    if (relative == 1).all():
+        return None
+    return np.maximum(1, np.rint(relative / origin.weight_unit)).astype(np.int64)
+
+
+def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
+    """Counts (m, K), weights (m, K) -> as many rows in total, in proportion to the weights."""
+    total = weights.sum(axis=1, keepdims=True)
+    return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
+
+
+def join_weights(parts: tuple[LeafPayload, ...]) -> Floats | None:
+    """Weights of all parts, one after the other; a part without weights gives its counts. None if no part has any."""
+    if all(part.weights is None for part in parts):
+        return None
+    return np.concatenate([part.heavy for part in parts])
+
+
+def exact_sums(where: NDArray[Any], values: NDArray[Any] | None, size: int) -> NDArray[np.int64]:
+    """Places (m,) and whole numbers (m,), or None for ones -> their sums at each place (size,)."""
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, where, np.int64(1) if values is None else values.astype(np.int64))
+    return total
+
+
+def _spread(values: NDArray[Any] | None, cells: NDArray[np.int64], size: int) -> Any:
+    """Values (m,) of some cells -> (size,), zero in all other cells."""
+    if values is None:
+        return None
+    spread = np.zeros(size, dtype=values.dtype)
+    spread[cells] = values
+    return spread
+
+
+def _raveled(table: Floats | None) -> Floats | None:
+    """(m, K) -> (m * K,)"""
+    return None if table is None else table.ravel()
+
+
+def _there(array: NDArray[Any] | None) -> NDArray[Any]:
+    """An array that is not None; leaves of many classes always have it."""
+    assert array is not None
+    return array
+
+
+#: Cells of nodes of many classes that are in memory at once.
+CELLS = 1 << 18
+
+
+def impurity_of_entries(entries: _core.NodeEntries, criterion: Criterion, n_classes: int) -> tuple[Floats, Floats]:
+    """What nodes hold, from the last node to the root -> weight and impurity of each node, (N,) each."""
+    blocks = [_of_block(start, labels, amounts, criterion, n_classes) for start, labels, amounts in _blocks(entries)]
+    amounts, impurities = zip(*blocks, strict=True)
+    return np.concatenate(amounts)[::-1], np.concatenate(impurities)[::-1]
+
+
+def held_at_nodes(rows: _core.NodeEntries, weights: _core.NodeEntries) -> Iterator[tuple[Any, Floats, Floats]]:
+    """Rows and weights of the same leaves -> from the last node to the root, its classes, their rows and weights."""
+    for (start, labels, counts), (_, _, heavy) in zip(_blocks(rows), _blocks(weights), strict=True):
+        for first, last in pairwise(start.tolist()):
+            yield labels[first:last], counts[first:last], heavy[first:last]
+
+
+def _blocks(entries: _core.NodeEntries) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint16], Floats]]:
+    """All nodes, some at a time: where the entries of each begin, their classes and amounts."""
+    while len((block := entries.next(CELLS))[0]) > 1:
+        yield block
+
+
+def _of_block(
+    start: NDArray[np.int64], labels: NDArray[np.uint16], amounts: Floats, criterion: Criterion, n_classes: int
+) -> tuple[Floats, Floats]:
+    """What m nodes hold of the classes that occur in them -> weight and impurity of each node, (m,) each.
+
+    Nodes are put into tables with others that hold about as many classes. Impurity does not depend on the order of
+    classes, so only those that occur have columns, unless the criterion counts the others or their order matters.
+    """
+    width = np.diff(start)
+    columns = 1 << np.ceil(np.log2(np.maximum(width, 1))).astype(np.int64)
+    if criterion.counts_absent:
+        columns[:] = n_classes
+    weight, impurity = np.zeros(len(width)), np.zeros(len(width))
+    for n_columns in np.unique(columns).tolist():
+        alike = np.flatnonzero(columns == n_columns)
+        for first in range(0, len(alike), step := max(1, CELLS // n_columns)):
+            some = alike[first : first + step]
+            table = np.zeros((len(some), n_columns))
+            row, entry = np.repeat(np.arange(len(some)), width[some]), each_from(start[some], width[some])
+            table[row, labels[entry] if criterion.ordered else entry - start[some][row]] = amounts[entry]
+            weight[some], impurity[some] = table.sum(axis=1), criterion.impurity(table)
+    return weight, impurity

@@ -1,0 +1,399 @@
+"""Hulls: training rows in the leaves of trees -> what each leaf has seen; other rows -> how far outside they lie.
+
+A leaf of one of the first trees remembers, for some features that are drawn for its tree, which values the rows of its
+bag have. Of a numeric feature it keeps the smallest and the largest value, of a nominal feature the categories, of any
+feature whether a value was missing. All of it takes two bytes for a leaf and a feature (a *mark*):
+
+======= ============================ ===========================
+bits    numeric feature              nominal feature
+======= ============================ ===========================
+0 - 6   level of the smallest value  categories, modulo 15
+7 - 13  level of the largest value   categories, modulo 15
+14      whether there is any value   categories, modulo 15
+15      whether a value is missing   whether a value is missing
+======= ============================ ===========================
+
+Levels are bins; of a feature with more than 127 bins, runs of neighbouring bins.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags
+from hedgerow.table import Table
+from hedgerow.table.bins import Bins, Codes
+from hedgerow.table.codebook import Codebook
+
+Floats = NDArray[np.float64]
+RowSketch = NDArray[np.uint16]
+
+#: Levels of a numeric feature, and the bit that says whether there is any value.
+LEVELS = 127
+_PRESENT = 1 << 14
+#: The leaves of two fifths of the trees have hulls, but of no fewer trees than this: hulls of all trees, with half as
+#: many features each, take three times as long.
+LEAST_TREES = 40
+#: Most marks for each leaf of the forest, on average: with more, hulls would take over 30 % of the bytes of a forest of
+#: two classes.
+MOST_MARKS = 4
+#: No single value is further outside a hull than this many standard deviations.
+FAR = 100.0
+#: Rows whose values are gathered at once, feature by feature.
+FEW_ROWS = 4096
+#: Infinite numbers are measured as this one.
+_LARGEST = np.finfo(np.float64).max
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Usual:
+    """What is usual for each feature in the training rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of training rows.
+    spread : (p,) float64
+        Standard deviation of a numeric feature; 0 for a nominal one.
+    missing : (p,) int64
+        How many rows have no value.
+    rows : (sum of categories,) int64
+        How many rows have each category, for one nominal feature after the other.
+    """
+
+    n_rows: int
+    spread: Floats
+    missing: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeafRanges:
+    """What the leaves of a forest have seen.
+
+    Parameters
+    ----------
+    features : (t, m) int32
+        The features that are drawn for each of the first t trees.
+    marks : (l, m) uint16
+        What each leaf of these trees has seen of them; 0 if its tree has no row of the bag there.
+    usual : Usual
+        What is usual for each feature.
+    """
+
+    features: NDArray[np.int32]
+    marks: RowSketch
+    usual: Usual
+
+    @cached_property
+    def used(self) -> NDArray[np.int32]:
+        """(u,): the features that some tree has drawn, in ascending order."""
+        return np.unique(self.features)
+
+    @cached_property
+    def places(self) -> NDArray[np.int32]:
+        """(t, m): where the features of each tree are among those that some tree has drawn."""
+        return np.searchsorted(self.used, self.features).astype(np.int32)
+
+    def ruler(self, codebook: Codebook, *, own: bool) -> Ruler:
+        """How distances are measured, for training rows if `own`; it is made once."""
+        known: dict[bool, Ruler] = self.__dict__.setdefault("_rulers", {})
+        if own not in known:
+            known[own] = _ruler_of(self, codebook, own)
+        return known[own]
+
+    def numeric(self, codebook: Codebook) -> Numeric:
+        """The numeric features among those drawn; found once."""
+        known: Numeric | None = self.__dict__.get("_numeric")
+        if known is None:
+            known = self.__dict__["_numeric"] = _numeric_of(self, codebook)
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"features": self.features, "marks": self.marks, "usual": self.usual}
+
+
+class NoveltyScores(NamedTuple):
+    """How far rows lie outside the hulls they meet, (n,) each.
+
+    ``total`` is the sum over the features of a tree of distances of at most 1, averaged over trees. ``single`` is the
+    distance in one feature, averaged over the trees that have drawn it, for the feature with the largest average;
+    ``feature`` is its number.
+    """
+
+    total: Floats
+    single: Floats
+    feature: NDArray[np.int64]
+
+    def some(self, rows: NDArray[np.bool_]) -> NoveltyScores:
+        """The same for some of the rows."""
+        return NoveltyScores(self.total[rows], self.single[rows], self.feature[rows])
+
+
+def find_leaf_ranges(
+    forest: Forest, codes: Codes, bags: Bags, codebook: Codebook, seed: int, n_threads: int = 1
+) -> LeafRanges:
+    """A forest, its training rows (p, n) and their bags -> what each leaf has seen."""
+    drawn = features_of_trees(seed, forest.n_trees, len(codes))
+    return LeafRanges(
+        drawn, forest.marks_in_leaves(codes, drawn, codebook.bins, bags, n_threads), usual_of(codes, codebook)
+    )
+
+
+def features_of_trees(seed: int, n_trees: int, n_features: int) -> NDArray[np.int32]:
+    """-> (t, m): the features whose values the leaves of each of the first t trees remember."""
+    with_hulls = min(n_trees, max(LEAST_TREES, 2 * n_trees // 5))
+    n_drawn = min(n_features, round(2 * math.sqrt(n_features)), MOST_MARKS * n_trees // with_hulls)
+    return draw_features(seed, with_hulls, n_features, n_drawn)
+
+
+def check_marks(leaf_ranges: LeafRanges, forest: Forest, bins: Bins) -> bool:
+    """Whether the marks of numeric features have levels of their feature, the low one first."""
+    n_trees = len(leaf_ranges.features)
+    tree = np.repeat(np.arange(n_trees), np.diff(forest.leaf_start[: n_trees + 1]))
+    levels = np.minimum(bins.n_bins, LEVELS)
+    for place in range(leaf_ranges.features.shape[1]):
+        feature, marks = leaf_ranges.features[tree, place], leaf_ranges.marks[:, place]
+        numeric = (bins.nominal[feature] == 0) & (marks & _PRESENT > 0)
+        low, high = marks & 127, marks >> 7 & 127
+        if (numeric & ~((low <= high) & (high < levels[feature]))).any():
+            return False
+    return True
+
+
+def draw_features(seed: int, n_trees: int, n_features: int, n_drawn: int) -> NDArray[np.int32]:
+    """-> (T, m): features of each tree, in ascending order; a draw depends on seed, tree and feature alone."""
+    tree, feature = np.meshgrid(np.arange(n_trees), np.arange(n_features), indexing="ij")
+    with np.errstate(over="ignore"):
+        key = _mixed(np.uint64(seed) + _mixed(tree.astype(np.uint64)) * np.uint64(3)) + feature.astype(np.uint64)
+        drawn = np.argsort(_mixed(key), axis=1, kind="stable")[:, :n_drawn]
+    return np.sort(drawn, axis=1).astype(np.int32)
+
+
+def usual_of(codes: Codes, codebook: Codebook) -> Usual:
+    """Codes (p, n) of the training rows -> what is usual for each feature."""
+    bins, n_features = codebook.bins, len(codes)
+    spread, missing, rows = np.zeros(n_features), np.zeros(n_features, dtype=np.int64), []
+    for feature in range(n_features):
+        found = np.bincount(codes[feature], minlength=codebook.missing_code + 1)
+        missing[feature] = found[codebook.missing_code]
+        there = found[: bins.n_bins[feature]]
+        if bins.nominal[feature]:
+            rows.append(there)
+            continue
+        centers = _centers(codebook, feature)
+        finite = np.isfinite(centers) & (there > 0)
+        if finite.any():
+            spread[feature] = _spread(centers[finite], there[finite])
+    return Usual(codes.shape[1], spread, missing, np.concatenate([np.empty(0, dtype=np.int64), *rows]))
+
+
+def _spread(centers: Floats, rows: NDArray[np.int64]) -> float:
+    """Finite numbers (m,) and how many rows have each -> their standard deviation, also where squares overflow."""
+    unit = 2.0**600 if np.abs(centers).max() > 1e150 else 1.0
+    scaled = centers / unit
+    mean = np.average(scaled, weights=rows)
+    return math.sqrt(np.average((scaled - mean) ** 2, weights=rows)) * unit
+
+
+def cells_of_codes(codes: Codes, leaf_ranges: LeafRanges, codebook: Codebook) -> Floats:
+    """Codes (p, n) of training rows -> (u, n): values of the features that trees have drawn; see `cells_of_table`."""
+    numeric = leaf_ranges.numeric(codebook)
+    cells = np.empty((len(leaf_ranges.used), codes.shape[1]))
+    for first in range(0, codes.shape[1], FEW_ROWS):
+        part = slice(first, first + FEW_ROWS)
+        own = codes[leaf_ranges.used, part]
+        missing = own == codebook.missing_code
+        cells[:, part] = own
+        at = numeric.start[:, None] + np.where(missing, 0, own)[numeric.places]
+        cells[numeric.places, part] = numeric.centers[at]
+        cells[:, part][missing] = np.nan
+    return cells
+
+
+def cells_of_table(table: Table, codes: Codes, leaf_ranges: LeafRanges, codebook: Codebook) -> Floats:
+    """A table and its codes (p, n) -> (u, n): values of the features that trees have drawn.
+
+    Of a nominal feature it is the number of the category, -1 for one that is new; NaN is missing. Where bins hold
+    several values, training rows are known by their bins alone, so a value within the training range becomes the centre
+    of its bin, too.
+    """
+    cells, numeric = cells_of_codes(codes, leaf_ranges, codebook), leaf_ranges.numeric(codebook)
+    place = {feature: place for place, feature in enumerate(leaf_ranges.used.tolist())}
+    for first, columns in table.column_blocks():
+        if isinstance(columns, np.ndarray) and columns.shape[1] <= FEW_ROWS:  # a row takes a third of the time
+            numeric.write(columns, first, cells, everywhere=codebook.exact)
+            continue
+        for feature, column in enumerate(columns, start=first):
+            if feature not in place:
+                continue
+            if codebook.bins.nominal[feature]:
+                continue
+            low, high = codebook.range_of(feature)
+            raw = np.ones(len(column), dtype=bool) if codebook.exact else (column < low) | (column > high)
+            cells[place[feature], raw] = column[raw]
+    for feature, unseen in table.new.items():
+        if feature in place:
+            cells[place[feature], unseen] = -1
+    return cells
+
+
+def measure(
+    leaf_ranges: LeafRanges, forest: Forest, codes: Codes, cells: Floats, codebook: Codebook, n_threads: int = 1
+) -> NoveltyScores:
+    """Codes (p, n) and cells (u, n) of rows -> how strange they are."""
+    whole, _, _ = forest.strangeness(codes, cells, **_told(leaf_ranges, codebook, None), n_threads=n_threads)
+    return _strangeness(leaf_ranges, whole)
+
+
+def measure_outside(
+    leaf_ranges: LeafRanges,
+    forest: Forest,
+    codes: Codes,
+    cells: Floats,
+    codebook: Codebook,
+    rows: NDArray[np.int64],
+    bags: Bags,
+    n_threads: int = 1,
+) -> tuple[NoveltyScores, NoveltyScores, Floats]:
+    """Codes, cells and numbers (n,) of training rows -> how strange they are to trees whose bags do not hold them.
+
+    Then the same by every second of these trees, and the number of trees (n,). Without a tree, scores are NaN. How rare
+    a category is does not count the row itself.
+    """
+    drawn = (rows, bags.n_rows, bags.seed, bags.mean, bags.first_tree)
+    whole, half, number = forest.strangeness(codes, cells, **_told(leaf_ranges, codebook, drawn), n_threads=n_threads)
+    return _strangeness(leaf_ranges, whole), _strangeness(leaf_ranges, half), number
+
+
+def _told(leaf_ranges: LeafRanges, codebook: Codebook, drawn: tuple[Any, ...] | None) -> dict[str, Any]:
+    """What the core must know of hulls, and of the bags if rows are training rows."""
+    return {
+        "places": leaf_ranges.places,
+        "features": leaf_ranges.used,
+        "nominal": codebook.bins.nominal[leaf_ranges.used],
+        "n_bins": codebook.bins.n_bins[leaf_ranges.used],
+        "marks": leaf_ranges.marks,
+        **leaf_ranges.ruler(codebook, own=drawn is not None)._asdict(),
+        "far": FAR,
+        "bags": drawn,
+    }
+
+
+def _strangeness(leaf_ranges: LeafRanges, scores: tuple[Floats, Floats, NDArray[np.int64]]) -> NoveltyScores:
+    """Scores of the core -> the same with the numbers of features."""
+    total, single, place = scores
+    return NoveltyScores(total, single, leaf_ranges.used[place].astype(np.int64))
+
+
+class Numeric(NamedTuple):
+    """The v numeric features that some tree has drawn, (v,) each, in ascending order.
+
+    ``places`` says where they are among all features drawn. Their bins begin at ``start`` in ``centers``, the typical
+    values of all bins. ``low`` and ``high`` are the ends of the training range.
+    """
+
+    features: NDArray[np.int64]
+    places: NDArray[np.int64]
+    start: NDArray[np.int64]
+    centers: Floats
+    low: Floats
+    high: Floats
+
+    def write(self, columns: Floats, first: int, cells: Floats, *, everywhere: bool) -> None:
+        """Write columns (w, n) of features from number `first` on into cells (u, n), where outside or everywhere."""
+        here = slice(*np.searchsorted(self.features, (first, first + len(columns))))
+        values, places = columns[self.features[here] - first], self.places[here]
+        with np.errstate(over="ignore"):  # ends of the type of the columns, with which a number is compared too
+            low, high = (ends[here, None].astype(values.dtype) for ends in (self.low, self.high))
+        outside = (values < low) | (values > high)
+        cells[places] = np.where(outside | everywhere, values, cells[places])
+
+
+def _numeric_of(leaf_ranges: LeafRanges, codebook: Codebook) -> Numeric:
+    """Hulls -> their numeric features; one without bins has a centre of 0 and no range."""
+    bins = codebook.bins
+    places = np.flatnonzero(bins.nominal[leaf_ranges.used] == 0)
+    features = leaf_ranges.used[places].astype(np.int64)
+    empty = np.diff(bins.center_start)[features] == 0
+    start = np.where(empty, len(bins.centers), bins.center_start[features])
+    ranges = [(np.nan, np.nan) if no else codebook.range_of(j) for j, no in zip(features.tolist(), empty, strict=True)]
+    low, high = np.array(ranges).reshape(-1, 2).T
+    return Numeric(features, places, start, np.append(bins.centers, 0.0), low, high)
+
+
+class Ruler(NamedTuple):
+    """How distances are measured in the u features that some tree has drawn.
+
+    ``low`` and ``high`` (u, LEVELS) are the smallest and the largest value of each level of a numeric feature,
+    ``spread`` (u,) its standard deviation. ``absent`` says how far each category is from a leaf without it, one nominal
+    feature after the other, and ``start`` (u + 1,) where those of a feature begin. ``missing`` and ``present`` (u,) say
+    how far a missing value is from a leaf without one, and a value from a leaf with missing values only.
+    """
+
+    low: Floats
+    high: Floats
+    spread: Floats
+    absent: Floats
+    start: NDArray[np.int64]
+    missing: Floats
+    present: Floats
+
+
+def _ruler_of(leaf_ranges: LeafRanges, codebook: Codebook, own: bool) -> Ruler:
+    """What is usual -> how distances are measured, for training rows if `own`."""
+    usual, bins, used = leaf_ranges.usual, codebook.bins, leaf_ranges.used
+    low, high, absent = np.zeros((len(used), LEVELS)), np.zeros((len(used), LEVELS)), []
+    before = np.concatenate([[0], np.cumsum(bins.n_bins * bins.nominal)])
+    for place, feature in enumerate(used.tolist()):
+        n_bins = int(bins.n_bins[feature])
+        if bins.nominal[feature]:
+            absent.append(_rarity(usual.rows[before[feature] : before[feature + 1]] - own, usual.n_rows))
+        elif n_bins:
+            centers, start = np.clip(_centers(codebook, feature), -_LARGEST, _LARGEST), _level_starts(n_bins)
+            low[place, : len(start) - 1] = centers[start[:-1]]
+            high[place, : len(start) - 1] = centers[start[1:] - 1]
+    lengths = np.where(bins.nominal[used], bins.n_bins[used], 0)
+    missing = usual.missing[used]
+    return Ruler(
+        low,
+        high,
+        np.ascontiguousarray(usual.spread[used]),
+        np.concatenate([np.empty(0), *absent]),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        _rarity(missing - own, usual.n_rows),
+        _rarity(usual.n_rows - missing - own, usual.n_rows),
+    )
+
+
+def _rarity(rows: NDArray[np.int64], n_rows: int) -> Floats:
+    """How many other rows have a value -> how far it is from a leaf without it."""
+    return np.where(rows > 0, np.log((n_rows + 1) / (np.maximum(rows, 0) + 0.5)), FAR)
+
+
+def _level_starts(n_bins: int) -> NDArray[np.int64]:
+    """(levels + 1,): the first bin of each level of a numeric feature, and the number of bins."""
+    levels = np.arange(min(n_bins, LEVELS) + 1)
+    return levels if n_bins <= LEVELS else -(-levels * n_bins // LEVELS)
+
+
+def _centers(codebook: Codebook, feature: int) -> Floats:
+    """(bins,): a typical value of each bin of a numeric feature."""
+    start = codebook.bins.center_start
+    centers = codebook.bins.centers[start[feature] : start[feature + 1]]
+    return centers if len(centers) else np.zeros(1)
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64: neighbouring numbers -> numbers without relation."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ bits >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ bits >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return bits ^ bits >> np.uint64(31)

@@ -1,0 +1,193 @@
+"""Patterns: leaves of many classes, and what is asked of them -> merged states, at the cost of what leaves hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.class_counts import ClassCounts
+from hedgerow.forest.nodes import each_from, starts_of
+from hedgerow.forest.reducers import Reducer
+from hedgerow.forest.states import distinct_rows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: With more classes than this, leaves are lifted by the patterns of what they hold.
+MANY_CLASSES = 100
+#: Numbers of dense states of patterns that are in memory at once.
+CELLS = 1 << 21
+
+
+class Reached(NamedTuple):
+    """Leaves that rows reach, in the order of rows and then of trees: the row, tree and leaf of each, (m,).
+
+    `own` is the class of the row, if it is taken out of the leaf; otherwise None.
+    """
+
+    row: Ints
+    tree: Ints
+    leaf: Ints
+    own: NDArray[np.integer[Any]] | None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the states of a question look like: `width` columns, of which each block has one for every class."""
+
+    n_classes: int
+    width: int
+    blocks: tuple[int, ...]  # where the blocks begin
+
+    @property
+    def others(self) -> Ints:
+        """The columns that belong to no class."""
+        free = np.ones(self.width, dtype=bool)
+        for first in self.blocks:
+            free[first : first + self.n_classes] = False
+        return np.flatnonzero(free)
+
+
+class StateBlock(NamedTuple):
+    """What m leaves hold: the entries of each, the largest first; of equal ones, in the order of classes."""
+
+    start: Ints  # (m + 1,)
+    label: Ints  # (E,)
+    amount: Floats  # (E,)
+
+
+class _States(NamedTuple):
+    """The states of m leaves: of the E classes they hold, of any class they do not hold, and what is of no class."""
+
+    held: Floats  # (E, B)
+    absent: Floats  # (m, B)
+    rest: Floats  # (m, R)
+
+
+def merged_by_patterns(
+    evidence: ClassCounts,
+    reached: Reached,
+    what: Reducer[Any],
+    setting: Any,
+    shape: Shape,
+    n_rows: int,
+    weights: Floats | None,
+) -> Floats:
+    """Leaves reached by n rows -> their merged states (n, S), or (n, 2 S) if `merge` is "both".
+
+    A leaf of many classes holds few of them, and most leaves hold the same numbers of rows of different classes. The
+    state of such a pattern is computed once; classes that a leaf does not hold have no entry of their own. `weights`
+    (T,) are factors of the states of each tree. Sums are taken in the order of trees.
+    """
+    held = _held(evidence, reached)
+    states = _lifted(held, what, setting, shape)
+    if weights is not None:
+        factor = weights[reached.tree][:, None]
+        of_entry = np.repeat(factor, np.diff(held.start), axis=0)
+        states = _States(states.held * of_entry, states.absent * factor, states.rest * factor)
+    if what.merge == "add" and not states.absent.any():
+        return _added(held, states, reached.row, shape, n_rows)
+    return _merged_by_tree(held, states, reached, shape, n_rows, what.merge)
+
+
+def _held(evidence: ClassCounts, reached: Reached) -> StateBlock:
+    """The entries of the leaves, without the rows that reach them if these are taken out."""
+    assert evidence.entry_start is not None
+    assert evidence.entry_class is not None
+    first, last = evidence.entry_start[reached.leaf], evidence.entry_start[reached.leaf + 1]
+    leaf, entry = np.repeat(np.arange(len(first)), last - first), each_from(first, last - first)
+    label, amount = evidence.entry_class[entry].astype(np.int64), evidence.counts[entry].astype(np.float64)
+    weight = None if evidence.weights is None else evidence.weights[entry]
+    if reached.own is not None:
+        mine = np.flatnonzero(label == reached.own[leaf])
+        before = amount[mine]
+        amount[mine] = np.maximum(before - 1, 0)
+        if weight is not None:
+            weight[mine] *= amount[mine] / np.where(before > 0, before, 1.0)
+    if weight is not None:  # as many rows, in proportion to the weights
+        rows, total = (np.bincount(leaf, each, len(first)) for each in (amount, weight))
+        amount = rows[leaf] * weight / np.where(total > 0, total, 1.0)[leaf]
+    order = np.lexsort((label, -amount, leaf))
+    order = order[amount[order] > 0]
+    return StateBlock(starts_of(np.bincount(leaf[order], minlength=len(first))), label[order], amount[order])
+
+
+def _lifted(held: StateBlock, what: Reducer[Any], setting: Any, shape: Shape) -> _States:
+    """What m leaves hold -> their states; leaves with about as many classes share a table."""
+    n_blocks, others = len(shape.blocks), shape.others
+    size = np.diff(held.start)
+    columns = np.minimum(1 << np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64), shape.n_classes)
+    states = _States(
+        np.empty((len(held.amount), n_blocks)), np.zeros((len(size), n_blocks)), np.empty((len(size), len(others)))
+    )
+    for n_columns in np.unique(columns).tolist():
+        alike = np.flatnonzero(columns == n_columns)
+        row, entry = np.repeat(np.arange(len(alike)), size[alike]), each_from(held.start[alike], size[alike])
+        place = entry - held.start[alike][row]
+        table = np.zeros((len(alike), n_columns))
+        table[row, place] = held.amount[entry]
+        patterns, which = distinct_rows(table)
+        by_class, absent, rest = _of_patterns(patterns, what, setting, shape, others)
+        states.held[entry] = by_class[which[row], :, place]
+        states.absent[alike], states.rest[alike] = absent[which], rest[which]
+    return states
+
+
+def _of_patterns(
+    patterns: Floats, what: Reducer[Any], setting: Any, shape: Shape, others: Ints
+) -> tuple[Floats, Floats, Floats]:
+    """Patterns (d, c) -> states of their c classes (d, B, c), of an absent class (d, B), and of no class (d, R)."""
+    n_patterns, n_columns = patterns.shape
+    by_class = np.empty((n_patterns, len(shape.blocks), n_columns))
+    absent, rest = np.zeros((n_patterns, len(shape.blocks))), np.empty((n_patterns, len(others)))
+    step = max(1, CELLS // shape.width)
+    for first in range(0, n_patterns, step):
+        some = slice(first, first + step)
+        dense = np.zeros((len(patterns[some]), shape.n_classes))
+        dense[:, :n_columns] = patterns[some]
+        lifted = what.lift(dense, setting)
+        for block, begin in enumerate(shape.blocks):
+            by_class[some, block] = lifted[:, begin : begin + n_columns]
+            last = begin + shape.n_classes - 1  # of a class that no leaf of the pattern holds, unless it holds all
+            absent[some, block] = np.where(dense[:, -1] > 0, 0.0, lifted[:, last])
+        rest[some] = lifted[:, others]
+    return by_class, absent, rest
+
+
+def _added(held: StateBlock, states: _States, row: Ints, shape: Shape, n_rows: int) -> Floats:
+    """Sums over trees (n, S), where classes that a leaf does not hold add nothing."""
+    of_entry = np.repeat(row, np.diff(held.start)) * shape.width + held.label
+    merged = np.zeros(n_rows * shape.width)
+    for block, first in enumerate(shape.blocks):
+        np.add.at(merged, of_entry + first, states.held[:, block])
+    for column, at in enumerate(shape.others.tolist()):
+        np.add.at(merged, row * shape.width + at, states.rest[:, column])
+    return merged.reshape(n_rows, shape.width)
+
+
+def _merged_by_tree(
+    held: StateBlock, states: _States, reached: Reached, shape: Shape, n_rows: int, merge: str
+) -> Floats:
+    """Merged states, tree by tree: every class has its state in every leaf."""
+    largest, added = (
+        np.zeros((n_rows, shape.width)) if merge in kinds else None for kinds in (("max", "both"), ("add", "both"))
+    )
+    of_entry = np.repeat(np.arange(len(reached.row)), np.diff(held.start))
+    for tree in np.unique(reached.tree).tolist():
+        leaves = np.flatnonzero(reached.tree == tree)
+        dense = np.zeros((len(leaves), shape.width))
+        entry = each_from(held.start[leaves], np.diff(held.start)[leaves])
+        at = np.searchsorted(leaves, of_entry[entry])
+        for block, first in enumerate(shape.blocks):
+            dense[:, first : first + shape.n_classes] = states.absent[leaves, block][:, None]
+            dense[at, first + held.label[entry]] = states.held[entry, block]
+        dense[:, shape.others] = states.rest[leaves]
+        rows = reached.row[leaves]
+        if largest is not None:
+            largest[rows] = np.maximum(largest[rows], dense)
+        if added is not None:
+            added[rows] += dense
+    return np.hstack([part for part in (largest, added) if part is not None])

@@ -1,0 +1,1 @@
+"""Predictions, evidence and out-of-bag evaluation of a fitted forest."""

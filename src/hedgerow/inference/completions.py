@@ -1,0 +1,231 @@
+"""Completions: rows with uncertain cells -> rows with every value these may have, and their answers together.
+
+A world is a row in which each uncertain cell has one of its values. The values of a cell come in groups: an interval
+and a set are one group, a distribution has a group for each of its values. Where in a group the value is, is not
+known. So the lower bound of a row is the mean over groups of the smallest lower bound of their worlds, as the belief
+of a random set is, and upper bounds likewise. Probabilities are the mean over worlds. If cells are several, they are
+independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.opinion import Opinion, concatenate, opinion_from_bounds
+from hedgerow.inference.batch import Batch
+from hedgerow.inference.fitted import Fitted
+from hedgerow.inference.unseen import UnseenValues
+from hedgerow.table.bins import Codes
+from hedgerow.table.uncertain import Values, values_of
+from hedgerow.util.blocks import with_rows
+
+Array = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: A row has at most this many worlds; if there are more, the values inside of groups are thinned out.
+MOST_WORLDS = 4096
+#: Completions are asked about in blocks of about this many codes.
+BLOCK_CODES = 1 << 22
+
+
+class Completions(NamedTuple):
+    """The worlds of m rows, some after the others.
+
+    Parameters
+    ----------
+    rows : (m,) int64
+        The rows with uncertain cells.
+    start : (m + 1,) int64
+        Where the worlds of each row begin.
+    codes : (p, W)
+        The codes of all worlds.
+    group : (W,) int64
+        The group of each world; the worlds of a group are neighbours.
+    share : (W,) float64
+        The share of each world; those of a row sum to one.
+    uncertain : (p, m) bool
+        Which cells are uncertain.
+    """
+
+    rows: Array
+    start: Array
+    codes: Codes
+    group: Array
+    share: Floats
+    uncertain: NDArray[np.bool_]
+
+    def of(self) -> Array:
+        """(W,): which of the m rows each world belongs to."""
+        return np.repeat(np.arange(len(self.rows)), np.diff(self.start))
+
+    def unknown(self, unknown: UnseenValues | None) -> UnseenValues | None:
+        """Unknown values of all rows -> those of the worlds; an uncertain cell is not unknown."""
+        if unknown is None:
+            return None
+        cells = np.zeros(self.uncertain.shape, dtype=bool)
+        inside = np.isin(unknown.rows, self.rows)
+        cells[:, np.searchsorted(self.rows, unknown.rows[inside])] = unknown.cells[:, inside]
+        of_worlds = (cells & ~self.uncertain)[:, self.of()]
+        rows = np.flatnonzero(of_worlds.any(axis=0))
+        return UnseenValues(rows, of_worlds[:, rows]) if len(rows) else None
+
+    def mean(self, values: Floats) -> Floats:
+        """Answers about all worlds (W, ...) -> (m, ...): their mean over the worlds of each row."""
+        shape = (-1,) + (1,) * (values.ndim - 1)
+        return np.asarray(np.add.reduceat(self.share.reshape(shape) * values, self.start[:-1]))
+
+    def bound(self, values: Floats, least: bool) -> Floats:
+        """Answers about all worlds (W, ...) -> (m, ...): the mean over groups of the least or largest answer."""
+        first = np.flatnonzero(np.diff(self.group, prepend=-1))
+        extreme = (np.minimum if least else np.maximum).reduceat(values, first)
+        weight = np.add.reduceat(self.share, first).reshape((-1,) + (1,) * (values.ndim - 1))
+        return np.asarray(np.add.reduceat(weight * extreme, np.searchsorted(first, self.start[:-1])))
+
+    def hull(self, intervals: Floats) -> Floats:
+        """Intervals of all worlds (W, 2) -> (m, 2): the smallest intervals that hold those of all worlds of a row."""
+        low, high = intervals.T
+        first = self.start[:-1]
+        return np.column_stack([np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)])
+
+    def folded(self, opinion: Opinion) -> Opinion:
+        """An opinion about all worlds -> the opinion about the m rows."""
+        chosen = opinion.chosen
+        return opinion_from_bounds(
+            self.mean(opinion.probability),
+            self.bound(opinion.lower, least=True),
+            self.bound(opinion.upper, least=False),
+            self.mean(opinion.conflict),
+            score=None if opinion.score is None else self.mean(opinion.score),
+            chosen=None
+            if chosen is None
+            else np.logical_or.reduceat(chosen & (self.share > 0)[:, None], self.start[:-1]),
+        )
+
+
+def completions_of(fitted: Fitted, batch: Batch) -> Iterator[Completions]:
+    """A batch with uncertain cells -> the worlds of its rows, some rows at a time.
+
+    Rows whose uncertain cells no tree asks about have no worlds.
+    """
+    codes = batch.codes
+    if batch.uncertain is None:
+        return
+    asked = set(fitted.forest.used_features.tolist())
+    by_row: dict[int, dict[int, Values]] = {}
+    for (row, feature), known in sorted(batch.uncertain.items(), key=lambda cell: cell[0]):
+        values = values_of(known, feature, fitted.bins, fitted.codebook)  # refused even if no tree asks about it
+        if feature in asked:
+            by_row.setdefault(row, {})[feature] = values
+    waiting: list[tuple[int, dict[int, Values], Values]] = []
+    number, most = 0, max(1, BLOCK_CODES // len(codes))
+    for row, cells in by_row.items():
+        joint = _product(row, cells)
+        waiting.append((row, cells, joint))
+        number += len(joint.codes)
+        if number >= most:
+            yield _gathered(waiting, codes)
+            waiting, number = [], 0
+    if waiting:
+        yield _gathered(waiting, codes)
+
+
+def opinion_over_completions(
+    opinion: Opinion, fitted: Fitted, batch: Batch, ask: Callable[[Completions], Opinion]
+) -> Opinion:
+    """An opinion about all rows as if cells were certain -> the opinion about what is known of them.
+
+    `ask` gives the opinion about all worlds.
+    """
+    parts = list(completions_of(fitted, batch))
+    if not parts:
+        return opinion
+    found = concatenate([worlds.folded(ask(worlds)) for worlds in parts])
+    return with_rows(opinion, np.concatenate([worlds.rows for worlds in parts]), found)
+
+
+def values_over_completions(
+    said: Floats, fitted: Fitted, batch: Batch, join: Callable[[Completions], Floats]
+) -> Floats:
+    """Answers about all rows (n, ...) as if cells were certain -> those of rows with worlds replaced by `join`."""
+    if not batch.uncertain:
+        return said
+    found = said.copy()
+    for worlds in completions_of(fitted, batch):
+        found[worlds.rows] = join(worlds)
+    return found
+
+
+def mean_of_groups(worlds: Completions, intervals: Floats) -> Floats:
+    """Bounds of all worlds (W, 2) -> (m, 2): those of each row, from `Completions.bound`."""
+    low, high = intervals.T
+    return np.column_stack([worlds.bound(low, least=True), worlds.bound(high, least=False)])
+
+
+def _product(row: int, cells: dict[int, Values]) -> Values:
+    """Cells of a row -> all combinations of their values; codes are then numbers of combinations."""
+    each = list(cells.values())
+    most = max(len(values.codes) for values in each)
+    while np.prod([len(values.codes) for values in each], dtype=np.float64) > MOST_WORLDS and most > 2:
+        most = max(2, most // 2)
+        each = [_thinned(values, most) for values in each]
+    number = int(np.prod([float(len(values.codes)) for values in each]))
+    if number > MOST_WORLDS:
+        raise ValueError(
+            f"the uncertain cells of a row must have at most {MOST_WORLDS} combinations of values, got {number} in row"
+            f" {row}; give distributions of fewer values"
+        )
+    cells.update(zip(cells, each, strict=True))
+    groups = reduce(_pairs, [values.group for values in each])
+    shares: Floats = np.ones(1)
+    for values in each:
+        shares = np.multiply.outer(shares, values.shares).ravel()
+    order = np.argsort(groups, kind="stable")
+    return Values(groups[order], order, shares[order])
+
+
+def _pairs(one: Array, other: Array) -> Array:
+    """Groups (v,) and (w,) -> (v · w,): the pairs of groups, numbered."""
+    return np.add.outer(one * (int(other.max()) + 1), other).ravel()
+
+
+def _thinned(values: Values, most: int) -> Values:
+    """-> the same with at most so many values in a group, at even steps of its share, the first and last included.
+
+    Each takes over the shares of the values nearest to it.
+    """
+    kept = []
+    for group in np.unique(values.group):
+        inside = np.flatnonzero(values.group == group)
+        middle = np.cumsum(values.shares[inside]) - values.shares[inside] / 2
+        wanted = (np.arange(most - 2) + 0.5) / max(most - 2, 1) * values.shares[inside].sum()
+        nearest = np.abs(middle[:, None] - wanted).argmin(axis=0)
+        places = np.unique(np.concatenate([[0], nearest, [len(inside) - 1]])) if len(inside) > most else slice(None)
+        takes = np.abs(middle[:, None] - middle[places]).argmin(axis=1)
+        shares = np.bincount(takes, weights=values.shares[inside], minlength=len(middle[places]))
+        kept.append((values.group[inside][places], values.codes[inside][places], shares))
+    group, codes, share = (np.concatenate(columns) for columns in zip(*kept, strict=True))
+    return Values(group, codes, share.astype(np.float64))
+
+
+def _gathered(parts: list[tuple[int, dict[int, Values], Values]], codes: Codes) -> Completions:
+    """Rows with their cells and the product of these -> their worlds."""
+    rows = np.array([row for row, _, _ in parts], dtype=np.int64)
+    lengths = [len(joint.codes) for _, _, joint in parts]
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    filled = np.repeat(codes[:, rows], lengths, axis=1)
+    uncertain = np.zeros((len(codes), len(rows)), dtype=bool)
+    group, n_groups = [], 0
+    for position, (_, cells, joint) in enumerate(parts):
+        grid = np.unravel_index(joint.codes, [len(values.codes) for values in cells.values()])
+        for (feature, values), at in zip(cells.items(), grid, strict=True):
+            filled[feature, start[position] : start[position + 1]] = values.codes[at]
+            uncertain[feature, position] = True
+        group.append(joint.group + n_groups)
+        n_groups += int(joint.group.max()) + 1
+    share = np.concatenate([joint.shares for _, _, joint in parts])
+    return Completions(rows, start, filled, np.concatenate(group), share, uncertain)

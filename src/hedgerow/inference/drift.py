@@ -1,0 +1,601 @@
+"""Drift: old rows and new rows in the leaves of a forest -> whether they are rows of the same kind.
+
+Old and new rows are two samples. In every tree they spread over leaves, and the likelihood ratio G compares the two
+distributions. G of the leaves is the sum of G of all splits (which rows go left and which go right, among those that
+reach the split), so the difference can be divided among features without remainder. G of leaves and classes is G of the
+leaves plus G of the classes within leaves. How large G is by chance is found by relabelling: old and new are exchanged
+at random many times. An old row counts only in trees whose bags do not hold it; such trees cannot tell it from a new
+row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.stats import betabinom
+
+from hedgerow.forest.ancestors import ancestor_at
+from hedgerow.forest.rows import spread_evenly
+from hedgerow.forest.walk import Tree, TreeArrays
+from hedgerow.inference.novelty import PredictionNovelty, learned_novelty
+from hedgerow.inference.predictor import Predictor
+from hedgerow.table.bins import Codes
+
+Floats = NDArray[np.float64]
+
+#: Tables of up to this many cells are sorted and summed; larger ones are summed by a sparse matrix.
+SMALL = 1_000_000
+#: Number of leaves that are listed; those that changed most come first.
+LISTED = 10
+
+
+@dataclass(frozen=True)
+class FeatureDrift:
+    """How much of the difference in traffic is at splits on one feature."""
+
+    name: str
+    share: float  # of G over all features
+    p_value: float  # adjusted: among all features
+
+
+@dataclass(frozen=True)
+class LeafDrift:
+    """A leaf, or a branch with few rows, that has a larger or smaller share of the new rows than of the old rows."""
+
+    tree: int
+    node: int
+    where: str  # the conditions that lead to it
+    label: Any  # the class that is counted; None means all rows
+    n_old: int
+    n_new: int
+    expected_new: float
+    p_value: float  # adjusted: among all leaves of all trees
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Whether new rows are of the same kind as the old ones.
+
+    Attributes
+    ----------
+    p_value : float
+        How often relabelled rows differ as much as these do, in traffic or in labels. A small value means drift.
+        Without drift it is uniform (out of bag nearly so, see docs/later.md).
+    traffic_p_value : float
+        The same for the leaves that rows reach, whatever their labels.
+    label_p_value : float or None
+        The same for the labels within leaves; None if no labels were given.
+    features : list of FeatureDrift
+        The features, the one with the largest share first.
+    leaves : list of LeafDrift
+        The leaves that changed most.
+    n_old, n_new : int
+        The numbers of rows that were compared.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
+    >>> forest.drift(X[1::2], y[1::2]).p_value > 0.05
+    True
+    >>> moved = X[1::2] + [0, 0, 1.0, 0]
+    >>> drift = forest.drift(moved)
+    >>> drift.p_value, drift.features[0].name
+    (0.005, 'x[2]')
+    """
+
+    p_value: float
+    traffic_p_value: float
+    label_p_value: float | None
+    features: list[FeatureDrift] = field(repr=False)
+    leaves: list[LeafDrift] = field(repr=False)
+    n_old: int
+    n_new: int
+
+    def __str__(self) -> str:
+        return "\n".join(_report(self))
+
+
+class Sample(NamedTuple):
+    """Rows: the leaf nodes they reach (n, T), which trees may judge them (n, T) or None, labels (n,) or None."""
+
+    nodes: NDArray[np.int32]
+    oob_mask: NDArray[np.bool_] | None
+    labels: NDArray[Any] | None
+
+
+def find_drift(
+    trees: Sequence[Tree],
+    old: Sample,
+    new: Sample,
+    *,
+    classes: NDArray[Any] | None,
+    min_rows: int = 20,
+    n_permutations: int = 199,
+    random_state: Any = 0,
+) -> Drift:
+    """Compare two samples. With `classes` (K,) their labels are class numbers, otherwise numbers.
+
+    A branch that fewer than `min_rows` of all rows reach is treated as one leaf, because differences inside it are
+    noise.
+    """
+    pooled = _pool(old, new)
+    relabelled = _relabelled(len(old.nodes), len(new.nodes), n_permutations, random_state)
+    totals = _Totals(trees[0].schema.n_features, relabelled.shape[1])
+    for number, tree in enumerate(trees):
+        rows = np.arange(len(pooled.nodes)) if pooled.oob_mask is None else np.flatnonzero(pooled.oob_mask[:, number])
+        labels = None if pooled.labels is None else pooled.labels[rows]
+        branches = _branches(tree, pooled.nodes[rows, number].astype(np.int64), min_rows)
+        totals.add(number, tree, branches, relabelled[rows], labels, classes)
+    return totals.verdict(trees, len(old.nodes), len(new.nodes), labelled=pooled.labels is not None)
+
+
+# ---- rows and branches --------------------------------------------------------------------------------------
+
+
+def _pool(old: Sample, new: Sample) -> Sample:
+    """Two samples, one after the other."""
+    joined = [None if a is None or b is None else np.concatenate([a, b]) for a, b in zip(old[1:], new[1:], strict=True)]
+    return Sample(np.concatenate([old.nodes, new.nodes]), *joined)
+
+
+def _relabelled(n_old: int, n_new: int, n_permutations: int, random_state: Any) -> Floats:
+    """-> (n, 1 + P): which rows are new, first in truth, then in each relabelling."""
+    random = np.random.default_rng(random_state)
+    is_new = np.concatenate([np.zeros(n_old), np.ones(n_new)])
+    columns = [is_new, *(random.permutation(is_new) for _ in range(n_permutations))]
+    return np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+class _Branches(NamedTuple):
+    """A tree without branches of few rows: its inner nodes, its ends, and the end that each row reaches."""
+
+    inner: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    end_of_row: NDArray[np.int64]  # positions in ends
+
+
+def _branches(tree: Tree, nodes: NDArray[np.int64], min_rows: int) -> _Branches:
+    """The leaf nodes that rows reach (m,) -> the tree without branches of fewer than `min_rows` rows."""
+    held = np.bincount(nodes, minlength=tree.n_nodes)
+    deepest = int(tree.node_depth.max(initial=0))
+    levels = [np.flatnonzero(tree.node_depth == level) for level in range(1, deepest + 1)]
+    for at in reversed(levels):
+        held += np.bincount(tree.parent[at], weights=held[at], minlength=tree.n_nodes).astype(np.int64)
+    stays = ~tree.is_leaf & (held >= min_rows)
+    end = np.zeros(tree.n_nodes, dtype=np.int64)
+    for at in levels:
+        above = tree.parent[at]
+        stays[at] &= stays[above]
+        end[at] = np.where(stays[above], at, end[above])
+    ends, end_of_row = np.unique(end[nodes], return_inverse=True)
+    return _Branches(np.flatnonzero(stays), ends, end_of_row.ravel())
+
+
+# ---- the statistic --------------------------------------------------------------------------------------------
+
+
+class _Totals:
+    """G of traffic by feature, G of labels, and the largest deviation of a leaf, for the truth and all relabellings."""
+
+    def __init__(self, n_features: int, n_columns: int) -> None:
+        self._traffic = np.zeros((n_features, n_columns))
+        self._labels = np.zeros(n_columns)
+        self._largest = np.zeros(n_columns)
+        self._listed: list[tuple[float, LeafDrift]] = []
+
+    def add(
+        self,
+        number: int,
+        tree: Tree,
+        branches: _Branches,
+        relabelled: Floats,
+        labels: NDArray[Any] | None,
+        classes: NDArray[Any] | None,
+    ) -> None:
+        """Add one tree, with the rows (m, 1 + P) that it may judge."""
+        ends = _Groups.of(branches.end_of_row, len(branches.ends), relabelled)
+        self._add_traffic(tree, branches, ends)
+        cells, n_labels = branches.end_of_row, 1
+        counted = ends
+        if labels is not None and classes is not None:
+            n_labels = len(classes)
+            cells = cells * n_labels + labels
+            counted = _Groups.of(cells, len(branches.ends) * n_labels, relabelled)
+            gain = counted.information.reshape(len(branches.ends), n_labels, -1).sum(axis=1) - ends.information
+            self._labels += 2 * gain.sum(axis=0)
+        elif labels is not None:
+            self._labels += _difference_of_means(branches.end_of_row, ends, relabelled, labels)
+        self._look_for_leaves(number, tree, branches, counted, classes if n_labels > 1 else None)
+
+    def _add_traffic(self, tree: Tree, branches: _Branches, ends: _Groups) -> None:
+        """Add G of each split to its feature: the information of its children minus its own."""
+        place = np.full(tree.n_nodes, -1)
+        there = np.concatenate([branches.inner, branches.ends])
+        place[there] = np.arange(len(there))
+        under, end, at = [], np.arange(len(branches.ends)), branches.ends
+        while len(at):  # from every end up to the root
+            under.append((place[at], end))
+            at, end = tree.parent[at][tree.parent[at] >= 0], end[tree.parent[at] >= 0]
+        node, part = (np.concatenate(each) for each in zip(*under, strict=True))
+        new, total = (_sums_by(node, len(there), each[part]) for each in (ends.new, ends.total[:, None]))
+        information = _information(new, total[:, 0])
+        parent = tree.parent[there]
+        child, owner = np.flatnonzero(parent >= 0), parent[parent >= 0]
+        n_features, n_inner = len(self._traffic), len(branches.inner)
+        self._traffic += 2 * _sums_by(tree.feature[owner], n_features, information[child])
+        self._traffic -= 2 * _sums_by(tree.feature[branches.inner], n_features, information[:n_inner])
+
+    def _look_for_leaves(
+        self, number: int, tree: Tree, branches: _Branches, counted: _Groups, classes: NDArray[Any] | None
+    ) -> None:
+        """Keep the cells that deviate most, and the largest deviation under each relabelling."""
+        deviation = np.abs(counted.deviation)
+        if not len(deviation):
+            return
+        self._largest = np.maximum(self._largest, deviation.max(axis=0))
+        n_labels = 1 if classes is None else len(classes)
+        for cell in np.argsort(-deviation[:, 0], kind="stable")[:LISTED].tolist():
+            end, label = divmod(cell, n_labels)
+            new, total = int(counted.new[cell, 0]), int(counted.total[cell])
+            found = LeafDrift(
+                number,
+                int(branches.ends[end]),
+                "",
+                None if classes is None else classes[label],
+                total - new,
+                new,
+                float(total * counted.share[0]),
+                1.0,
+            )
+            self._listed.append((float(deviation[cell, 0]), found))
+        self._listed = sorted(self._listed, key=lambda pair: -pair[0])[:LISTED]
+
+    def verdict(self, trees: Sequence[Tree], n_old: int, n_new: int, *, labelled: bool) -> Drift:
+        """The result over all trees."""
+        traffic = self._traffic.sum(axis=0)
+        label_p, both = None, traffic[None]
+        if labelled:
+            label_p, both = _p_value(self._labels), np.stack([traffic, self._labels])
+        every = traffic[0]
+        by_feature = _adjusted(self._traffic)
+        features = [
+            FeatureDrift(trees[0].name_of(i), float(self._traffic[i, 0] / every) if every > 0 else 0.0, by_feature[i])
+            for i in range(len(self._traffic))
+        ]
+        leaves = [
+            replace(
+                found,
+                where=_way_to(trees[found.tree], found.node),
+                p_value=float(np.mean(self._largest >= size * (1 - 1e-12))),
+            )
+            for size, found in self._listed
+        ]
+        return Drift(
+            p_value=_p_value(_standardised(both).max(axis=0)),
+            traffic_p_value=_p_value(traffic),
+            label_p_value=label_p,
+            features=sorted(features, key=lambda each: -each.share),
+            leaves=leaves,
+            n_old=n_old,
+            n_new=n_new,
+        )
+
+
+class _Groups(NamedTuple):
+    """Rows in groups: how many (g,), how many of them are new (g, 1 + P), and the share of new rows in all (1 + P,)."""
+
+    total: Floats
+    new: Floats
+    share: Floats
+
+    @classmethod
+    def of(cls, group: NDArray[np.int64], n_groups: int, relabelled: Floats) -> _Groups:
+        """The group of each row (m,), and which rows are new (m, 1 + P) -> the groups."""
+        total = np.bincount(group, minlength=n_groups).astype(np.float64)
+        share = relabelled.mean(axis=0) if len(group) else np.zeros(relabelled.shape[1])
+        return cls(total, _sums_by(group, n_groups, relabelled), share)
+
+    @property
+    def information(self) -> Floats:
+        """(g, 1 + P): Σ n·log n of new and old rows minus that of all rows."""
+        return _information(self.new, self.total)
+
+    @property
+    def deviation(self) -> Floats:
+        """(g, 1 + P): how many more new rows there are than expected, in standard deviations."""
+        expected = self.total[:, None] * self.share
+        spread = np.sqrt(np.maximum(expected * (1 - self.share), 0))
+        return np.asarray(np.divide(self.new - expected, spread, out=np.zeros_like(self.new), where=spread > 0))
+
+
+def _information(new: Floats, total: Floats) -> Floats:
+    """New rows (g, 1 + P) among all (g,) -> n·log n of new plus that of old rows, minus that of all rows."""
+    return _n_log_n(new) + _n_log_n(total[:, None] - new) - _n_log_n(total)[:, None]
+
+
+def _sums_by(group: NDArray[np.int64], n_groups: int, values: Floats) -> Floats:
+    """The group of each row (m,), values (m, c) -> their sums by group (g, c)."""
+    if values.size > SMALL:  # a sorted copy would take as much memory again
+        rows = np.arange(len(group))
+        member = sparse.csr_array((np.ones(len(group)), (group, rows)), shape=(n_groups, len(group)))
+        return np.asarray(member @ values)
+    sums = np.zeros((n_groups, values.shape[1]))
+    if len(group):
+        order = np.argsort(group, kind="stable")
+        there, first = np.unique(group[order], return_index=True)
+        sums[there] = np.add.reduceat(values[order], first, axis=0)
+    return sums
+
+
+def _n_log_n(counts: Floats) -> Floats:
+    """Whole numbers -> n·log n from a table, which takes a third of the time of as many logarithms."""
+    n = np.arange(int(counts.max(initial=0)) + 1, dtype=np.float64)
+    n[1:] *= np.log(n[1:])
+    return np.asarray(n[counts.astype(np.int32)])
+
+
+def _difference_of_means(end: NDArray[np.int64], ends: _Groups, relabelled: Floats, y: Floats) -> Floats:
+    """(1 + P,): squared differences of old and new means within leaves, weighted, relative to the variance there."""
+    mean = np.bincount(end, weights=y, minlength=len(ends.total)) / np.maximum(ends.total, 1)
+    away = y - mean[end]
+    variance = float((away**2).sum()) / max(1, len(y) - len(ends.total))
+    old = ends.total[:, None] - ends.new
+    # The mean of all rows is zero here, so the sums of old and new rows are opposite.
+    apart = _sums_by(end, len(ends.total), relabelled * away[:, None])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = apart**2 * (1 / ends.new + 1 / old)
+    squares[(ends.new == 0) | (old == 0)] = 0
+    return np.asarray(squares.sum(axis=0) / variance if variance > 0 else np.zeros(relabelled.shape[1]))
+
+
+# ---- from statistics to p-values ------------------------------------------------------------------------------
+
+
+def _p_value(statistic: Floats) -> float:
+    """(1 + P,), the truth first -> the share of relabellings, including the truth, that are at least as large."""
+    return float(np.mean(statistic >= statistic[0] * (1 - 1e-12)))
+
+
+def _standardised(statistics: Floats) -> Floats:
+    """(s, 1 + P) -> the same, as distance from the mean over all relabellings in standard deviations."""
+    spread = statistics.std(axis=1, keepdims=True)
+    centred = statistics - statistics.mean(axis=1, keepdims=True)
+    return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
+
+
+def _adjusted(statistics: Floats) -> list[float]:
+    """(s, 1 + P) -> adjusted p-values: how often the largest statistic is as large (Westfall and Young, 1993)."""
+    sizes = _standardised(statistics)
+    largest = sizes.max(axis=0)
+    return [float(np.mean(largest >= size - 1e-12)) for size in sizes[:, 0]]
+
+
+# ---- as text ------------------------------------------------------------------------------------------------------
+
+
+def _way_to(tree: Tree, node: int) -> str:
+    """The conditions from the root to a node."""
+    said: list[str] = []
+    while tree.parent[node] >= 0:
+        above = int(tree.parent[node])
+        said.append(tree.at(above).questions[node - int(tree.first_child[above])])
+        node = above
+    return ", ".join(reversed(said)) or "all rows"
+
+
+def _short(where: str) -> str:
+    """The last conditions, if there are many."""
+    return where if len(where) <= 100 else "…" + where[where.index(", ", len(where) - 100) :]
+
+
+def _report(drift: Drift) -> Iterator[str]:
+    """Lines of text for a reader."""
+    yield f"{drift.n_new:,} new rows against {drift.n_old:,} old ones: p = {drift.p_value:.3g}"
+    yield f"  where they go: p = {drift.traffic_p_value:.3g}"
+    if drift.label_p_value is not None:
+        yield f"  labels where they go: p = {drift.label_p_value:.3g}"
+    yield "features whose splits they pass differently:"
+    for feature in drift.features[:5]:
+        yield f"  {feature.name}: {feature.share:.0%} of the difference, p = {feature.p_value:.3g}"
+    yield "leaves that changed most:"
+    for leaf in drift.leaves[:5]:
+        of = "" if leaf.label is None else f" of class {leaf.label}"
+        yield (
+            f"  {leaf.n_new} new rows{of} where {leaf.expected_new:.1f} were expected, p = {leaf.p_value:.3g}:"
+            f" {_short(leaf.where)} (tree {leaf.tree})"
+        )
+
+
+#: At most this many old rows and this many new rows, evenly spread, are compared.
+DRIFT_ROWS = 20_000
+
+
+class Newcomers(NamedTuple):
+    """Rows: codes (p, n), labels (n,) or None, their numbers among all rows (n,), and their judges or None."""
+
+    codes: Codes
+    labels: NDArray[Any] | None
+    rows: NDArray[np.int64]
+    oob_mask: NDArray[np.bool_] | None = None
+
+
+def compare(
+    now: Predictor, new: Newcomers, reference: Newcomers | None, classes: NDArray[Any] | None, **options: Any
+) -> Drift:
+    """Compare new rows with the training rows, each in the trees whose bags do not hold it, or with a reference."""
+    old = _training_rows(now, new.labels is not None) if reference is None else reference
+    if old.oob_mask is not None:
+        new = _as_later(now, new)
+    samples = (_sample_of(now, rows) for rows in (old, new))
+    return find_drift(now.fitted.trees(), *samples, classes=classes, **options)
+
+
+def newcomers(codes: Codes, labels: NDArray[Any] | None) -> Newcomers:
+    """Codes (p, n) and labels (n,) -> at most `DRIFT_ROWS` of these rows."""
+    some = spread_evenly(codes.shape[1], DRIFT_ROWS)
+    return Newcomers(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)
+
+
+def _training_rows(now: Predictor, labelled: bool) -> Newcomers:
+    """The training rows, each with its judges."""
+    rows = now.fitted.oob_rows
+    if rows is None:
+        raise ValueError(
+            "reference must be given if a forest draws no bags or has not kept its training rows, got None; pass"
+            " old rows that were not used to grow the trees"
+        )
+    some = spread_evenly(rows.n_rows, DRIFT_ROWS)
+    oob_mask = rows.bags.outside_each(now.forest.n_trees, some)
+    labels = rows.target.truth[some] if labelled else None
+    return Newcomers(rows.codes_of(some), labels, some, oob_mask)
+
+
+def _as_later(now: Predictor, new: Newcomers) -> Newcomers:
+    """New rows with judges that are drawn as if they were training rows, so that they have as many judges as these."""
+    rows = now.fitted.oob_rows
+    assert rows is not None
+    return new._replace(oob_mask=rows.bags.outside_each(now.forest.n_trees, rows.n_rows + new.rows))
+
+
+def _sample_of(now: Predictor, rows: Newcomers) -> Sample:
+    nodes = now.forest.leaf_nodes(rows.codes, now.threads(rows.codes.shape[1]))
+    return Sample(nodes, rows.oob_mask, rows.labels)
+
+
+#: At most so many rows of a batch, evenly spread, are compared.
+MOST_ROWS = 2000
+#: Leaves are joined to branches of at least so many training rows, and of at least this share of them.
+BRANCH_ROWS, BRANCH_SHARE = 20, 0.02
+#: How often the statistic is drawn as it would be without a shift.
+DRAWS, AT_ONCE = 999, 111
+#: A row is strange if its p-value is at most this.
+STRANGE = 0.05
+
+
+class Traffic(NamedTuple):
+    """How improbable the traffic is without a shift, and the features whose splits the batch passes differently."""
+
+    p_value: float
+    features: list[tuple[str, float]]  # name and share of the difference, the largest first
+
+
+class NovelRows(NamedTuple):
+    """How many rows are strange, how many are expected, and how improbable so many are without a shift."""
+
+    number: int
+    expected: float
+    p_value: float
+
+
+def traffic_of(now: Predictor, codes: Codes, seed: int = 0) -> Traffic:
+    """Codes (p, n) of a batch -> how its traffic differs from that of the training rows.
+
+    The statistic is the mean over trees of Pearson's chi-squared of the branches. Trees share the rows, so it is not
+    distributed like chi-squared. Its distribution without a shift is drawn by giving the rows of the batch normal
+    weights instead of ones, and widened for the chance in the training rows.
+    """
+    some = spread_evenly(codes.shape[1], MOST_ROWS)
+    nodes = now.forest.leaf_nodes(np.ascontiguousarray(codes[:, some]), now.threads(len(some)))
+    n_rows, columns, values, excess = len(some), [], [], np.zeros(now.codebook.schema.n_features)
+    offset, known, beyond = 0, np.inf, 0.0
+    for number in range(now.forest.n_trees):
+        tree = TreeArrays(now.forest, number)
+        total = float(tree.rows[0])
+        known = min(known, total)
+        branch = _heavy_branches(tree, int(max(BRANCH_ROWS, BRANCH_SHARE * total)))
+        ends, place = np.unique(branch[np.flatnonzero(tree.is_leaf)], return_inverse=True)
+        end_of_node = np.zeros(tree.n_nodes, dtype=np.int64)
+        end_of_node[np.flatnonzero(tree.is_leaf)] = place
+        reached, share = end_of_node[nodes[:, number]], tree.rows[ends] / total
+        columns.append(offset + reached)
+        values.append(1 / np.sqrt(share[reached]))
+        held_now = np.bincount(reached, minlength=len(ends)) / n_rows
+        beyond += float(((held_now - share) ** 2 / share).sum())
+        _add_excess(excess, tree, ends, held_now, share)
+        offset += len(ends)
+    shape = (n_rows, offset)
+    start = np.arange(0, n_rows * now.forest.n_trees + 1, now.forest.n_trees)
+    table = sparse.csr_array((np.stack(values, 1).ravel(), np.stack(columns, 1).ravel(), start), shape=shape)
+    drawn = _drawn(table, seed) * (1 + n_rows * _chance(now, known))
+    p_value = (1 + int((drawn >= n_rows * beyond).sum())) / (1 + DRAWS)
+    order = np.argsort(-excess, kind="stable").tolist()
+    whole = excess.sum() or 1.0
+    return Traffic(p_value, [(now.codebook.names[j], float(excess[j] / whole)) for j in order if excess[j] > 0])
+
+
+def strangers_of(now: Predictor, novelty: PredictionNovelty) -> NovelRows:
+    """How unusual the rows of a batch are -> how many are strange, and how improbable so many are.
+
+    The number is beta-binomial, because ranks are among a finite number of rows. Training rows are judged by some of
+    the trees only, so their scores are noisy: they count as half as many rows.
+    """
+    known = len(learned_novelty(now.fitted).both)
+    p_value = novelty.p_value
+    number, rank = int((p_value <= STRANGE).sum()), int(STRANGE * (known + 1))
+    if rank < 1:
+        return NovelRows(number, 0.0, 1.0)
+    chance = float(betabinom.sf(number - 1, len(p_value), rank / 2, (known + 1 - rank) / 2))
+    return NovelRows(number, len(p_value) * rank / (known + 1), min(1.0, chance))
+
+
+def _heavy_branches(tree: TreeArrays, least: int) -> NDArray[np.int64]:
+    """-> (N,): for the nodes that are leaves, the smallest node around them with so many rows."""
+    found = np.zeros(tree.n_nodes, dtype=np.int64)
+    leaves = np.flatnonzero(tree.is_leaf)
+    found[leaves] = ancestor_at(tree, least)[tree.nodes.payload[leaves]]
+    # A branch must not lie inside another: the topmost of those that lead to a leaf counts.
+    is_end = np.zeros(tree.n_nodes, dtype=bool)
+    is_end[found[leaves]] = True
+    at, top = found[leaves].copy(), found[leaves].copy()
+    while (inside := tree.parent[at] >= 0).any():
+        at[inside] = tree.parent[at[inside]]
+        top[inside] = np.where(is_end[at[inside]], at[inside], top[inside])
+    found[leaves] = top
+    return found
+
+
+def _drawn(table: sparse.csr_array, seed: int) -> Floats:
+    """Rows (n, m) -> (DRAWS,): the squared length of their sum with normal weights, centred, divided by n."""
+    random, n_rows = np.random.default_rng(seed), table.shape[0]
+    mean = np.asarray(table.sum(axis=0)).ravel() / n_rows
+    across, drawn = table.T.tocsr(), []
+    for _ in range(DRAWS // AT_ONCE):
+        weights = random.normal(size=(n_rows, AT_ONCE))
+        sums = across @ weights - mean[:, None] * weights.sum(axis=0)
+        drawn.append((sums**2).sum(axis=0) / n_rows)
+    return np.concatenate(drawn)
+
+
+def _chance(now: Predictor, known: float) -> float:
+    """How much chance the counts of a tree have: a little over one by its training rows, twice as much in a bag.
+
+    A little over, because trees cut where their own rows are. The quarter was chosen on sixty tables without a shift.
+    """
+    drawn = now.fitted.fingerprint
+    return (2.25 if drawn is not None and drawn.leaf_counts == "inbag" else 1.25) / known
+
+
+def _add_excess(excess: Floats, tree: TreeArrays, ends: NDArray[np.int64], held_now: Floats, share: Floats) -> None:
+    """Add the information of every split above the ends to its feature: how much children differ more than it does."""
+    new, old = np.zeros(tree.n_nodes), np.zeros(tree.n_nodes)
+    at, new_part, old_part = ends.copy(), held_now.copy(), share.copy()
+    inner = np.zeros(tree.n_nodes, dtype=bool)
+    while len(at):
+        np.add.at(new, at, new_part)
+        np.add.at(old, at, old_part)
+        above = tree.parent[at]
+        keep = above >= 0
+        at, new_part, old_part = above[keep], new_part[keep], old_part[keep]
+        inner[at] = True
+    with np.errstate(divide="ignore", invalid="ignore"):
+        information = np.where(new > 0, new * np.log(new / old), 0.0)
+    child = np.flatnonzero((tree.parent >= 0) & (old > 0))
+    np.add.at(excess, tree.nodes.feature[tree.parent[child]], information[child])
+    np.subtract.at(excess, tree.nodes.feature[np.flatnonzero(inner)], information[inner])

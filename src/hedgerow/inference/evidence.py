@@ -1,0 +1,408 @@
+"""Evidence: samples and a fitted forest -> leaves, counts, and opinions of any rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hedgerow.belief import learn_tree_weights, mass_from_counts
+from hedgerow.belief.leaf import idm_bounds
+from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
+from hedgerow.belief.opinion import Opinion
+from hedgerow.decisions import Decision, decide, resolve_decision
+from hedgerow.forest.fold import Result, fold, fold_some
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.reducers import ProbabilityReducer, Reducer, RuleStack, group_by_merge
+from hedgerow.forest.rows import OobMask, spread_evenly
+from hedgerow.forest.states import StateCache, distinct_rows
+from hedgerow.metrics.scorers import scorer
+from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
+from hedgerow.rules.combine import checked_weights
+from hedgerow.table.bins import Codes
+from hedgerow.tasks.classification.calibration import CrossCalibration, calibration_obstacle
+
+Floats = NDArray[np.float64]
+
+#: The cautions among which ``caution="auto"`` chooses.
+CAUTIONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
+#: Tree weights are learned on so many rows that rows × trees × classes is at most this.
+LEARNING_CELLS = 20_000_000
+
+
+class PredictionUncertainty(NamedTuple):
+    """How uncertain a forest is about each of n samples, (n,) each.
+
+    ``total`` is the entropy of the mean distribution, in bits. It is the sum of ``aleatoric``, the mean entropy of the
+    leaves, and ``epistemic``, the rest. They are about leaves, before any map; ``conflict`` and ``vacuity`` are those
+    of the rule. ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of u_a and u_e, the
+    uncertainties by relative likelihood.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+    conflict: Floats
+    vacuity: Floats
+    relative_aleatoric: Floats
+    relative_epistemic: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence:
+    """The evidence of the leaves that samples reach; any rule can combine it.
+
+    ``forest.evidence(X)`` makes it. ``forest.oob_evidence_`` is that of the training rows: each row is judged only by
+    trees whose bags do not hold it, and without its own count.
+
+    Parameters
+    ----------
+    forest, codes : Forest, (p, n) codes
+        The trees and the samples.
+    rule, caution : Rule, float
+        The defaults of `combine`.
+    prior : (K,) float64
+        Class shares of the training rows.
+    judges : Judges or None
+        Which trees may judge a row; None means all.
+    groups : text (n,) or None
+        The groups of the samples, which opinions take over.
+    """
+
+    forest: Forest
+    codes: Codes
+    rule: Rule
+    caution: float
+    prior: Floats
+    oob_mask: OobMask | None = None
+    n_threads: int = 1
+    cache: StateCache = field(default_factory=StateCache)
+    groups: NDArray[Any] | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """n."""
+        return int(self.codes.shape[1])
+
+    @property
+    def leaves(self) -> NDArray[np.int32]:
+        """(n, T): number of the leaf reached within each tree."""
+        return self.forest.leaves(self.codes, self.n_threads)
+
+    @property
+    def tree_mask(self) -> NDArray[np.bool_]:
+        """(n, T): whether the tree may judge the sample; for out-of-bag evidence, whether its bag does not hold it."""
+        if self.oob_mask is None:
+            return np.ones((self.n_samples, self.forest.n_trees), dtype=bool)
+        return self.oob_mask.table(self.forest.n_trees)
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """(n, T): another name of `tree_mask`."""
+        return self.tree_mask
+
+    @property
+    def counts(self) -> Floats:
+        """(n, T, K): rows of each class in the leaf reached; for out-of-bag evidence, without the row itself.
+
+        This array can be large; `combine` does not need it. Trees that may not judge a sample have zeros.
+        """
+        return self._counts() if self.oob_mask is None else self._counts() * self.tree_mask[:, :, None]
+
+    def combine(
+        self,
+        rule: str | Rule | None = None,
+        *,
+        caution: float | None = None,
+        prior: Any = None,
+        weights: Any = None,
+    ) -> Opinion:
+        """The opinion of a rule about the samples; it takes as long as one prediction.
+
+        Parameters
+        ----------
+        rule : str or Rule, default=None
+            A rule or its name (see `hedgerow.rules`); None means the rule of the forest.
+        caution : float, default=None
+            How many unseen rows each leaf keeps in reserve; None means the caution of the forest.
+        prior : array-like of shape (K,), default=None
+            Class probabilities before any evidence; None means the shares in the training rows.
+        weights : array-like of shape (T,), default=None
+            Tree weights, for a rule that accepts them.
+
+        Returns
+        -------
+        Opinion
+        """
+        chosen = self.rule if rule is None else resolve_rule(rule)
+        weights = checked_weights(weights, chosen, self.forest.n_trees)
+        opinion = self._fold(chosen, self._setting(caution, prior), chosen.key(), weights)
+        return opinion if self.groups is None else replace(opinion, groups=self.groups)
+
+    def combine_some(self, weights: Floats | None = None) -> Callable[[NDArray[np.int64]], Opinion]:
+        """For out-of-bag evidence, a function: some samples (m,) -> their opinion, as `combine` makes it."""
+        assert self.oob_mask is not None
+        how = (self.rule, self._setting(None, None), self.oob_mask, weights, self.n_threads)
+        return fold_some(self.forest, self.codes, *how)
+
+    def probability(self) -> Floats:
+        """The probabilities of the rule and caution of this evidence alone, (n, K), with the bits of `combine`."""
+        return self._fold(ProbabilityReducer(self.rule), self._setting(None, None), self.rule.key())
+
+    def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
+        """The opinions of several rules and cautions; trees are read once for all rules with the same `merge`.
+
+        Parameters
+        ----------
+        asked : sequence of (str or Rule, float)
+            Rules, each with its caution.
+
+        Returns
+        -------
+        list of Opinion
+            In the order of `asked`; each is what `combine` would return.
+        """
+        rules = [resolve_rule(rule) for rule, _ in asked]
+        for rule in rules:
+            checked_weights(None, rule, self.forest.n_trees)
+        settings = [self._setting(caution, None) for _, caution in asked]
+        opinions: dict[int, Opinion] = {}
+        for group in group_by_merge(rules):
+            if len(group) == 1:
+                opinions[group[0]] = self.combine(rules[group[0]], caution=settings[group[0]].caution)
+                continue
+            found = fold(
+                self.forest,
+                self.codes,
+                RuleStack([(rules[position], settings[position]) for position in group]),
+                settings[group[0]],
+                oob_mask=self.oob_mask,
+                n_threads=self.n_threads,
+            )
+            found = [replace(opinion, groups=self.groups) for opinion in found]
+            opinions.update(zip(group, found, strict=True))
+        return [opinions[position] for position in range(len(rules))]
+
+    def mass(
+        self, model: str = "idm", *, caution: float | None = None, alpha: float = 0.05, ordinal: bool = False
+    ) -> Floats:
+        """The mean over trees of the masses that the leaves justify, over all subsets of at most sixteen classes.
+
+        Parameters
+        ----------
+        model, alpha, ordinal
+            As in `hedgerow.belief.mass_from_counts`.
+        caution : float, default=None
+            How many unseen rows each leaf keeps in reserve; None means the caution of the forest.
+
+        Returns
+        -------
+        mass : float64 (n, 2^K)
+            The index of a set is its bit mask. The mass is vacuous if no tree may judge the sample.
+        """
+        amount = self.caution if caution is None else caution
+        mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)  # a check
+        if model in ("idm", "dabt"):  # only K + 1 sets have mass, not 2^K
+            focal = self._mean_mass(lambda counts: idm_focal_mass(counts, amount if model == "idm" else 1.0))
+            return mass_from_focal(focal)
+        return self._mean_mass(
+            lambda counts: mass_from_counts(counts, model, caution=amount, alpha=alpha, ordinal=ordinal)
+        )
+
+    def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
+        """A function of counts (m, K) that returns masses (m, S) -> their mean over trees (n, S)."""
+        leaves, judge = self.leaves, self.tree_mask
+        own = None if self.oob_mask is None else self.oob_mask.own
+        blank = mass_of(np.zeros((1, self.forest.n_classes)))
+        total = np.zeros((self.n_samples, blank.shape[1]))
+        for tree in range(self.forest.n_trees):
+            rows = np.flatnonzero(judge[:, tree])
+            counts = self._counts_in(tree, leaves[rows, tree], None if own is None else own[rows])
+            distinct, where = distinct_rows(counts)
+            total[rows] += mass_of(distinct)[where]
+        unseen = self.forest.unseen_rows(self.codes) if self.oob_mask is None else ()
+        if len(unseen):
+            counts = self.forest.mixed_counts(self.codes[:, unseen], self.n_threads)
+            total[unseen] = sum(mass_of(counts[:, tree]) for tree in range(self.forest.n_trees))
+        number = judge.sum(axis=1)[:, None]
+        return np.where(number > 0, total / np.maximum(number, 1), blank)
+
+    def uncertainty(self) -> UncertaintyParts:
+        """Entropy, its aleatoric and epistemic parts, and the two uncertainties by relative likelihood, (n,) each."""
+        return self._fold(Uncertainty(), self._setting(None, None), Uncertainty)
+
+    def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
+        """Class numbers (n,) -> tree weights (T,), learned on all samples, or on as many as memory allows."""
+        n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
+        most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
+        known = np.flatnonzero(self.known)
+        rows = known[spread_evenly(len(known), most)]
+        judge = self.tree_mask[rows]
+        counts = self._counts(rows) * judge[:, :, None]
+        amount = self.caution if caution is None else caution
+        lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
+        return learn_tree_weights(lower.reshape(counts.shape), upper.reshape(counts.shape), labels[rows], seen=judge)
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """(n,): whether any tree may judge the sample; a training row can be in every bag."""
+        if self.oob_mask is None:
+            return np.ones(self.n_samples, dtype=bool)
+        return np.asarray(self.oob_mask.number(self.forest.n_trees) > 0)
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(n,): whether the class of the sample is certain, so that it can be used to learn or to measure errors."""
+        return np.ones(self.n_samples, dtype=bool) if self.oob_mask is None else self.oob_mask.certain
+
+    def as_forest(self) -> Evidence:
+        """Out-of-bag evidence for calibration: sums over the judges of a row are scaled up to the whole forest."""
+        return self if self.oob_mask is None else replace(self, oob_mask=replace(self.oob_mask, as_forest=True))
+
+    def _fold(self, what: Reducer[Result], setting: Setting, key: Hashable, weights: Floats | None = None) -> Result:
+        """What is asked of the leaves -> the answer; states are kept under the key."""
+        told: dict[str, Any] = {"oob_mask": self.oob_mask, "cache": self.cache, "n_threads": self.n_threads}
+        return fold(self.forest, self.codes, what, setting, weights=weights, key=key, **told)
+
+    def _setting(self, caution: float | None, prior: Any) -> Setting:
+        amount = self.caution if caution is None else caution
+        if prior is None and isinstance(amount, float):
+            return _setting_of(self.forest.n_classes, amount, self.prior.tobytes())
+        return Setting.of(self.forest.n_classes, amount, prior)
+
+    def _counts(self, rows: NDArray[np.int64] | slice = slice(None)) -> Floats:
+        """(n, T, K): the counts of the leaves that some samples reach, without what the samples themselves added."""
+        codes = np.ascontiguousarray(self.codes[:, rows])
+        if self.oob_mask is None:
+            return self.forest.counts_reached(codes, self.n_threads)
+        leaves = self.forest.leaves(codes, self.n_threads)
+        if self.oob_mask.own is None:
+            return self.forest.evidence_at(leaves)
+        own = self.oob_mask.own[rows]
+        trees = range(self.forest.n_trees)
+        return np.stack([self._counts_in(tree, leaves[:, tree], own) for tree in trees], axis=1)
+
+    def _counts_in(self, tree: int, leaves: NDArray[Any], own: NDArray[Any] | None) -> Floats:
+        """Leaves (n,) reached in one tree -> counts (n, K), without what the samples themselves added."""
+        at, held = leaves + self.forest.leaf_start[tree], self.forest.evidence
+        return np.asarray(held.read(at) if own is None else held.read_without(at, own))
+
+    def __repr__(self) -> str:
+        kind = "" if self.oob_mask is None else "out-of-bag, "
+        return f"Evidence({kind}{self.n_samples} samples, {self.forest.n_trees} trees, {self.forest.n_classes} classes)"
+
+
+@lru_cache(maxsize=64)
+def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
+    """The setting of a forest, checked once: for a single row the checks would take as long as its leaves."""
+    return Setting.of(n_classes, caution, np.frombuffer(prior))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Opinions and sets in the form that scikit-learn's scorers expect: an estimator that already has its answers."""
+
+    classes_: NDArray[Any]
+    probability: Floats
+    sets: NDArray[np.bool_]
+
+    def predict(self, X: Any, return_set: bool = False) -> Any:
+        """Labels, and with `return_set` also the sets."""
+        labels = self.classes_[self.probability.argmax(axis=1)]
+        return (labels, self.sets) if return_set else labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(n, K)."""
+        return self.probability
+
+
+def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> float:
+    """The name of a metric, "accuracy", or a callable of (y, sets) -> how good the sets are; larger is better."""
+    if callable(metric):
+        return float(metric(y, sets))
+    judged = Judged(classes, opinion.probability, sets)
+    if metric == "accuracy":
+        return float(np.mean(judged.predict(None) == y))
+    return scorer(metric)(judged, None, y)
+
+
+def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any]) -> Decision:
+    """A decision -> the same, or a copy that is calibrated on out-of-bag opinions, if it needs calibration."""
+    resolved = resolve_decision(decision)
+    if resolved.is_ready:
+        return resolved
+    if opinion is None:
+        raise ValueError(
+            f"decision must be calibrated to be used without out-of-bag evidence, got {resolved!r}; fit with"
+            " bootstrap=True, or pass a calibrated one"
+        )
+    copy: Decision = clone(resolved)
+    return copy.calibrate(opinion, labels, classes=np.arange(opinion.n_classes))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The opinion and the sets of a rule, a caution and a decision on out-of-bag evidence."""
+
+    opinion: Opinion
+    sets: NDArray[np.bool_]
+    decision: Decision
+    weights: Floats | None
+
+
+def try_out(
+    evidence: Evidence,
+    labels: NDArray[Any],
+    rule: Rule,
+    caution: float,
+    decision: str | Decision,
+    *,
+    maps: CrossCalibration | None = None,
+    row_weights: NDArray[Any] | None = None,
+) -> tuple[Trial, NDArray[np.bool_]]:
+    """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class with a judge, and which.
+
+    With `maps` the opinion of each row is mapped by what was learned on other rows, with these weights.
+    """
+    require_certain(evidence.known)
+    weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
+    judged = evidence.judged & evidence.known
+    opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)
+    opinion = opinion if judged.all() else opinion[judged]
+    if maps is not None and not calibration_obstacle(rule):
+        opinion = maps(opinion, labels[judged], None if row_weights is None else row_weights[judged])
+    ready = calibrated(decision, opinion, labels[judged])
+    return Trial(opinion, decide(opinion, ready), ready, weights), judged
+
+
+def require_certain(known: NDArray[np.bool_]) -> None:
+    """Refuse rows (n,) without any certain class, from which nothing can be learned."""
+    if not known.any():
+        raise ValueError(
+            "y must have rows of certain class for what is learned on out-of-bag rows, got none; leave out oob_score,"
+            " caution='auto', n_estimators='auto', max_features='oob', learned weights and calibrated decisions"
+        )
+
+
+def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -> float:
+    """A caution -> the same; refused unless it is a number >= 0."""
+    number = isinstance(caution, int | float | np.number) and not isinstance(caution, bool)
+    if not (number and np.isfinite(caution) and caution >= 0):
+        raise ValueError(f"caution must be {constraint}, got {caution!r}")
+    return float(caution)
+
+
+def choose_caution(
+    tried: Callable[[float, Any], tuple[Trial, NDArray[np.bool_]]], classes: NDArray[Any], target: Any, decision: Any
+) -> float:
+    """What tries out a caution and a decision -> the caution of `CAUTIONS` with the best u65; the smallest of a tie."""
+    scores = []
+    for caution in CAUTIONS:
+        trial, judged = tried(caution, decision)
+        scores.append(score_sets("u65", classes, classes[target.labels[judged]], trial.opinion, trial.sets))
+    return CAUTIONS[int(np.argmax(scores))]

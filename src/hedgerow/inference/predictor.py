@@ -1,0 +1,155 @@
+"""Base: a fitted model with its current parameters -> what the answers of every kind of model share."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags
+from hedgerow.forest.training import TrainingRows
+from hedgerow.inference.batch import Batch
+from hedgerow.inference.fitted import Fitted, fitted_of, publish
+from hedgerow.table import Table, check_table
+from hedgerow.table.bins import Codes, encode
+from hedgerow.table.codebook import Codebook
+from hedgerow.util.threads import reading_threads
+
+
+class Predictor:
+    """A fitted model and the current parameters of its estimator, which are read once for each call.
+
+    Parameters
+    ----------
+    model : estimator
+        The estimator whose parameters are used.
+    fitted : Fitted or None
+        The fit; None means the last fit of the estimator.
+    """
+
+    #: What is predicted: "classes", "numbers", "pairs" of classes, or only which "rows" are alike.
+    kind: ClassVar[str] = "rows"
+    #: Whether something is predicted; trees without labels only say which rows are alike.
+    predicts: ClassVar[bool] = False
+    #: Whether answers are sums over trees of the states of leaves under a rule.
+    combines_leaves: ClassVar[bool] = False
+    #: Whether probabilities are mapped by what was learned on out-of-bag rows.
+    is_calibrated: bool = False
+    #: Whether cells may be uncertain, for the questions that allow it.
+    takes_uncertain: bool = False
+
+    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
+        self._model = model
+        self.fitted = fitted_of(model) if fitted is None else fitted
+        self.n_jobs = model.n_jobs
+
+    @property
+    def forest(self) -> Forest:
+        """The trees."""
+        return self.fitted.forest
+
+    @property
+    def codebook(self) -> Codebook:
+        """The meaning of the codes of the table."""
+        return self.fitted.codebook
+
+    @property
+    def known_rows(self) -> TrainingRows | None:
+        """The training rows, if questions about them can be answered; otherwise None."""
+        return self.fitted.rows
+
+    @property
+    def n_training_rows(self) -> int | None:
+        """The number of training rows that were given; None if trees were grown on different rows."""
+        return None if self.fitted.fingerprint is None else self.fitted.fingerprint.n_rows
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """(K,): the labels; none if no classes are predicted."""
+        return np.empty(0)
+
+    def table(self, X: Any, *, uncertain: bool = False) -> Table:
+        """Samples -> their columns; refused, in scikit-learn's words, if these do not match.
+
+        An `UncertainTable` is refused unless the question and these answers allow `uncertain` cells.
+        """
+        # The estimator may be fitted again meanwhile, and messages must be about this fit.
+        table = check_table(lambda: publish(copy(self._model), self.fitted), X, self.fitted.schema)
+        if table.uncertain and not (uncertain and self.takes_uncertain):
+            raise TypeError(
+                "X must be certain for this question, got an UncertainTable; predict_bounds of a forest takes it"
+            )
+        return table
+
+    def read(self, X: Any, *, uncertain: bool = False, all_features: bool = False) -> Batch:
+        """Samples -> a batch; if the table is wide, only features that some tree uses are encoded, or all."""
+        table, fitted = self.table(X, uncertain=uncertain), self.fitted
+        threads, wanted = self.threads(table.n_rows), None if all_features else self.wanted_features
+        codes = encode(table, fitted.bins, wanted=wanted, n_threads=threads)
+        return Batch(codes, table.uncertain or None, table, fitted, threads)
+
+    @property
+    def wanted_features(self) -> NDArray[np.uint8] | None:
+        """(p,): which features are encoded, if the table is wide; None means all."""
+        return self.fitted.wanted_features
+
+    def threads(self, n_rows: int) -> int:
+        """The number of threads for so many rows, at most what `n_jobs` allows."""
+        return reading_threads(self.n_jobs, n_rows)
+
+    def many_threads(self, codes: Codes) -> int:
+        """The number of threads for work on pairs of rows, which costs more than work on rows."""
+        return self.threads(10 * codes.shape[1])
+
+    def oob_rows(self, asked: str = "oob_evidence_") -> TrainingRows:
+        """The training rows of a forest whose bags leave rows out; otherwise an error about what is `asked`."""
+        rows = self.fitted.oob_rows
+        if rows is None:
+            raise AttributeError(
+                f"{asked} must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
+                " unpickled or loaded, or warm-started on other rows or bags; fit it again"
+            )
+        return rows
+
+    def training_codes(self) -> Codes:
+        """(p, n) codes of the training rows; refused if they have not been kept."""
+        rows = self.known_rows
+        if rows is None:
+            raise ValueError(
+                "the training rows must be passed to a forest that has not kept them, got none: it is without a"
+                " bootstrap, unpickled, loaded, or warm-started on other rows; pass them, or fit again"
+            )
+        return rows.codes
+
+    def training_groups(self) -> NDArray[Any]:
+        """(n,): the group of each training row; one group of all rows if there are no classes."""
+        return np.zeros(self.training_codes().shape[1], dtype=np.int64)
+
+    def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
+        """Codes (p, n), perhaps classes (n,) -> (n,): the group of training rows to which each sample belongs."""
+        return np.zeros(codes.shape[1], dtype=np.int64)
+
+    def bags(self) -> Bags:
+        """How bags were drawn; refused if trees were grown on different rows."""
+        drawn = self.fitted.fingerprint
+        if drawn is None:
+            raise ValueError("the trees must be grown on the same rows, got a forest warm-started on others; fit again")
+        return Bags(self.fitted.seed, drawn.bag_mean, drawn.n_rows, leaf_counts=drawn.leaf_counts)
+
+    def for_file(self) -> Fitted:
+        """The fit without its training rows, as a pickle stores it."""
+        return self.fitted.without_rows()
+
+
+def predictor_of(model: Any, wanted: str = "model must be a fitted estimator of hedgerow") -> Any:
+    """A fitted tree or forest of hedgerow -> its answers under its current parameters."""
+    ask = getattr(type(model), "_predictor", None)
+    if ask is None:
+        raise TypeError(f"{wanted}, got {type(model).__name__}")
+    answers = ask(model)
+    if answers.kind == "several":
+        raise ValueError(f"{wanted} of one output, got one of {len(answers.outputs)}; pass one of its `outputs_`")
+    return answers

@@ -1,0 +1,245 @@
+"""Model: a fitted estimator <-> a file of data, which is fully checked before it is used."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, BinaryIO, NamedTuple
+
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.errors import ModelFileError
+from hedgerow.forest.nodes import MOST_WITH_BITS
+from hedgerow.inference.fitted import Fitted, fitted_of
+from hedgerow.inference.leakage import keep_row_sketch
+from hedgerow.inference.novelty import keep_novelty
+from hedgerow.storage.container import Contents, dump_json, parse_object, read_file, too_large, write_file
+from hedgerow.storage.values import Arrays, estimator_named
+from hedgerow.tasks.classification import storage as classifiers
+from hedgerow.tasks.multioutput.storage import OUTPUT_KEYS, outputs_from_contents, outputs_to_contents
+from hedgerow.tasks.regression import storage as regressors
+from hedgerow.tasks.unsupervised import storage as unlabelled
+from hedgerow.util.disk import Path_
+
+#: The newest format. A higher minor number adds what older versions can ignore, a higher major number adds what they
+#: cannot: 2 adds splits that list their categories. A model is written in the lowest major number that can hold it.
+MAJOR, MINOR = 2, 0
+FORMAT = "hedgerow-model"
+
+
+class Codec(NamedTuple):
+    """How one kind of estimator is written and read."""
+
+    keys: frozenset[str]
+    write: Callable[[Any], tuple[dict[str, Any], Arrays]]
+    read: Callable[..., Any]
+
+
+_CLASSIFIER = Codec(classifiers.KEYS, classifiers.classifier_to_contents, classifiers.classifier_from_contents)
+_REGRESSOR = Codec(regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
+_UNLABELLED = Codec(unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
+
+#: The estimators a file can hold. A name from a file is looked up here and nowhere else.
+ESTIMATORS = MappingProxyType(
+    {
+        "DecisionTreeClassifier": _CLASSIFIER,
+        "RandomForestClassifier": _CLASSIFIER,
+        "ExtraTreeClassifier": _CLASSIFIER,
+        "ExtraTreesClassifier": _CLASSIFIER,
+        "PairwiseTreesClassifier": _CLASSIFIER,
+        "RandomDecisionTreesClassifier": _CLASSIFIER,
+        "DecisionTreeRegressor": _REGRESSOR,
+        "RandomForestRegressor": _REGRESSOR,
+        "ExtraTreeRegressor": _REGRESSOR,
+        "ExtraTreesRegressor": _REGRESSOR,
+        "RandomTreesEmbedding": _UNLABELLED,
+        "UnsupervisedForest": _UNLABELLED,
+    }
+)
+
+
+#: Those that a fit gives one output only.
+ONE_OUTPUT = frozenset({"PairwiseTreesClassifier", "RandomTreesEmbedding", "UnsupervisedForest"})
+
+
+def save(model: Any, path: Path_ | BinaryIO) -> None:
+    """Write a fitted estimator to a file that holds data only.
+
+    The file appears whole or not at all, and a reader of an older file at the same path is not disturbed. What the
+    present parameters need from the training rows (caution, tree weights, calibration) is learned first. The rows
+    themselves are not saved, so a loaded model has no ``oob_evidence_`` and no ``tune``.
+
+    Parameters
+    ----------
+    model : fitted estimator of hedgerow
+        Its parameters must be data, registered rules, or decisions of hedgerow.
+    path : str, path or open binary file
+        The file to write, with any suffix; ``.hedge`` is usual.
+
+    Raises
+    ------
+    TypeError
+        If the model is not an estimator of hedgerow.
+    ValueError
+        If a parameter is not data, such as a function or a random generator.
+
+    See Also
+    --------
+    load
+
+    Examples
+    --------
+    >>> import io
+    >>> import hedgerow
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = hedgerow.RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> file = io.BytesIO()
+    >>> hedgerow.save(forest, file)
+    >>> _ = file.seek(0)
+    >>> (hedgerow.load(file).predict_bounds(X) == forest.predict_bounds(X)).all()
+    np.True_
+    """
+    from hedgerow import __version__
+
+    _check_path(path, "write")
+    if hasattr(model, "to_local"):  # fitted on a cluster: save the ordinary estimator
+        model = model.to_local()
+    name, kind = type(model).__name__, ESTIMATORS.get(type(model).__name__)
+    if kind is None or type(model) is not estimator_named(name):
+        raise TypeError(
+            f"model must be one of {', '.join(ESTIMATORS)}, got {type(model).__module__}.{type(model).__qualname__};"
+            " save the hedgerow estimator inside it, or save the whole object with joblib"
+        )
+    check_is_fitted(model)
+    keep_novelty(fitted_of(model))
+    keep_row_sketch(fitted_of(model))
+    contents, arrays = outputs_to_contents(kind.write, model) if fitted_of(model).outputs else kind.write(model)
+    metadata = {
+        "format": FORMAT,
+        "format_version": f"{_major_for(fitted_of(model))}.{MINOR}",
+        "hedgerow_version": __version__,
+        "model": dump_json({"estimator": name, **contents}),
+    }
+    write_file(path, Contents(metadata, arrays))
+
+
+def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
+    """Read a fitted estimator from a file. No code in the file is run, and all of it is checked first.
+
+    Parameters
+    ----------
+    path : str, path or open binary file
+        A file that `save` has written.
+    memory_map : bool, default=True
+        Whether to map the trees into memory, which is faster and shares them between processes. Pass False to read a
+        copy instead, if others may write into the file while the model is in use.
+
+    Returns
+    -------
+    estimator
+        Its predictions are those of the saved estimator, bit for bit.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model, is damaged, needs more memory than there is, or has a newer major version of the
+        format.
+    OSError
+        If the file cannot be opened.
+
+    See Also
+    --------
+    save
+    """
+    _check_path(path, "read")
+    contents = read_file(path, memory_map=memory_map)
+    with one_exception():
+        return _model_from(contents)
+
+
+@contextmanager
+def one_exception() -> Iterator[None]:
+    """Turn every error of rules, decisions and estimators about what a file holds into a ModelFileError."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except MemoryError as reason:
+        raise too_large() from reason
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as reason:
+        raise ModelFileError(f"a model file must hold a valid model, got one that is not: {reason}") from reason
+
+
+def _major_for(fitted: Fitted) -> int:
+    """Fitted -> the lowest major number of a format that can hold it."""
+    n_categories = fitted.bins.n_bins[fitted.bins.nominal > 0].max(initial=0)
+    return 2 if n_categories > MOST_WITH_BITS and fitted.forest.structure.has_lists else 1
+
+
+def _check_path(path: Any, method: str) -> None:
+    """Refuse what is neither a path nor a file with this method."""
+    if not (isinstance(path, str | os.PathLike) or hasattr(path, method)):
+        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}; pass a path")
+
+
+def _model_from(contents: Contents) -> Any:
+    """Text and arrays -> estimator."""
+    name, given, newer = header_from(contents.metadata)
+    kind = ESTIMATORS[name]
+    arrays = dict(contents.arrays)
+    if "outputs" in given:
+        model = outputs_from_contents(kind.read, estimator_named(name), given, arrays)
+    else:
+        model = kind.read(estimator_named(name), given, arrays)
+    if arrays and not newer:
+        raise ModelFileError(
+            f"a model file must hold only the arrays of its model, got also {str(sorted(arrays))[:200]}"
+        )
+    return model
+
+
+def header_from(metadata: dict[str, str]) -> tuple[str, dict[str, Any], bool]:
+    """Metadata -> name of the estimator, the rest of its JSON, and whether a newer minor version has written it."""
+    newer = _check_version(metadata)
+    given = parse_object(metadata.get("model", ""))
+    name = given.pop("estimator", None)
+    kind = ESTIMATORS.get(name) if isinstance(name, str) else None
+    if not isinstance(name, str) or kind is None:
+        raise ModelFileError(
+            f"estimator of a model file must be one of {', '.join(ESTIMATORS)}, got {str(name)[:60]!r}"
+        )
+    if "outputs" in given and name in ONE_OUTPUT:
+        raise ModelFileError(f"a model file of {name} must be of one output, got several")
+    keys = OUTPUT_KEYS if "outputs" in given else kind.keys
+    if not given.keys() >= keys or (given.keys() > keys and not newer):
+        raise ModelFileError(
+            f"a model file of {name} must have {', '.join(sorted(keys))}, got {str(sorted(given))[:200]}"
+        )
+    return name, given, newer
+
+
+def _check_version(metadata: dict[str, str]) -> bool:
+    """Metadata -> whether the file has a newer minor version, whose additions can be ignored."""
+    from hedgerow import __version__
+
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(
+            f"format of a model file must be {FORMAT!r}, got {metadata.get('format', 'none')[:40]!r}; is it a model"
+            " that hedgerow.save has written?"
+        )
+    found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", metadata.get("format_version", ""))
+    if found is None:
+        raise ModelFileError(f"format_version must be two numbers, got {metadata.get('format_version', 'none')[:40]!r}")
+    major, minor = int(found[1]), int(found[2])
+    if major > MAJOR:
+        raise ModelFileError(
+            f"format_version must be at most {MAJOR} to be read by hedgerow {__version__}, got {major}.{minor}, written"
+            f" by hedgerow {metadata.get('hedgerow_version', 'of unknown version')[:40]}; upgrade hedgerow to read it"
+        )
+    if major < 1:
+        raise ModelFileError(f"format_version must be at least 1, got {major}.{minor}")
+    return minor > MINOR

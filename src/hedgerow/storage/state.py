@@ -1,0 +1,304 @@
+"""State: the part of a fitted model that does not depend on its target <-> JSON and arrays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ModelFileError
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.leaf_ranges import LeafRanges, Usual, check_marks
+from hedgerow.forest.moments import MAX_TARGET, IncrementalMoments, LeafMoments, check_moments
+from hedgerow.forest.payload import MOST_WEIGHT, LeafPayload
+from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS, Grid, Provenance
+from hedgerow.forest.training import Fingerprint
+from hedgerow.inference.fitted import FitMetrics, Fitted, Learned
+from hedgerow.inference.leakage import ALL_HASHES, MOST_MARKS, RowSketch, row_sketch
+from hedgerow.inference.novelty import Novelty, has_novelty, learned_novelty
+from hedgerow.params.checks import MAX_ROWS
+from hedgerow.storage.forests import forest_from_arrays, forest_to_arrays
+from hedgerow.storage.parameters import Decoder
+from hedgerow.storage.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
+from hedgerow.storage.values import Array, Arrays, Once, take
+from hedgerow.table import Schema
+from hedgerow.table.bins import Bins
+
+Json: TypeAlias = Any
+
+
+class State(NamedTuple):
+    """Table, bins, trees, seed and fingerprint of a file, checked."""
+
+    schema: Schema
+    bins: Bins
+    forest: Forest
+    seed: int
+    fingerprint: Fingerprint | None
+
+
+def state_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
+    """A fit -> its table, seed and bags as JSON, and the arrays of table, bins and forest."""
+    table, arrays = schema_to_arrays(fitted.schema)
+    arrays |= bins_to_arrays(fitted.bins) | forest_to_arrays(fitted.forest, fitted.bins)
+    return {"table": table, "seed": fitted.seed, "bag": _bag_to_json(fitted.fingerprint)}, arrays
+
+
+def state_from_contents(
+    given: dict[str, Json],
+    arrays: Arrays,
+    n_classes: int,
+    once: Once | None = None,
+    *,
+    moments: tuple[str, ...] = (),
+) -> State:
+    """The inverse of `state_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
+    once = once or Once()
+    table = given["table"]
+    schema = once.read(("table", repr(table)), arrays, lambda: schema_from_arrays(table, arrays))
+    bins = once.read(("bins", id(schema)), arrays, lambda: bins_from_arrays(arrays, schema))
+    weighted = given.get("weighted") is True
+    forest, rows = forest_from_arrays(arrays, bins, n_classes, once, weighted=weighted, moments=moments)
+    fingerprint = _bag_from_json(given["bag"], rows)
+    return State(schema, bins, forest, checked_number("seed", given["seed"], int, 0, 2**63 - 1), fingerprint)
+
+
+def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: Decoder) -> FitMetrics:
+    """The number of features per split that was chosen out of bag, and the errors with other numbers."""
+    if "max_features_" not in given:
+        return FitMetrics()
+    chosen = checked_number("max_features_", given["max_features_"], int, 1, n_features)
+    errors = decoder.decode(given.get("max_features_errors_"))
+    sound = isinstance(errors, dict) and all(
+        type(number) is int and isinstance(error, float) for number, error in errors.items()
+    )
+    if not sound:
+        raise ModelFileError("max_features_errors_ must be an error for each number of features, got something else")
+    return FitMetrics(max_features=chosen, max_features_errors=dict(errors))
+
+
+def check_known(given: Json, known: set[str]) -> None:
+    """Refuse entries that an estimator of this kind does not have."""
+    if not isinstance(given, dict) or not given.keys() <= known:
+        raise ModelFileError(f"entries of fitted must be among {', '.join(sorted(known))}, got something else")
+
+
+def checked_number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
+    """A number of this type, within its limits."""
+    right = type(value) is int or (kind is float and type(value) is float)
+    if not right or not least <= value <= most:
+        raise ModelFileError(f"{name} must be a number from {least} to {most}, got {str(value)[:40]!r}")
+    return kind(value)
+
+
+def checked_score(value: Any) -> float:
+    """An out-of-bag score: any number; NaN if every row was in the bags of all trees."""
+    if type(value) is float and math.isnan(value):
+        return value
+    return float(checked_number("oob_score_", value, float, -math.inf, math.inf))
+
+
+def _bag_to_json(bag: Fingerprint | None) -> Json:
+    """The fingerprint of rows and bags, which a warm start compares -> JSON."""
+    if bag is None:
+        return "mixed"
+    return bag._asdict() | {"rows": None if bag.rows is None else list(bag.rows)}
+
+
+def _bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> Fingerprint | None:
+    """The inverse of `_bag_to_json`; the rows counted in each tree (T,) must agree with the bags."""
+    if given == "mixed":
+        return None
+    if not isinstance(given, dict) or given.keys() != {"rows", "n_rows", "bag_mean", "leaf_counts"}:
+        raise ModelFileError("bag must have rows, n_rows, bag_mean and leaf_counts, got something else")
+    rows, leaf_counts = given["rows"], given["leaf_counts"]
+    if rows is not None:
+        if not isinstance(rows, list) or len(rows) != 2:
+            raise ModelFileError("rows of bag must be two checksums, got something else")
+        rows = tuple(checked_number("rows of bag", each, int, 0, 2**32 - 1) for each in rows)
+    n_rows = checked_number("n_rows of bag", given["n_rows"], int, 1, MAX_ROWS)
+    bag_mean = checked_number("bag_mean of bag", given["bag_mean"], float, -MOST_DRAWS, MOST_DRAWS)
+    if not isinstance(leaf_counts, str) or leaf_counts not in COUNT_SENSES:
+        raise ModelFileError(
+            f"leaf_counts of bag must be one of {', '.join(COUNT_SENSES)}, got {str(leaf_counts)[:40]!r}"
+        )
+    right = {"all": tree_rows == n_rows, "inbag": tree_rows >= 0}.get(leaf_counts, tree_rows <= n_rows)
+    if not right.all():
+        raise ModelFileError(f"counts of each tree must add up to the {n_rows} training rows, got other sums")
+    return Fingerprint(rows, n_rows, bag_mean, leaf_counts)
+
+
+#: The numbers of an origin: name, type, smallest and largest value.
+_NUMBERS: tuple[tuple[str, type, float, float], ...] = (
+    ("n_trees", int, 1, MAX_ROWS),
+    ("first_tree", int, 0, MAX_ROWS),
+    ("seed", int, 0, 2**63 - 1),
+    ("bag_mean", float, -MOST_DRAWS, MOST_DRAWS),
+    ("bag_rows", int, 1, MAX_ROWS),
+    ("n_rows", int, 1, MAX_ROWS),
+    ("weight_scale", float, math.ulp(0.0), math.nextafter(math.inf, 0)),
+    ("weight_unit", float, 2.0**-50, 1),
+    ("centre", float, -MAX_TARGET, MAX_TARGET),
+    ("exponent", int, -1100, 1100),
+)
+_MOMENTS = ("weight", "mean", "variance")
+
+
+def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
+    """A fit -> JSON and arrays; empty if later rows cannot be added to it."""
+    if not fitted.origins:
+        return {}, {}
+    listed = []
+    for origin in fitted.origins:
+        known = vars(origin) | origin.grid._asdict()
+        listed.append([origin.leaf_counts, *(known[name] for name, *_ in _NUMBERS)])
+    arrays: Arrays = {"origins.class_rows": np.array([origin.class_rows for origin in fitted.origins])}
+    reported: dict[str, Json] = {"origins": listed}
+    later = fitted.forest.evidence.later
+    if later is not None:
+        reported["later"] = True
+        arrays |= {f"later.{name}": vars(later)[name] for name in _MOMENTS}
+        arrays["later.sums"] = later.sums.reshape(-1, 6)
+    return reported, arrays
+
+
+def origins_from_contents(
+    forest: Forest, given: dict[str, Json], arrays: Arrays
+) -> tuple[tuple[Provenance, ...], Forest]:
+    """The inverse of `origins_to_contents`, everything checked -> origins, and the forest with what came later."""
+    if "origins" not in given:
+        return (), forest
+    listed = given["origins"]
+    if not isinstance(listed, list) or not 1 <= len(listed) <= forest.n_trees:
+        raise ModelFileError("origins must be a list with at most one entry for each tree, got something else")
+    rows = take(arrays, "origins.class_rows", np.float64, shape=(len(listed), forest.n_classes))
+    if not ((rows >= 0) & (rows <= MAX_ROWS)).all():
+        raise ModelFileError("origins must have counted a number of rows of each class, got others")
+    origins = tuple(_origin_from(each, counted) for each, counted in zip(listed, rows, strict=True))
+    if sum(origin.n_trees for origin in origins) != forest.n_trees:
+        raise ModelFileError(f"origins must be those of {forest.n_trees} trees, got another number")
+    if given.get("later") is True:
+        forest = replace(forest, evidence=_with_later(forest.evidence, arrays))
+    return origins, forest
+
+
+def _origin_from(given: Json, class_rows: Array) -> Provenance:
+    """One origin."""
+    if not isinstance(given, list) or len(given) != len(_NUMBERS) + 1 or given[0] not in COUNT_SENSES:
+        raise ModelFileError(f"an origin must be a word and {len(_NUMBERS)} numbers, got something else")
+    numbers = {
+        name: checked_number(f"{name} of an origin", value, kind, least, most)
+        for value, (name, kind, least, most) in zip(given[1:], _NUMBERS, strict=True)
+    }
+    if numbers["bag_rows"] > numbers["n_rows"]:
+        raise ModelFileError("an origin must have counted the rows it was grown on, got fewer")
+    grid = Grid(numbers.pop("centre"), numbers.pop("exponent"))
+    return Provenance(leaf_counts=given[0], class_rows=tuple(class_rows.tolist()), grid=grid, **numbers)
+
+
+def _with_later(leaves: LeafPayload, arrays: Arrays) -> LeafMoments:
+    """Leaves with their evidence after growing, and the sums of later rows."""
+    moments = [take(arrays, f"later.{name}", np.float64, length=leaves.n_leaves) for name in _MOMENTS]
+    if not isinstance(leaves, LeafMoments):
+        raise ModelFileError("moments of leaves after growing must be of a regression, got something else")
+    if not ((moments[0] >= leaves.LEAST_WEIGHT) & (moments[0] <= MOST_WEIGHT)).all():
+        raise ModelFileError("leaves must have had weights of ordinary size after growing, got others")
+    check_moments(moments[1], moments[2])
+    sums = take(arrays, "later.sums", np.int64, shape=(leaves.n_leaves, 6))
+    return replace(leaves, later=IncrementalMoments(moments[0], moments[1], moments[2], sums.reshape(-1, 3, 2)))
+
+
+def sketch_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
+    """A fit -> JSON and arrays; empty if it knows nothing of its training rows."""
+    marks = row_sketch(fitted)
+    if marks is None:
+        return {}, {}
+    return {"marks": {"below": marks.below, "repeats": marks.repeats}}, {"marks": marks.kept}
+
+
+def sketch_from_contents(learned: Learned, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> None:
+    """The inverse of `sketch_to_contents`, everything checked; files of earlier versions have none."""
+    if "marks" in given:
+        told = given["marks"]
+        learned.put("marks", None, (once or Once()).read(("marks", repr(told)), arrays, lambda: _marks(told, arrays)))
+
+
+def _marks(told: Json, arrays: Arrays) -> RowSketch:
+    """JSON and an array -> marks."""
+    if not isinstance(told, dict) or told.keys() != {"below", "repeats"}:
+        raise ModelFileError("marks must have below and repeats, got something else")
+    below = checked_number("below of marks", told["below"], int, 0, ALL_HASHES)
+    repeats = checked_number("repeats of marks", told["repeats"], float, 0, 1)
+    kept = take(arrays, "marks", np.uint16).copy()
+    if not 1 <= len(kept) <= MOST_MARKS or not (kept[1:] > kept[:-1]).all():
+        raise ModelFileError(f"marks must be 1 to {MOST_MARKS} different numbers that ascend, got others")
+    return RowSketch(kept, below, repeats)
+
+
+#: Most scores in a file; earlier versions wrote this many, later ones write fewer.
+MAX_SCORES = 4096
+#: The scores of training rows.
+_SCORES = ("total", "single", "both")
+
+
+def novelty_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
+    """A fit -> JSON and arrays; empty if it cannot tell what is new."""
+    if not has_novelty(fitted):
+        return {}, {}
+    known = learned_novelty(fitted)
+    leaf_ranges, usual = known.leaf_ranges, known.leaf_ranges.usual
+    arrays: Arrays = {"hulls.features": leaf_ranges.features, "hulls.marks": leaf_ranges.marks}
+    arrays |= {"hulls.spread": usual.spread, "hulls.missing": usual.missing, "hulls.rows": usual.rows}
+    return {"novelty": usual.n_rows}, arrays | {f"novelty.{name}": vars(known)[name] for name in _SCORES}
+
+
+def novelty_from_contents(
+    learned: Learned, state: State, given: dict[str, Json], arrays: Arrays, once: Once | None = None
+) -> None:
+    """The inverse of `novelty_to_contents`, everything checked; what is there becomes known to `learned`."""
+    if "novelty" in given:
+        n_rows = checked_number("novelty", given["novelty"], int, 1, MAX_ROWS)
+        key = ("novelty", id(state.forest.structure), n_rows)
+        learned.put("novelty", None, (once or Once()).read(key, arrays, lambda: _novelty_from(state, n_rows, arrays)))
+
+
+def _novelty_from(state: State, n_rows: int, arrays: Arrays) -> Novelty:
+    """What a forest knows of its training rows."""
+    leaf_ranges = _hulls_from(state, n_rows, arrays)
+    total, single, both = (take(arrays, f"novelty.{name}", np.float64).copy() for name in _SCORES)
+    alike = len(total) == len(single) == len(both) <= MAX_SCORES
+    if not alike or not all(np.isfinite(each).all() and (np.diff(each) >= 0).all() for each in (total, single, both)):
+        raise ModelFileError(f"scores of novelty must be finite and ascend, at most {MAX_SCORES} each, got others")
+    return Novelty(leaf_ranges, total, single, both)
+
+
+def _hulls_from(state: State, n_rows: int, arrays: Arrays) -> LeafRanges:
+    """What leaves have seen, and what is usual for each feature."""
+    bins, n_features = state.bins, state.schema.n_features
+    features = take(arrays, "hulls.features", np.int32, shape=(None, None))
+    if len(features) > state.forest.n_trees:
+        raise ModelFileError(f"hulls must be of at most {state.forest.n_trees} trees, got {len(features)}")
+    n_leaves = int(state.forest.leaf_start[len(features)])
+    marks = take(arrays, "hulls.marks", np.uint16, shape=(n_leaves, features.shape[1]))
+    spread = take(arrays, "hulls.spread", np.float64, length=n_features)
+    missing = take(arrays, "hulls.missing", np.int64, length=n_features)
+    rows = take(arrays, "hulls.rows", np.int64, length=int(bins.n_bins[bins.nominal == 1].sum()))
+    known = features.min() >= 0 and features.max() < n_features and (np.diff(features, axis=1) > 0).all()
+    if (
+        not known
+        or not ((spread >= 0) & np.isfinite(spread)).all()
+        or not (_counted(missing, n_rows) and _counted(rows, n_rows))
+    ):
+        raise ModelFileError("hulls must be of different features, with finite spreads and rows >= 0, got others")
+    leaf_ranges = LeafRanges(features, marks, Usual(n_rows, spread, missing, rows))
+    if not check_marks(leaf_ranges, state.forest, bins):
+        raise ModelFileError("hulls of leaves must go from a low level to a high one, got others")
+    return leaf_ranges
+
+
+def _counted(rows: Array, n_rows: int) -> bool:
+    """Whether these are numbers of rows."""
+    return bool(((rows >= 0) & (rows <= n_rows)).all())

@@ -1,0 +1,163 @@
+"""Meaning: codes and cells of a table -> names, numbers and categories that people know."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.table.bins import Bins
+from hedgerow.table.schema import Kind, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Codebook:
+    """What the codes of a table mean.
+
+    Parameters
+    ----------
+    bins, schema : Bins, Schema
+        How values become codes, and what the columns are.
+    exact : bool
+        Whether every value of the training table is its own bin.
+    """
+
+    bins: Bins
+    schema: Schema
+    exact: bool
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """(p,): the features' names, or ``x[i]``."""
+        return self.schema.names or tuple(f"x[{feature}]" for feature in range(self.schema.n_features))
+
+    @cached_property
+    def missing_code(self) -> int:
+        """The code of a missing value."""
+        return int(np.iinfo(self.bins.code_type).max)
+
+    @cached_property
+    def _known(self) -> dict[int, tuple[float, float, float]]:
+        """The ranges and spans that have been asked for."""
+        return {}
+
+    def range_of(self, feature: int) -> tuple[float, float]:
+        """Smallest and largest training value of a numeric feature; for a binned column, the ends of its outer bins."""
+        return self._measured(feature)[:2]
+
+    def span_of(self, feature: int) -> float:
+        """The range of the finite training values of a numeric feature; 0 if all are equal."""
+        return self._measured(feature)[2]
+
+    @cached_property
+    def far(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(p,), (p,): numbers below and above which a feature is farther outside its range than the range is wide.
+
+        They are infinite for features that are nominal, constant or without values.
+        """
+        low, high = np.full((2, self.schema.n_features), [[-np.inf], [np.inf]])
+        for feature in np.flatnonzero((self.bins.nominal == 0) & (self.bins.n_bins > 1)).tolist():
+            (least, most), span = self.range_of(feature), self.span_of(feature)
+            low[feature], high[feature] = least - span, most + span
+        return low, high
+
+    def _measured(self, feature: int) -> tuple[float, float, float]:
+        if feature not in self._known:
+            self._known[feature] = *self._range(feature), self._span(feature, *self._range(feature))
+        return self._known[feature]
+
+    def _range(self, feature: int) -> tuple[float, float]:
+        centers = self.bins.centers[self.bins.center_start[feature] : self.bins.center_start[feature + 1]]
+        low, high = float(centers[0]), float(centers[-1])
+        cuts = self.bins.cuts_of(feature)
+        if self.exact or not len(cuts):
+            return low, high
+        # A centre is the middle of its bin, so the outer end is as far from it as the cut is.
+        return min(low, 2 * low - float(cuts[0])), max(high, 2 * high - float(cuts[-1]))
+
+    def _span(self, feature: int, low: float, high: float) -> float:
+        centers = self.bins.centers[self.bins.center_start[feature] : self.bins.center_start[feature + 1]]
+        finite = centers[np.isfinite(centers)]
+        if not len(finite):
+            return 0.0
+        low, high = (low if np.isfinite(low) else finite[0]), (high if np.isfinite(high) else finite[-1])
+        return float(min(2 * (high / 2 - low / 2), np.finfo(np.float64).max))
+
+    def value_of_code(self, feature: int, code: int) -> Any:
+        """A code -> a value of that bin, a date as text, a category, or None for missing."""
+        if code == self.missing_code:
+            return None
+        categories = self.schema.categories[feature]
+        if categories is not None:
+            return plain(categories[code])
+        return self._as_kind(feature, float(self.bins.centers[self.bins.center_start[feature] + code]))
+
+    def value(self, feature: int, cell: Any) -> Any:
+        """A cell of a column as the forest reads it -> number, date, category, or None for missing and new ones."""
+        categories = self.schema.categories[feature]
+        if categories is not None:
+            return None if cell < 0 else plain(categories[int(cell)])
+        return None if np.isnan(cell) else self._as_kind(feature, float(cell))
+
+    def of_row(self, columns: list[NDArray[Any]], row: int) -> dict[str, Any]:
+        """Columns (n,) each as the forest reads them -> feature name -> value of one row."""
+        return {name: self.value(j, columns[j][row]) for j, name in enumerate(self.names)}
+
+    def _as_kind(self, feature: int, number: float) -> Any:
+        kind = self.schema.kinds[feature]
+        if kind in DATES:
+            return date_words(number, kind)
+        return bool(number) if kind == "boolean" and number in (0, 1) else number
+
+
+def plain(value: Any) -> Any:
+    """A value of NumPy or any other type -> a number, boolean or text of Python."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str | int | float | bool) else str(value)
+
+
+#: The kinds of columns that hold days since 1970: whole days only, or also times.
+DATES: tuple[Kind, ...] = ("date", "time")
+
+#: What can be said of a date besides its day: the ends of the names of further columns.
+PARTS = (" month", " weekday")
+
+_FIRST = datetime.datetime(1970, 1, 1)
+_MINUTES = 24 * 60
+
+
+def kind_of_days(days: NDArray[np.floating]) -> Kind:
+    """Days (n,), NaN where missing -> "date" if all are whole, else "time"."""
+    known = days[np.isfinite(days)]
+    return "date" if bool((known == np.floor(known)).all()) else "time"
+
+
+def part_of(days: NDArray[np.float64], part: str) -> NDArray[np.float64]:
+    """Days since 1970 (n,) -> months, 1 to 12, or weekdays, 1 for a Monday to 7."""
+    known = np.where(np.isnan(days), 0, np.floor(days)).astype(np.int64)
+    if part == " weekday":
+        numbers = (known + 3) % 7 + 1
+    else:
+        numbers = known.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1
+    return np.where(np.isnan(days), np.nan, numbers)
+
+
+def date_words(days: float, kind: Kind) -> str:
+    """Days since 1970 -> the day, or the day and the minute, in which this point of time lies.
+
+    Examples
+    --------
+    >>> date_words(19787.75, "date"), date_words(19787.75, "time"), date_words(float("-inf"), "date")
+    ('2024-03-05', '2024-03-05 18:00', '-inf')
+    """
+    minutes = math.floor(days * _MINUTES + 1e-6) if math.isfinite(days) else math.inf
+    try:
+        when = _FIRST + datetime.timedelta(minutes=minutes)
+    except OverflowError:  # a year that has no four digits
+        return f"{days:g}"
+    return f"{when:%Y-%m-%d}" if kind == "date" else f"{when:%Y-%m-%d %H:%M}"

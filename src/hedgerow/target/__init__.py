@@ -1,1 +1,0 @@
-"""Target: labels or numbers, and weights -> what trees are grown on."""

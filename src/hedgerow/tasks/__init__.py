@@ -1,0 +1,1 @@
+"""Prediction types: one package per type."""

@@ -1,0 +1,129 @@
+"""Figures: out-of-bag evidence and what was tried on it -> `oob_score_` and `oob_decision_function_`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.calibrate import Calibration
+from hedgerow.decisions import Decision, resolve_decision
+from hedgerow.forest.training import TrainingRows
+from hedgerow.inference.evidence import Evidence, Trial, require_certain, score_sets
+from hedgerow.inference.fitted import Fitted
+from hedgerow.table.bins import Codes
+from hedgerow.tasks.classification.calibration import cross_calibrated
+
+Floats = NDArray[np.float64]
+
+
+def needs_trial(metric: Any) -> bool:
+    """Whether a metric needs the sets of a trial; otherwise labels are enough."""
+    return not (metric is True or metric == "accuracy" or callable(metric))
+
+
+def oob_metrics(
+    metric: Any,
+    classes: NDArray[Any],
+    rows: TrainingRows,
+    evidence: Evidence,
+    trial: Trial,
+    judged: NDArray[np.bool_],
+    calibration: Calibration,
+) -> tuple[float, Floats]:
+    """Out-of-bag evidence and a trial on the judged rows (n,) -> ``oob_score_`` and ``oob_decision_function_``."""
+    if calibration.why or (judged != evidence.judged).any():
+        probability = calibration.of(evidence.combine(weights=trial.weights).probability)
+    else:  # all that is not in the trial has no judge
+        probability = np.zeros((len(judged), len(classes)))
+    if not calibration.why:
+        probability[judged] = trial.opinion.probability
+    score = _score(metric, classes[rows.target.labels][judged], classes, probability[judged], trial)
+    return score, _answers_for_all(rows, evidence, probability, trial.weights, calibration)
+
+
+def soft_label_metrics(
+    metric: Any, classes: NDArray[Any], rows: TrainingRows, evidence: Evidence, calibration: Calibration
+) -> tuple[float, Floats]:
+    """What `oob_metrics` returns for a metric of labels, with the same bits; only one table (n, K) is in memory."""
+    require_certain(evidence.known)
+    judged, labels = evidence.judged & evidence.known, rows.target.labels
+    said = evidence.as_forest().probability()
+    if not calibration.why:
+        cross_calibrated(said, np.flatnonzero(judged), labels, rows.target.sure_weights)
+        if (unsure := evidence.judged & ~judged).any():
+            said[unsure] = calibration.of(evidence.probability()[unsure])
+    y, label = classes[labels[judged]], said.argmax(axis=1)
+    score = np.nan  # if every row is in the bags of all trees
+    if len(y) and not callable(metric):
+        score = float(np.mean(classes[label[judged]] == y))
+    if calibration.why:
+        said = evidence.probability()
+    if len(y) and callable(metric):
+        score = float(metric(y, classes[said.argmax(axis=1)[judged]]))
+    return score, _answers_for_all(rows, evidence, said, None, calibration)
+
+
+def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
+    """``oob_score_`` on the rows that were judged and whose class is certain; NaN if no row is like that."""
+    if not len(y):
+        return np.nan
+    if callable(metric):
+        return float(metric(y, classes[probability.argmax(axis=1)]))
+    return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
+
+
+def _answers_for_all(
+    rows: TrainingRows, evidence: Evidence, probability: Floats, weights: Floats | None, calibration: Calibration
+) -> Floats:
+    """``oob_decision_function_``: (m, K), for all rows that were given."""
+    probability[~evidence.judged] = 1 / probability.shape[1]
+    if rows.kept is None:
+        return probability
+    # No bag holds rows without weight, so all trees judge them.
+    everyone = replace(evidence, codes=rows.all_codes, oob_mask=None)
+    of_all = calibration.of(everyone.combine(weights=weights).probability)
+    of_all[rows.kept] = probability
+    return of_all
+
+
+#: A column with more distinct values has no groups for which something could be promised.
+MOST_GROUPS = 100
+
+
+def groups_in(fitted: Fitted, codes: Codes, decision: str | Decision) -> NDArray[np.str_] | None:
+    """Codes (p, n) -> the group of each row as text (n,), "" for missing; None if the decision has no groups."""
+    column = group_column(fitted, decision)
+    if column is None:
+        return None
+    codebook, n_values = fitted.codebook, int(fitted.bins.n_bins[column])
+    names = [str(codebook.value_of_code(column, code)) for code in range(n_values)]
+    found: NDArray[np.str_] = np.array([*names, ""])[np.minimum(codes[column], n_values)]
+    return found
+
+
+def group_column(fitted: Fitted, decision: str | Decision) -> int | None:
+    """The number of the column whose values are the groups of a decision; None if it has no groups."""
+    groups = None if isinstance(decision, str) else resolve_decision(decision).groups
+    if groups is None:
+        return None
+    column = _column_of(fitted, groups)
+    if fitted.bins.n_bins[column] > MOST_GROUPS:
+        raise ValueError(
+            f"groups must name a column with at most {MOST_GROUPS} distinct values, got {groups!r} with"
+            f" {int(fitted.bins.n_bins[column])}; add a column that cuts it into a few ranges, and fit again"
+        )
+    return column
+
+
+def _column_of(fitted: Fitted, groups: Any) -> int:
+    """The name or number of a column -> its number."""
+    names, n_features = fitted.codebook.names, fitted.schema.n_features
+    if isinstance(groups, str) and groups in names:
+        return names.index(groups)
+    if isinstance(groups, int | np.integer) and not isinstance(groups, bool) and 0 <= groups < n_features:
+        return int(groups)
+    some = ", ".join(map(repr, names[:10])) + (" …" if len(names) > 10 else "")
+    raise ValueError(f"groups must be the name or number of one of the {n_features} columns, {some}, got {groups!r}")

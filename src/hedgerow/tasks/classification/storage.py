@@ -1,0 +1,295 @@
+"""Classifiers: the state of a fitted classifier <-> JSON and arrays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hedgerow.belief.calibrate import Calibration
+from hedgerow.criteria import Criterion
+from hedgerow.decisions import Decision, decide, resolve_decision
+from hedgerow.decisions.base import ActionDecision, checked_utility
+from hedgerow.errors import ModelFileError
+from hedgerow.forest.target import ClassInfo
+from hedgerow.inference.fitted import FitMetrics, Fitted, Learned, publish
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.params.checks import check_once_fitted
+from hedgerow.rules import Setting, merge_states
+from hedgerow.storage.parameters import Decoder, Encoder
+from hedgerow.storage.state import (
+    check_known,
+    checked_number,
+    checked_score,
+    chosen_features_from_json,
+    novelty_from_contents,
+    novelty_to_contents,
+    origins_from_contents,
+    origins_to_contents,
+    sketch_from_contents,
+    sketch_to_contents,
+    state_from_contents,
+    state_to_contents,
+)
+from hedgerow.storage.values import Array, Arrays, Once, labels_from_arrays, labels_to_arrays, take
+from hedgerow.tasks.classification.calibration import rule_key
+from hedgerow.tasks.classification.oob import group_column
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.tasks.classification.target import check_classes
+
+Json: TypeAlias = Any
+
+KEYS = frozenset({"parameters", "classes", "table", "weighted", "seed", "bag", "fitted"})
+_REPORTED = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
+_REPORTED |= {"max_features_", "max_features_errors_", "origins", "novelty", "calibration_", "marks"}
+
+
+def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
+    """Fitted classifier -> JSON and arrays.
+
+    The training rows are not saved, so what must be learned from out-of-bag evidence is learned first.
+    """
+    now: ClassificationPredictor = predictor_of(model)
+    if now.fitted.oob_rows is not None:
+        now.learn()
+    _check_reading(model, now.fitted)
+    encoder = Encoder()
+    classes, arrays = labels_to_arrays("classes", now.classes)
+    state, of_state = state_to_contents(now.fitted)
+    arrays |= of_state | {"prior": now.info.prior}
+    reported, of_fit = _fitted_to_contents(now, encoder)
+    contents = {
+        "parameters": encoder.parameters(model),
+        "classes": classes,
+        "table": state["table"],
+        "weighted": now.forest.weights is not None,
+        "seed": state["seed"],
+        "bag": state["bag"],
+        "fitted": reported,
+    }
+    return contents, arrays | of_fit | encoder.arrays
+
+
+def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> Any:
+    """The inverse of `classifier_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
+    classes = labels_from_arrays("classes", given["classes"], arrays)
+    check_classes(classes)
+    decoder = Decoder(arrays, len(classes))
+    model = decoder.estimator(given["parameters"], kind)
+    leaf_classes, n_trees = model._tree_shape(len(classes))
+    state = state_from_contents(given, arrays, leaf_classes, once)
+    if n_trees not in (None, state.forest.n_trees):
+        raise ModelFileError(
+            f"a {kind.__name__} of {len(classes)} classes must have {n_trees} trees, got {state.forest.n_trees}"
+        )
+    prior = _checked_prior(take(arrays, "prior", np.float64, length=len(classes)))
+    reported = given["fitted"]
+    check_known(reported, _REPORTED)
+    fitted = Fitted(
+        schema=state.schema,
+        bins=state.bins,
+        info=ClassInfo(classes, prior),
+        forest=state.forest,
+        criterion=_checked_criterion(decoder.decode(reported.get("criterion_"))),
+        seed=state.seed,
+        fingerprint=state.fingerprint,
+        figures=_figures_from(reported, arrays, state.schema.n_features, len(classes), decoder),
+        learned=_learned_from(reported, arrays, state.forest.n_trees),
+    )
+    novelty_from_contents(fitted.learned, state, reported, arrays, once)
+    sketch_from_contents(fitted.learned, reported, arrays, once)
+    publish(model, fitted)
+    mapped = calibration_from_contents(reported, arrays, len(classes))
+    if mapped is not None:
+        fitted.learned.put("calibration", rule_key(model.rule), mapped)
+    if "calibrated" in reported:
+        decision = _checked_decision(model.decision, decoder.decode(reported["calibrated"]))
+        fitted.learned.put("decision", predictor_of(model).key(), decision)
+    origins, _ = origins_from_contents(state.forest, reported, arrays)
+    _check_reading(model, fitted)
+    return publish(model, replace(fitted, origins=origins))
+
+
+def _check_reading(model: Any, fitted: Fitted) -> None:
+    """Refuse what could not answer; parameters that only another fit reads are checked by that fit."""
+    check_once_fitted(model)
+    now: ClassificationPredictor = model._predictor(fitted)
+    if fitted.oob_rows is None:
+        _check_learned(now, model)
+    _try_parameters(now)
+
+
+def _check_learned(now: ClassificationPredictor, model: Any) -> None:
+    """Refuse parameters that only training rows could settle, where they have not done so."""
+    learned = now.fitted.learned
+    if isinstance(model.caution, str) and learned.last("caution") is None:
+        raise ValueError(
+            "caution must be a number in a model without training rows to choose one on, got 'auto'; set a number"
+        )
+    weights = learned.last("weights")
+    if now.rule.needs_weights and (weights is None or weights[0] != now.caution):
+        raise ValueError(
+            f"rule must be one that learns no tree weights in a model without training rows to learn them on, got"
+            f" {now.rule!r} with a caution of {now.caution:g}; set another rule, or the caution they were learned with"
+        )
+
+
+def _try_parameters(now: ClassificationPredictor) -> None:
+    """Combine and decide about a leaf of one row and one of none, which finds parameters out of range."""
+    group_column(now.fitted, now.asked_decision)  # refuses groups that are no column
+    rule, decision, n_classes = now.rule, resolve_decision(now.asked_decision), len(now.classes)
+    if not decision.is_ready:
+        decision = (now.fitted.learned.last("decision") or (None, decision))[1]
+    if isinstance(decision, ActionDecision) and decision.utility is not None:
+        two = checked_utility(decision.utility, n_classes)[:2]  # some decisions compare all pairs of actions
+        decision = clone(decision).set_params(utility=two)
+    setting = Setting.of(n_classes, now.caution, now.info.prior)
+    counts = np.zeros((2, n_classes))
+    counts[0, 0] = 1.0
+    with np.errstate(all="ignore"):
+        opinion = rule.finish(merge_states(rule.lift(counts, setting)[None], rule.merge), setting)
+        if not all(np.isfinite(part).all() for part in (opinion.probability, opinion.lower, opinion.upper)):
+            raise ValueError(f"caution must be of ordinary size for {rule!r}, got {now.caution:g}; set another")
+        if decision.is_ready:
+            groups = None if decision.groups is None else np.array([""])
+            decide(replace(opinion, groups=groups), decision)
+
+
+def _fitted_to_contents(now: ClassificationPredictor, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
+    """Everything that was learned besides the trees -> JSON and arrays."""
+    fitted, figures, learned = now.fitted, now.fitted.figures, now.fitted.learned
+    caution, weights, decision = (learned.last(what) for what in ("caution", "weights", "decision"))
+    known = {
+        "criterion_": fitted.criterion,
+        "caution_": None if caution is None else caution[1],
+        "oob_score_": figures.oob_score,
+        "tuning_": figures.tuning,
+        "max_features_": figures.max_features,
+        "max_features_errors_": figures.max_features_errors,
+    }
+    reported = {name: encoder.encode(value, name) for name, value in known.items() if value is not None}
+    arrays: Arrays = {}
+    if weights is not None:
+        reported["learned_with"] = encoder.encode(weights[0], "caution")
+        arrays["tree_weights"] = weights[1]
+    if figures.oob_answers is not None:
+        reported["oob_decision_function_"] = True
+        arrays["oob_decision_function"] = figures.oob_answers
+    if decision is not None and decision[0] == now.key():
+        reported["calibrated"] = encoder.encode(decision[1], "decision")
+    origins, of_rows = origins_to_contents(fitted)
+    novelty, leaf_ranges = novelty_to_contents(fitted)
+    marks, of_marks = sketch_to_contents(fitted)
+    mapped, of_map = calibration_to_contents(now.calibration)
+    return reported | origins | novelty | marks | mapped, arrays | of_rows | leaf_ranges | of_marks | of_map
+
+
+def _figures_from(
+    given: dict[str, Json], arrays: Arrays, n_features: int, n_classes: int, decoder: Decoder
+) -> FitMetrics:
+    """The figures that the fit has reported."""
+    figures = chosen_features_from_json(given, n_features, decoder)
+    if "oob_score_" in given:
+        figures = replace(figures, oob_score=checked_score(decoder.decode(given["oob_score_"])))
+    if "tuning_" in given:
+        figures = replace(figures, tuning=_checked_tuning(decoder.decode(given["tuning_"])))
+    if "oob_decision_function_" in given:
+        answers = take(arrays, "oob_decision_function", np.float64, shape=(None, n_classes))
+        figures = replace(figures, oob_answers=answers)
+    return figures
+
+
+def _learned_from(given: dict[str, Json], arrays: Arrays, n_trees: int) -> Learned:
+    """The caution and the tree weights that were learned."""
+    learned = Learned()
+    if "caution_" in given:
+        learned.put("caution", None, checked_number("caution_", given["caution_"], float, 0, math.inf))
+    if "learned_with" in given:
+        caution = checked_number("learned_with", given["learned_with"], float, 0, math.inf)
+        weights = take(arrays, "tree_weights", np.float64, length=n_trees).copy()
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ModelFileError("tree weights must be finite and not negative, got other numbers")
+        learned.put("weights", caution, weights)
+    return learned
+
+
+def _checked_prior(prior: Array) -> NDArray[np.float64]:
+    """A copy of the class shares (K,), refused unless they are positive and add up to one."""
+    if not ((prior > 0) & (prior <= 1)).all() or abs(prior.sum() - 1) > 1e-9:
+        raise ModelFileError("prior must be positive shares that add up to 1, got other numbers")
+    return np.array(prior, dtype=np.float64)
+
+
+def _checked_tuning(tuning: Any) -> list[tuple[float, dict[str, Any]]]:
+    """Scores, each with its parameters."""
+    sound = isinstance(tuning, list) and all(
+        isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], float) and isinstance(each[1], dict)
+        for each in tuning
+    )
+    if not sound:
+        raise ModelFileError("tuning_ must be pairs of a score and parameters, got something else")
+    return list(tuning)
+
+
+def _checked_criterion(criterion: Any) -> Criterion:
+    """The criterion that grew the trees, refused if a parameter of it is still open."""
+    if not isinstance(criterion, Criterion) or not criterion.is_resolved:
+        raise ModelFileError("criterion_ must be a criterion with all its parameters, got something else")
+    return criterion
+
+
+def _checked_decision(asked: Any, decision: Any) -> Decision:
+    """The model's decision after calibration."""
+    own = resolve_decision(asked)
+    if not own.needs_calibration or type(decision) is not type(own) or not decision.is_ready:
+        raise ModelFileError("the calibrated decision must be that of the model, got another")
+    return decision
+
+
+#: No number of a map is larger: its penalties keep it far below, and arithmetic can rely on it.
+MOST = 1e6
+
+
+def calibration_to_contents(learned: Calibration) -> tuple[dict[str, Any], Arrays]:
+    """A map -> JSON and arrays; nothing if there is no map."""
+    if learned.why:
+        return {}, {}
+    numbers = {"slope": learned.slope, "gain": learned.gain, "rows": learned.n_rows, "mixes": learned.mix is not None}
+    arrays: Arrays = {"calibration_offsets": learned.offsets}
+    if learned.mix is not None:
+        arrays["calibration_mix"] = learned.mix.ravel()
+    return {"calibration_": numbers}, arrays
+
+
+def calibration_from_contents(given: dict[str, Any], arrays: Arrays, n_classes: int) -> Calibration | None:
+    """The inverse of `calibration_to_contents`, everything checked; None if the file has no map."""
+    if "calibration_" not in given:
+        return None
+    numbers = given["calibration_"]
+    if not isinstance(numbers, dict):
+        raise ModelFileError("calibration_ must be the numbers of a map, got something else")
+    check_known(numbers, {"slope", "gain", "rows", "mixes"})
+    offsets = _ordinary(take(arrays, "calibration_offsets", np.float64, length=n_classes))
+    mix, mixes = None, numbers.get("mixes")
+    if not isinstance(mixes, bool):
+        raise ModelFileError(f"mixes of a map must be true or false, got {str(mixes)[:40]}")
+    if mixes:
+        mix = _ordinary(take(arrays, "calibration_mix", np.float64, length=n_classes**2)).reshape(n_classes, n_classes)
+    return Calibration(
+        checked_number("slope", numbers.get("slope"), float, 1.0, MOST),
+        mix,
+        offsets,
+        checked_number("gain", numbers.get("gain"), float, 0.0, MOST),
+        checked_number("rows", numbers.get("rows"), int, 0, 2**31),
+    )
+
+
+def _ordinary(numbers: Any) -> Any:
+    """A copy of an array, refused unless all its numbers are of ordinary size."""
+    if not (np.abs(numbers) <= MOST).all():
+        raise ModelFileError(f"the numbers of a map must lie within ±{MOST:g}, got others")
+    return np.array(numbers, dtype=np.float64)

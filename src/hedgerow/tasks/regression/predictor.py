@@ -1,0 +1,434 @@
+"""Number answers: a fitted regressor with its current parameters, and samples -> predictions, bounds, intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import r2_score
+
+from hedgerow.forest.ancestors import ancestor_moments
+from hedgerow.forest.fold import Which, fold, mean_of_leaves
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, outside_leaves, quantiles_of, ranks_of
+from hedgerow.forest.reducers import MeanReducer, predictions
+from hedgerow.forest.target import RangeInfo
+from hedgerow.forest.training import TrainingRows
+from hedgerow.inference.batch import Batch
+from hedgerow.inference.completions import Completions, mean_of_groups, values_over_completions
+from hedgerow.inference.evidence import checked_caution
+from hedgerow.inference.fitted import Fitted
+from hedgerow.inference.oob import BootstrapErrors, Trace, number_errors
+from hedgerow.inference.predictor import Predictor
+from hedgerow.inference.unseen import UnseenValues, opened_intervals
+from hedgerow.inference.variance import SamplingVariance, jackknife_variance
+from hedgerow.metrics import RegressionTally, tally_numbers
+from hedgerow.table.bins import Codes
+from hedgerow.tasks.regression.oob import (
+    METHODS,
+    Residuals,
+    TreeMoments,
+    jackknife_plus,
+    learn_residuals,
+    rows_to_judge,
+    scaled_interval,
+    scaled_quantiles,
+)
+from hedgerow.tasks.regression.target import read_targets
+from hedgerow.util.threads import thread_count
+
+Floats = NDArray[np.float64]
+
+#: The default coverage of intervals.
+COVERAGE = 0.9
+#: Leaves of fewer rows do not show how noisy targets are; the nodes around them do. Chosen out of 3, 5 and 10.
+ROWS_OF_NOISE = 10
+#: Where quantiles come from: the rows in the leaves reached, or scaled residuals.
+QUANTILE_METHODS = ("leaves", "scaled")
+
+
+class TargetVariance(NamedTuple):
+    """How uncertain a forest is about the targets of n samples, as variances, (n,) each.
+
+    ``total`` is the sum of ``aleatoric`` and ``epistemic``. ``aleatoric`` is the mean over trees of the variance in the
+    leaf reached: noise that more rows would not remove. ``epistemic`` is the variance of the leaf means over trees.
+    Leaves of a few rows show no noise. If there are leaves of fewer than ten rows, the total stays that of the leaves,
+    and is divided as the smallest nodes with ten rows around them would divide it.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+
+
+class RegressionPredictor(Predictor):
+    """The answers of a regressor."""
+
+    kind = "numbers"
+    predicts = True
+    takes_uncertain = True
+    is_mean: ClassVar[bool] = True
+    skips_empty: ClassVar[bool] = False
+
+    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
+        super().__init__(model, fitted)
+        self._caution, self._keeps_leaf_rows = model.caution, model.leaf_rows
+
+    @property
+    def info(self) -> RangeInfo:
+        """The smallest and the largest training target."""
+        return self.fitted.info  # type: ignore[return-value]
+
+    @property
+    def caution(self) -> float:
+        """How many unseen rows each leaf keeps in reserve."""
+        return checked_caution(self._caution, "a number >= 0")
+
+    @property
+    def leaf_values(self) -> Floats:
+        """(L,): the prediction of every leaf."""
+        return self.forest.values  # type: ignore[return-value]
+
+    def predicted(self, batch: Batch) -> Floats:
+        """(n,): the mean over trees of the predictions of the leaves reached."""
+
+        def ask(codes: Codes) -> Floats:
+            threads = self.threads(codes.shape[1])
+            return fold(self.forest, codes, MeanReducer(predictions), None, n_threads=threads)[:, 0]
+
+        return values_over_completions(
+            ask(batch.codes), self.fitted, batch, lambda worlds: worlds.mean(ask(worlds.codes))
+        )
+
+    said = predicted  # the predictions
+
+    def score(self, y: NDArray[Any], said: Floats) -> float:
+        """Numbers (n,), predictions (n,) -> R²."""
+        return float(r2_score(y, said))
+
+    @staticmethod
+    def whole_score(y: Floats, said: Floats) -> float:
+        """Numbers of several outputs (n, m) -> the mean of their R²."""
+        return float(r2_score(y, said))
+
+    def named(self, predicted: Floats) -> Floats:
+        """Predictions (n,) -> the same, because numbers have no names."""
+        return predicted
+
+    def named_truth(self, truth: Floats) -> Floats:
+        """Numbers (n,) -> the same."""
+        return truth
+
+    def standard_deviation(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n,): the square root of the total variance."""
+        return np.asarray(np.sqrt(self.variance(codes).total))
+
+    def doubt(self, batch: Batch) -> Floats:
+        """(n,): the standard deviation between trees, relative to the largest; 0 if trees agree."""
+        between = np.sqrt(self.variance(batch.codes).epistemic)
+        return np.asarray(between / max(between.max(initial=0.0), np.finfo(np.float64).tiny))
+
+    def under(self, rule: Any = None, caution: float | None = None) -> RegressionPredictor:
+        """The same fit with another caution."""
+        if rule is not None:
+            raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out: trees are averaged")
+        other = copy(self)
+        other._caution = self._caution if caution is None else caution
+        return other
+
+    def bounds(self, batch: Batch) -> Floats:
+        """(n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
+
+        def ask(codes: Codes) -> Floats:
+            return self.mean(codes, lambda at: np.column_stack(self.leaf_bounds(at)))
+
+        return self._opened(batch, ask, mean_of_groups)
+
+    def leaf_bounds(self, at: Which = slice(None)) -> list[Floats]:
+        """Some leaves (m,), or all -> lower and upper mean of each, (m,) each."""
+        return number_bounds(self.leaf_values[at], self.forest.counts[at], self.caution, self.info)
+
+    def leaf_states(self) -> Floats:
+        """-> (L, 3): the prediction of every leaf, and its lower and upper bound."""
+        return np.column_stack([self.leaf_values, *self.leaf_bounds()])
+
+    def node_answers(self, tree: Any) -> list[Floats]:
+        """-> (N, 1) each: the prediction of every node of a tree, and its lower and upper bound."""
+        bounds = number_bounds(tree.evidence.values, tree.counts[:, 0], self.caution, self.info)
+        return [each[:, None] for each in (tree.evidence.values, *bounds)]
+
+    def variance(self, codes: Codes) -> TargetVariance:
+        """Codes (p, n) -> variance within leaves and between trees."""
+        forest, around = self.forest, self._around()
+        assert forest.variances is not None
+        means = self.leaf_values if forest.means is None else forest.means
+        own = (means, forest.variances, self._middle)
+        of_leaves, *of_nodes = self._moments(codes, own, *([] if around is None else [(*around, 0.0)]))
+        total = of_leaves.within + of_leaves.between
+        if not of_nodes:
+            return TargetVariance(total, of_leaves.within, of_leaves.between)
+        noise = of_nodes[0].within
+        whole = noise + of_nodes[0].between
+        share = np.divide(noise, whole, out=np.zeros(len(whole)), where=whole > 0)
+        return TargetVariance(total, share * total, total - share * total)
+
+    def moments(self, codes: Codes) -> TreeMoments:
+        """Codes (p, n) -> the mean prediction of the trees, and the variance between trees and within leaves."""
+        n_trees, variances = self.forest.n_trees, self.forest.variances
+        assert variances is not None
+        mean, between, within = self._moments(codes, (self.leaf_values, variances, self._middle))[0]
+        return TreeMoments(self._middle + mean, between * (n_trees / max(n_trees - 1, 1)), within)
+
+    def _moments(self, codes: Codes, *each: tuple[Floats, Floats, float]) -> list[TreeMoments]:
+        """Codes (p, n), means and variances of leaves (L,), and a middle -> what trees say, as means - middle.
+
+        Near the middle of all targets squares keep the digits of differences. Leaves are found once for all that is
+        asked.
+        """
+
+        def says(at: Which) -> Floats:
+            n_leaves = len(self.leaf_values) if isinstance(at, slice) else len(at)
+            found = np.empty((n_leaves, 3 * len(each)))
+            for first, (means, variances, middle) in enumerate(each):
+                found[:, 3 * first] = away = means[at] - middle
+                found[:, 3 * first + 1] = away**2
+                found[:, 3 * first + 2] = variances[at]
+            return found
+
+        sums = self.mean(codes, says).T
+        mean, square, within = sums[::3], sums[1::3], sums[2::3]
+        return list(map(TreeMoments, mean, np.maximum(square - mean**2, 0), within))
+
+    @property
+    def _middle(self) -> float:
+        """The middle between the smallest and the largest training target."""
+        return sum((self.info.low, self.info.high)) / 2
+
+    def _around(self) -> tuple[Floats, Floats] | None:
+        """Mean, from the middle of all targets, and variance of the nodes around leaves of few rows, (L,) each."""
+
+        def make() -> tuple[Floats, Floats] | None:
+            found = ancestor_moments(self.forest, ROWS_OF_NOISE)
+            return None if found is None else (found[0] - self._middle, found[1])
+
+        return self.fitted.learned.get("ancestor_moments", None, make)
+
+    def interval(self, batch: Batch, coverage: float, method: str = "auto") -> Floats:
+        """(n, 2): intervals for the targets."""
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        residuals = self.residuals("predict_interval")
+        if method == "jackknife+" or (method == "auto" and residuals.scaled is None):
+            return self._opened(batch, lambda codes: self._jackknife_plus(codes, residuals, coverage))
+        _check_scaled(residuals, "predict_interval", 'method="jackknife+"')
+        return self._opened(batch, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
+
+    def _opened(
+        self,
+        batch: Batch,
+        ask: Callable[[Codes], Floats],
+        join: Callable[[Completions, Floats], Floats] = Completions.hull,
+    ) -> Floats:
+        """A batch, a function from codes to intervals -> (n, 2): wider where values are unknown or uncertain."""
+
+        def wide(codes: Codes, unknown: UnseenValues | None) -> Floats:
+            intervals = ask(codes)
+            return intervals if unknown is None else opened_intervals(intervals, codes, unknown, self.fitted, ask)
+
+        def of_worlds(worlds: Completions) -> Floats:
+            return join(worlds, wide(worlds.codes, worlds.unknown(batch.unseen)))
+
+        return values_over_completions(wide(batch.codes, batch.unseen), self.fitted, batch, of_worlds)
+
+    def _jackknife_plus(self, codes: Codes, residuals: Residuals, coverage: float) -> Floats:
+        """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""
+        forest, threads = self.forest, self.threads(codes.shape[1])
+        found = jackknife_plus(forest.leaves(codes, threads), self._values_at, residuals, coverage)
+        unseen = forest.unseen_rows(codes)
+        if len(unseen):
+            said = forest.mixed_states(codes[:, unseen], self.leaf_values[:, None], threads)[:, :, 0]
+            found[unseen] = jackknife_plus(said, np.asarray, residuals, coverage)
+        return found
+
+    def _values_at(self, leaves: NDArray[np.int32]) -> Floats:
+        """Leaves (n, T) -> their predictions (n, T)."""
+        return np.asarray(self.leaf_values[leaves + self.forest.leaf_start[:-1]])
+
+    def quantiles(
+        self, codes: Codes | None, quantiles: Any, weighting: str, interpolation: str, method: str = "leaves"
+    ) -> Floats:
+        """Codes (p, n), or None for the training rows out of bag -> (n, q)."""
+        wanted = checked_quantiles(quantiles, weighting, interpolation)
+        if method not in QUANTILE_METHODS:
+            raise ValueError(f"method must be one of {', '.join(QUANTILE_METHODS)}, got {method!r}")
+        if method == "scaled":
+            if codes is None:
+                raise ValueError('X must be samples with method="scaled", got None; use method="leaves"')
+            residuals = self.residuals("predict_quantiles")
+            _check_scaled(residuals, "predict_quantiles", 'method="leaves"')
+            return scaled_quantiles(self.moments(codes), residuals, wanted)
+        leaves, threads = self._reached(codes, "predict_quantiles")
+        return quantiles_of(self.forest, leaves, self.leaf_rows(), wanted, weighting, interpolation, threads)
+
+    def quantile_ranks(self, codes: Codes | None, y: Any, weighting: str, kind: str) -> Floats:
+        """Codes (p, n), or None for the training rows out of bag, numbers (n,) -> (n,)."""
+        leaves, threads = self._reached(codes, "quantile_ranks")
+        numbers = read_targets(y, len(leaves), "squared_error")
+        return ranks_of(self.forest, leaves, self.leaf_rows("quantile_ranks"), numbers, weighting, kind, threads)
+
+    def _reached(self, codes: Codes | None, asked: str) -> tuple[NDArray[np.int32], int]:
+        """Codes (p, n), or None for the training rows -> the leaf in each tree, -1 if its bag has it; threads."""
+        rows = self.fitted.oob_rows
+        if codes is not None:
+            return self.forest.leaves(codes, threads := self.threads(codes.shape[1])), threads
+        if rows is None:
+            raise ValueError(
+                f"X must be samples for {asked} of a forest that has lost its training rows or never left any out of"
+                " a bag, got None; give X, or fit again with bootstrap=True"
+            )
+        return outside_leaves(self.forest, rows, threads := self.threads(rows.n_rows)), threads
+
+    def tally(self, X: Any, y: Any, coverage: float | None = None) -> RegressionTally:
+        """Samples and their numbers -> how far predictions are off, and how good intervals are, if there are any."""
+        batch = self.read(X)
+        predicted = self.predicted(batch)
+        if coverage is None and not self.has_residuals:
+            return tally_numbers(y, predicted)
+        return tally_numbers(y, predicted, self.interval(batch, COVERAGE if coverage is None else coverage))
+
+    # ---- out of bag -----------------------------------------------------------------------------
+
+    def jackknife(self, codes: Codes) -> SamplingVariance:
+        """Codes (p, n) -> how much predictions would differ with another training table."""
+        rows = self.oob_rows("predict_variance")
+        return jackknife_variance(self.forest, codes, rows.bags, self.threads(codes.shape[1]))
+
+    def drift_classes(self, y: Any) -> None:
+        """None, because a regression has no classes."""
+
+    def drift_labels(self, y: Any, n_rows: int, classes: None) -> Floats:
+        """Numbers of n rows as given -> (n,)."""
+        return read_targets(y, n_rows, "squared_error")
+
+    @property
+    def has_residuals(self) -> bool:
+        """Whether bags leave rows out, and their residuals are known or can be computed."""
+        return self.fitted.oob_rows is not None or self.fitted.learned.last("residuals") is not None
+
+    @property
+    def has_leaf_rows(self) -> bool:
+        """Whether the training rows of the leaves are known or can be found."""
+        return self.fitted.rows is not None or self.fitted.learned.last("leaf_rows") is not None
+
+    def residuals(self, asked: str) -> Residuals:
+        """Out-of-bag residuals, computed when first needed; `asked` names the method that needs them."""
+
+        def make() -> Residuals:
+            rows = self.fitted.oob_rows
+            if rows is None:
+                raise ValueError(
+                    f"{asked} must be called on a forest whose bags leave rows out, and which has had all rows at once,"
+                    " got one without a bootstrap, warm-started on other rows, merged, or added to after it was loaded"
+                    " or fitted on a cluster; fit again with bootstrap=True"
+                )
+            some = rows_to_judge(rows.n_rows)
+            known = (some, rows.codes_of(some), rows.target.values[some], rows.bags)
+            return learn_residuals(self.forest, *known, self.threads(len(some)))
+
+        return self.fitted.learned.get("residuals", None, make)
+
+    def leaf_rows(self, asked: str = "predict_quantiles") -> LeafRows:
+        """The training rows of every leaf, found when first needed by the method that is `asked`."""
+
+        def make() -> LeafRows:
+            rows = self.fitted.rows
+            if rows is None:
+                raise ValueError(
+                    f"{asked} must be called on a model fitted here or with leaf_rows=True, got one unpickled,"
+                    " loaded, or warm-started on other rows, whose leaves have lost their rows; fit it again"
+                )
+            return leaf_rows_of(self.forest, rows, self.threads(rows.n_rows))
+
+        return self.fitted.learned.get("leaf_rows", None, make)
+
+    def oob_trace(self) -> Floats:
+        """(T,): out-of-bag error of the forest after each tree."""
+
+        def make() -> Floats:
+            rows = self.oob_rows("oob_trace_")
+            trace = number_trace(rows)
+            trace.extend(self.forest, self.threads(rows.n_rows))
+            return np.array(trace.errors)
+
+        return self.fitted.learned.get("trace", None, make)
+
+    def oob_errors(self) -> BootstrapErrors:
+        """How wrong the forest and its trees are about rows inside and outside the bags."""
+        rows = self.oob_rows("oob_errors_")
+        return number_errors(self.forest, rows, float(self.oob_trace()[-1]), self.threads(rows.n_rows))
+
+    def judged(self) -> Fitted:
+        """The fit, with what it reports on out-of-bag rows."""
+        fitted, rows, metric = self.fitted, self.fitted.rows, self._model.oob_score
+        if rows is None:
+            return fitted
+        if self._keeps_leaf_rows:
+            self.leaf_rows()
+        if not metric:
+            return fitted
+        values = rows.target.values
+        predicted = out_of_bag_prediction(self.forest, rows, thread_count(self.n_jobs))
+        seen = ~np.isnan(predicted)
+        score = np.nan  # if every row is in the bags of all trees
+        if seen.any():
+            score = float((metric if callable(metric) else r2_score)(values[seen], predicted[seen]))
+        whole = predicted
+        if rows.kept is not None:  # no bag holds rows without weight
+            whole = self.predicted(Batch(rows.all_codes))
+            whole[rows.kept] = predicted
+        return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=whole))
+
+    def for_file(self) -> Fitted:
+        """The fit without its training rows; what intervals need of them is computed first."""
+        if self.has_residuals:
+            self.residuals("predict_interval")
+        bare = self.fitted.without_rows()
+        return bare if self._keeps_leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
+
+    def mean(self, codes: Codes, says: Callable[[Which], Floats]) -> Floats:
+        """Codes (p, n), a function of leaves (m,) that returns numbers (m, S) -> their means over trees (n, S)."""
+        return mean_of_leaves(self.forest, codes, says, self.threads(codes.shape[1]))
+
+
+def _check_scaled(residuals: Residuals, asked: str, instead: str) -> None:
+    """Refuse scaled residuals of a model that was saved before there were any."""
+    if residuals.scaled is None:
+        raise ValueError(
+            f'method of {asked} must not be "scaled" for a model that an earlier version has saved; use {instead}, or'
+            " fit and save it again"
+        )
+
+
+def number_bounds(values: Floats, counts: NDArray[Any], caution: float, info: RangeInfo) -> list[Floats]:
+    """Values and rows of leaves or nodes (m,) -> their lower and upper means, (m,) each.
+
+    A value that rounding has put outside the range of the targets is its own bound.
+    """
+    share = counts / (counts + caution)
+    extremes = np.minimum(info.low, values), np.maximum(info.high, values)
+    return [share * values + (1 - share) * extreme for extreme in extremes]
+
+
+def number_trace(rows: TrainingRows) -> Trace:
+    """Training rows -> an object that follows the out-of-bag error while trees grow."""
+    return Trace(rows, MeanReducer(predictions))
+
+
+def out_of_bag_prediction(forest: Forest, rows: TrainingRows, n_threads: int) -> Floats:
+    """-> (n,): the mean of the trees whose bags do not hold each training row; NaN if all hold it."""
+    oob_mask = rows.oob_mask
+    return fold(forest, rows.codes, MeanReducer(predictions), None, oob_mask=oob_mask, n_threads=n_threads)[:, 0]

@@ -1,0 +1,236 @@
+"""Regressors: the state of a fitted regressor <-> JSON and arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hedgerow.errors import ModelFileError
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.moments import LIGHTEST, MAX_TARGET, check_targets
+from hedgerow.forest.payload import MOST_WEIGHT
+from hedgerow.forest.quantiles import LeafRows
+from hedgerow.forest.target import RangeInfo
+from hedgerow.inference.fitted import Fitted, Learned, publish
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.params.checks import check_once_fitted
+from hedgerow.params.table import REGRESSION
+from hedgerow.storage.parameters import Decoder, Encoder
+from hedgerow.storage.state import (
+    check_known,
+    checked_number,
+    checked_score,
+    chosen_features_from_json,
+    novelty_from_contents,
+    novelty_to_contents,
+    origins_from_contents,
+    origins_to_contents,
+    sketch_from_contents,
+    sketch_to_contents,
+    state_from_contents,
+    state_to_contents,
+)
+from hedgerow.storage.values import Array, Arrays, Once, check_starts, take
+from hedgerow.tasks.regression.oob import MAX_ROWS, MAX_SCALED, Residuals
+from hedgerow.tasks.regression.predictor import RegressionPredictor
+from hedgerow.tasks.regression.target import check_poisson
+
+Json: TypeAlias = Any
+
+KEYS = frozenset({"parameters", "table", "weighted", "has_means", "seed", "bag", "fitted"})
+_REPORTED = {
+    "criterion_",
+    "oob_score_",
+    "max_features_",
+    "max_features_errors_",
+    "residuals",
+    "leaf_rows",
+    "impurities",
+}
+_REPORTED |= {"origins", "later", "novelty", "scaled", "marks"}
+
+
+def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
+    """Fitted regressor -> JSON and arrays; out-of-bag residuals are computed first, training rows are not saved."""
+    now: RegressionPredictor = predictor_of(model)
+    _check_reading(model)
+    encoder = Encoder()
+    state, arrays = state_to_contents(now.fitted)
+    arrays |= {"range": np.array([now.info.low, now.info.high])}
+    reported, of_fit = _fitted_to_contents(now, model, encoder)
+    contents = {
+        "parameters": encoder.parameters(model),
+        "table": state["table"],
+        "weighted": now.forest.weights is not None,
+        "has_means": now.forest.means is not None,
+        "seed": state["seed"],
+        "bag": state["bag"],
+        "fitted": reported,
+    }
+    return contents, arrays | of_fit | encoder.arrays
+
+
+def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> Any:
+    """The inverse of `regressor_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
+    decoder = Decoder(arrays, 1)
+    model = decoder.estimator(given["parameters"], kind)
+    moments = ("values", "means", "variances") if given["has_means"] is True else ("values", "variances")
+    state = state_from_contents(given, arrays, 1, once, moments=moments)
+    reported = given["fitted"]
+    check_known(reported, _REPORTED)
+    criterion = _checked_criterion(reported.get("criterion_", model.criterion))
+    info = _about_from(take(arrays, "range", np.float64, length=2), criterion, state.forest)
+    figures = chosen_features_from_json(reported, state.schema.n_features, decoder)
+    if "oob_score_" in reported:
+        score = checked_score(decoder.decode(reported["oob_score_"]))
+        figures = replace(figures, oob_score=score, oob_answers=take(arrays, "oob_prediction", np.float64).copy())
+    learned = Learned()
+    if "residuals" in reported:
+        residuals = _residuals_from(arrays, state.forest.n_trees)
+        if "scaled" in reported:
+            residuals = _with_scaled(residuals, reported["scaled"], arrays, info)
+        learned.put("residuals", None, residuals)
+    if "impurities" in reported:
+        learned.put("impurities", None, _impurities_from(arrays, len(state.forest.nodes)))
+    if "leaf_rows" in reported:
+        learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest, info))
+    novelty_from_contents(learned, state, reported, arrays, once)
+    sketch_from_contents(learned, reported, arrays, once)
+    origins, forest = origins_from_contents(state.forest, reported, arrays)
+    _check_reading(model)
+    fitted = Fitted(
+        schema=state.schema,
+        bins=state.bins,
+        info=info,
+        forest=forest,
+        criterion=criterion,
+        seed=state.seed,
+        fingerprint=state.fingerprint,
+        origins=origins,
+        figures=figures,
+        learned=learned,
+    )
+    return publish(model, fitted)
+
+
+def _check_reading(model: Any) -> None:
+    """Refuse parameters that would fail in a prediction."""
+    check_once_fitted(model)
+    _checked_criterion(model.criterion)
+
+
+def _checked_criterion(criterion: Any) -> str:
+    """The name of a regression criterion."""
+    REGRESSION["criterion"].check("criterion", criterion)
+    return str(criterion)
+
+
+def _fitted_to_contents(now: RegressionPredictor, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
+    """Everything that was learned besides the trees -> JSON and arrays."""
+    fitted, figures = now.fitted, now.fitted.figures
+    reported: dict[str, Json] = {}
+    arrays: Arrays = {}
+    if figures.oob_score is not None and figures.oob_answers is not None:
+        reported["oob_score_"] = encoder.encode(figures.oob_score, "oob_score_")
+        arrays["oob_prediction"] = figures.oob_answers
+    chosen = {"max_features_": figures.max_features, "max_features_errors_": figures.max_features_errors}
+    reported |= {name: encoder.encode(value, name) for name, value in chosen.items() if value is not None}
+    if fitted.criterion != model.criterion:  # the parameter was changed after the fit
+        reported["criterion_"] = fitted.criterion
+    if now.has_residuals and len((residuals := now.residuals("predict_interval")).residuals):
+        reported["residuals"] = True
+        arrays |= {"residuals": residuals.residuals, "residuals.outside": residuals.bits}
+        if residuals.scaled is not None:
+            reported["scaled"] = {"mean_square": residuals.mean_square}
+            arrays["residuals.scaled"] = residuals.scaled
+    if fitted.impurities is not None:
+        reported["impurities"] = True
+        arrays["impurities"] = fitted.impurities
+    if model.leaf_rows and now.has_leaf_rows:
+        rows = now.leaf_rows()
+        reported["leaf_rows"] = {"weighted": rows.weights is not None}
+        arrays |= {"rows.start": rows.row_start, "rows.ranks": rows.ranks, "rows.values": rows.values}
+        arrays |= {} if rows.weights is None else {"rows.weights": rows.weights}
+    origins, of_rows = origins_to_contents(fitted)
+    novelty, leaf_ranges = novelty_to_contents(fitted)
+    marks, of_marks = sketch_to_contents(fitted)
+    return reported | origins | novelty | marks, arrays | of_rows | leaf_ranges | of_marks
+
+
+def _about_from(extremes: Array, criterion: str, forest: Forest) -> RangeInfo:
+    """The lowest and the highest target, between which leaves predict."""
+    check_targets("range", extremes)
+    low, high = extremes.tolist()
+    if not low <= high:
+        raise ModelFileError(f"range must go from the lowest to the highest target, got {low} and {high}")
+    if criterion == "poisson":
+        check_poisson(low, high)
+    for name in ("values", "means"):
+        _check_between(name, vars(forest.evidence)[name], low, high)
+    return RangeInfo.between(low, high)
+
+
+def _check_between(name: str, values: Array | None, low: float, high: float) -> None:
+    """Refuse numbers outside the range of the targets, but for what rounding does."""
+    slack = 1e-6 * max(abs(low), abs(high))
+    if values is not None and not ((low - slack <= values) & (values <= high + slack)).all():
+        raise ModelFileError(f"{name} must lie between the lowest and the highest target, {low:g} and {high:g}")
+
+
+def _impurities_from(arrays: Arrays, n_nodes: int) -> Array:
+    """The impurity of every node."""
+    impurities = take(arrays, "impurities", np.float64, length=n_nodes).copy()
+    if not ((impurities >= 0) & (impurities <= MAX_TARGET**2)).all():
+        raise ModelFileError("impurities must be numbers >= 0 of ordinary size, got others")
+    return impurities
+
+
+def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:
+    """Out-of-bag residuals of rows that some tree has not seen."""
+    residuals = take(arrays, "residuals", np.float64).copy()
+    check_targets("residuals", residuals / 2)
+    bits = take(arrays, "residuals.outside", np.uint8, shape=(len(residuals), (n_trees + 7) // 8)).copy()
+    found = Residuals(residuals, bits, n_trees)
+    if len(residuals) > MAX_ROWS or (residuals < 0).any() or not found.outside.any(axis=1).all():
+        raise ModelFileError(
+            f"residuals must be >= 0, of at most {MAX_ROWS} rows that some tree has not seen, got others"
+        )
+    return found
+
+
+def _with_scaled(residuals: Residuals, given: Json, arrays: Arrays, info: RangeInfo) -> Residuals:
+    """Residuals, with those that are scaled to the spread of the trees."""
+    if not isinstance(given, dict) or given.keys() != {"mean_square"}:
+        raise ModelFileError("scaled must say what the mean squared error is, got something else")
+    most = (1 + 1e-6) * (info.high - info.low) ** 2
+    mean_square = checked_number("mean_square", given["mean_square"], float, 0.0, most)
+    scaled = take(arrays, "residuals.scaled", np.float64).copy()
+    if (
+        len(scaled) > len(residuals.residuals)
+        or not (np.abs(scaled) <= MAX_SCALED).all()
+        or (np.diff(scaled) < 0).any()
+    ):
+        raise ModelFileError(
+            f"residuals.scaled must ascend, within ±{MAX_SCALED:.0f} and no more than there are residuals, got others"
+        )
+    return replace(residuals, scaled=scaled, mean_square=mean_square)
+
+
+def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest, info: RangeInfo) -> LeafRows:
+    """The training rows of every leaf."""
+    if not isinstance(given, dict) or given.keys() != {"weighted"}:
+        raise ModelFileError("leaf_rows must say whether they are weighted, got something else")
+    values = take(arrays, "rows.values", np.float64)
+    _check_between("rows.values", values, info.low, info.high)
+    ranks = take(arrays, "rows.ranks", np.uint32)
+    start = take(arrays, "rows.start", np.int64, length=int(forest.leaf_start[-1]) + 1)
+    check_starts("rows.start", start, len(ranks), least=1)
+    weights = None
+    if given["weighted"] is True:
+        weights = take(arrays, "rows.weights", np.float64, length=len(values))
+    sound = weights is None or ((weights >= LIGHTEST) & (weights <= MOST_WEIGHT)).all()
+    if not sound or (np.diff(values) < 0).any() or ranks.max() >= len(values):
+        raise ModelFileError("rows of leaves must be ranked by target and have weights > 0, got others")
+    return LeafRows(start, ranks, values, weights)

@@ -1,0 +1,290 @@
+"""Number target: numbers and weights as given -> the numbers of training rows, on a grid whose sums are exact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.utils import assert_all_finite, column_or_1d
+
+from hedgerow.forest.moments import LIGHTEST, MAX_TARGET
+from hedgerow.forest.target import RangeInfo, ReadTarget, RealTargets, Weighing, read_weights, refuse_masked
+from hedgerow.table.sums import Spread, spread_of
+from hedgerow.tasks.classification.target import joined_weights
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionTarget:
+    """The numbers of n training rows.
+
+    Parameters
+    ----------
+    core : Numbers
+        The numbers in the form in which the core takes them.
+    weights : (n,) float64 or None
+        The weights of the rows as given.
+    criterion : str
+        The criterion of the trees. The grid depends on it, and so does the error by which a forest is judged.
+    """
+
+    core: RealTargets
+    weights: Floats | None = None
+    criterion: str = "squared_error"
+
+    kind: ClassVar[str] = "numbers"
+    labels: ClassVar[None] = None
+    own: ClassVar[None] = None
+    known: ClassVar[None] = None
+    shares: ClassVar[None] = None
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return len(self.core.values)
+
+    @property
+    def values(self) -> Floats:
+        """(n,): the numbers as given."""
+        return self.core.values
+
+    @property
+    def truth(self) -> Floats:
+        """(n,): what is to be predicted."""
+        return self.core.values
+
+    @property
+    def identity(self) -> Floats:
+        """An array that is equal for two tables with the same numbers."""
+        return self.core.values
+
+    @property
+    def class_rows(self) -> tuple[float, ...]:
+        """The number of rows."""
+        return (float(self.n_rows),)
+
+    @property
+    def info(self) -> RangeInfo:
+        """The smallest and the largest number."""
+        return RangeInfo.between(self.values.min(), self.values.max())
+
+    def for_core(self) -> RealTargets:
+        """The numbers in the form in which the core takes them."""
+        return self.core
+
+    def take(self, rows: NDArray[Any]) -> RegressionTarget:
+        """The target of some rows, in the order given."""
+        return number_target(self.values[rows], None if self.weights is None else self.weights[rows], self.criterion)
+
+    def plus(self, later: RegressionTarget) -> RegressionTarget:
+        """The target of these rows followed by later rows."""
+        weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
+        return number_target(np.concatenate([self.values, later.values]), weights, self.criterion)
+
+    def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
+        """Predictions for some of the rows (m,) -> (m,): squared errors, or absolute errors if trees reduce these."""
+        off = np.ravel(answer) - self.values[rows]
+        return np.asarray(np.abs(off) if self.criterion == "absolute_error" else off**2)
+
+    def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
+        """The standard error of the mean of the losses so far."""
+        return float(losses.std() / math.sqrt(max(1, len(losses))))
+
+    def weighing(self) -> Weighing:
+        """How weights and numbers of later rows are rounded."""
+        scale, held = 1.0, self.core.weights
+        if self.weights is not None and (held is None or held[0] != self.weights[0]):
+            scale = float(self.weights.max())
+        return Weighing(scale, extremes=(float(self.values.min()), float(self.values.max())))
+
+
+def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str) -> ReadTarget:
+    """Numbers and weights -> the target of the rows whose weight is above zero."""
+    weights = read_weights(sample_weight, n_rows)
+    kept = None if weights is None or (weights > 0).all() else np.flatnonzero(weights).astype(np.uint32)
+    values = read_targets(y, n_rows, criterion)
+    if kept is not None and weights is not None:
+        values, weights = values[kept], weights[kept]
+    return ReadTarget(number_target(values, weights, criterion), kept)
+
+
+def number_target(values: Floats, weights: Floats | None, criterion: str) -> RegressionTarget:
+    """Numbers (n,) and weights above zero (n,) or None -> the target."""
+    core = numbers_on_grid(values, weights, centred=criterion != "poisson")
+    return RegressionTarget(core, weights, criterion)
+
+
+#: Sums over all rows stay below two to the power of this: a double holds such whole numbers exactly.
+_SUM_BITS = 52
+
+
+def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
+    """Targets as given -> (n,) float64.
+
+    Raises
+    ------
+    ValueError
+        If y is None, has missing values or values that are not numbers, another length than the table, or values that
+        the criterion does not accept.
+    """
+    if y is None:
+        raise ValueError("A regressor requires y to be passed, but the target y is None; pass the targets of the rows")
+    refuse_masked(y, "y")
+    with config_context(array_api_dispatch=False):  # the core reads NumPy arrays
+        y = column_or_1d(y, warn=True)
+    if y.dtype.kind not in "fiubO":
+        raise ValueError(f"y must be real numbers, got {y.dtype}; Complex data not supported, nor text")
+    try:
+        values = np.array(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("y must be real numbers, got something else; is this a classification?") from error
+    assert_all_finite(values, input_name="y")
+    if len(values) != n_rows:
+        raise ValueError(
+            f"X and y must have the same number of rows (inconsistent numbers of samples), got {n_rows} and"
+            f" {len(values)}"
+        )
+    if np.abs(values).max(initial=0.0) > MAX_TARGET:
+        raise ValueError(f"y must lie within ±{MAX_TARGET:g}, got {np.abs(values).max():g}; measure it in larger units")
+    if criterion == "poisson":
+        check_poisson(values.min(), values.max())
+    return values
+
+
+def check_poisson(low: float, high: float) -> None:
+    """Refuse targets whose deviance is not defined."""
+    if low < 0:
+        raise ValueError(
+            f"y must be >= 0 with criterion='poisson', got {low:g}: Some value(s) of y are negative which is not"
+            " allowed for Poisson regression. Use 'squared_error'"
+        )
+    if not high > 0:
+        raise ValueError(
+            "y must not be all 0 with criterion='poisson', got zeros: Sum of y is not strictly positive which is"
+            " necessary for Poisson regression. Use 'squared_error'"
+        )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How targets and weights become whole numbers whose sums are exact.
+
+    Parameters
+    ----------
+    scale : float or None
+        Weights are divided by this; None if all rows weigh the same.
+    centre : float
+        This is subtracted from the targets.
+    sum_bits, amount_bits : int
+        Powers of two by which weighted targets and weights are multiplied before they are rounded.
+    low, high : float
+        Bounds between which sums divided by amounts lie, with some distance.
+    """
+
+    scale: float | None
+    centre: float
+    sum_bits: int
+    amount_bits: int
+    low: float = 0.0
+    high: float = 1.0
+
+    def numbers(self, values: Floats, weights: Floats | None) -> RealTargets:
+        """Targets (n,) and weights above zero (n,) of some rows -> numbers for the core."""
+        weights = None if self.scale is None or weights is None else np.maximum(weights / self.scale, LIGHTEST)
+        weighed = (values - self.centre) * (1.0 if weights is None else weights)
+        sums = np.asarray(np.rint(np.ldexp(weighed, self.sum_bits)))
+        amounts = None if weights is None else np.maximum(np.rint(np.ldexp(weights, self.amount_bits)), 1.0)
+        unit = float(np.ldexp(1.0, self.amount_bits - self.sum_bits))
+        return RealTargets(values, weights, sums, amounts, self.centre, unit, self.low, self.high)
+
+
+#: A function of targets (n,) and weights -> the spread of its results over all rows, even if they are on many machines.
+Ask: TypeAlias = Callable[[Callable[[Floats, Floats | None], Floats]], Spread]
+
+
+def numbers_on_grid(values: Floats, weights: Floats | None, *, centred: bool = True) -> RealTargets:
+    """Targets (n,) and weights above zero (n,) or None -> numbers for the core.
+
+    The grid is as fine as exact sums allow: with n rows of comparable size a target keeps about 50 - log2(n) bits, 36
+    for ten thousand rows and 30 for a million. Targets that need fewer bits, such as whole numbers, are not rounded.
+    """
+    ask = partial(_ask, values, weights)
+    return find_grid(ask, weighted=weights is not None, centred=centred).numbers(values, weights)
+
+
+def find_grid(ask: Ask, *, weighted: bool, centred: bool = True) -> Grid:
+    """Targets and weights of all rows -> their grid."""
+    scale = _scale_of(ask(weights_of)) if weighted else None
+    centre = _round_mean(ask(values_of)) if centred else 0.0
+    sum_bits = _bits_for(ask(partial(size_of, centre, scale)))
+    amount_bits = 0 if scale is None else _bits_for(ask(partial(scaled_weights_of, scale)))
+    grid = Grid(scale, centre, sum_bits, amount_bits)
+    places = ask(partial(places_of, grid))
+    margin = 1.0 + (places.high - places.low) / 2  # rounding cannot leave it
+    return replace(grid, low=places.low - margin, high=places.high + margin)
+
+
+def values_of(values: Floats, weights: Floats | None) -> Floats:
+    """Targets, unchanged."""
+    return values
+
+
+def weights_of(values: Floats, weights: Floats | None) -> Floats:
+    """Weights, unchanged."""
+    assert weights is not None
+    return weights
+
+
+def scaled_weights_of(scale: float, values: Floats, weights: Floats | None) -> Floats:
+    """Weights divided by the scale."""
+    return weights_of(values, weights) / scale
+
+
+def size_of(centre: float, scale: float | None, values: Floats, weights: Floats | None) -> Floats:
+    """How far weighted targets are from the centre."""
+    away = np.abs(values - centre)
+    return away if scale is None else away * scaled_weights_of(scale, values, weights)
+
+
+def places_of(grid: Grid, values: Floats, weights: Floats | None) -> Floats:
+    """Sums divided by amounts."""
+    numbers = grid.numbers(values, weights)
+    return numbers.sums if numbers.amounts is None else numbers.sums / numbers.amounts
+
+
+def _ask(values: Floats, weights: Floats | None, function: Callable[[Floats, Floats | None], Floats]) -> Spread:
+    """All rows are here."""
+    return spread_of(function(values, weights))
+
+
+def _scale_of(weights: Spread) -> float | None:
+    """The scale that avoids overflow of weights; None if all weights are equal."""
+    if weights.low == weights.high:
+        return None
+    return 1.0 if 1e-50 < weights.high < 1e50 else weights.high  # only ratios matter, and these cannot overflow
+
+
+def _round_mean(values: Spread) -> float:
+    """A number near the mean with few digits, so that targets need no more digits after it is subtracted."""
+    mean = values.mean
+    farthest = max(abs(values.low - mean), abs(values.high - mean))
+    if farthest == 0:
+        return values.low
+    step = float(np.ldexp(1.0, int(np.frexp(farthest)[1]) - 1))
+    return float(np.rint(mean / step) * step)
+
+
+def _bits_for(size: Spread) -> int:
+    """Sizes -> the power of two by which to multiply them to get whole numbers whose sums are exact.
+
+    A bag can hold a row several times, so the sum of all rows twice plus any row 32 times must fit.
+    """
+    most = 2 * size.sum + 32 * size.high
+    return _SUM_BITS - int(np.frexp(most)[1]) if most > 0 else 0

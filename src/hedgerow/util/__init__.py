@@ -1,0 +1,1 @@
+"""Files, text, threads and blocks of rows: helpers that know nothing of trees."""
