@@ -186,7 +186,7 @@ def cross_fitted(
     *,
     start: Calibration | None = None,
 ) -> Floats:
-    """What `learn_calibrator` takes -> mapped probabilities (n, K), each row by a map learned on four fifths of the others."""
+    """Arguments of `learn_calibrator` -> (n, K): probabilities, each row calibrated on four fifths of the others."""
     if start is not None and start.why:
         return probability
     mapped = np.empty(probability.shape)

@@ -242,7 +242,7 @@ class Forest:
         return self._reader.marks(codes, *told)
 
     def strangeness(self, codes: Codes, cells: NDArray[np.float64], **told: Any) -> Any:
-        """Codes (p, n), values of some features (u, n), and hulls -> how far rows lie outside; see `forest.leaf_ranges`."""
+        """Codes (p, n), values of some features (u, n) and leaf ranges -> how far rows lie outside them."""
         return self._reader.strangeness(codes, cells, **told)
 
     def distinct(self, n_threads: int = 1) -> Distinct:

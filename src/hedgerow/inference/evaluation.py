@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.metrics import RegressionTally, SetTally
 from hedgerow.metrics.tally import RegressionTally, SetTally, tally_numbers, tally_sets
 from hedgerow.metrics.two_classes import auc, rates
 from hedgerow.table import Factors, NamedColumns

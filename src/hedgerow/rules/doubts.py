@@ -3,7 +3,8 @@
 The vacuity of a mean is itself a sum over trees. Conflict and epistemic doubt are not. They are made of a sum q over
 trees and a function of the mean shares p of the classes: conflict = q − Σ p², epistemic doubt = H(p) − q. On the
 straight way from the answer without any feature, p0, to the answer p, each share changes by the sum of what features
-add to it, as in `calibrated_shap`. A function Σ f(p) then changes by the slopes (f(p) − f(p0)) / (p − p0) times what they add.
+add to it, as in `calibrated_shap`. A function Σ f(p) then changes by the slopes (f(p) − f(p0)) / (p − p0) times what
+they add.
 """
 
 from __future__ import annotations
