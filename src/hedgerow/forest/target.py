@@ -24,7 +24,7 @@ FINEST_WEIGHT = 2.0**-24
 class Target(Protocol):
     """The labels or numbers of n training rows, and all that depends on which of the two they are.
 
-    `ClassificationTarget` and `RegressionTarget` have one output. `MultiOutputTarget` is made of these and supports less.
+    `ClassificationTarget` and `RegressionTarget` have one output; `MultiOutputTarget` is made of these.
     """
 
     @property

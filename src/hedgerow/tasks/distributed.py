@@ -1,7 +1,7 @@
 """Target: the labels or numbers of a table on a cluster -> what tasks and the core must know of them.
 
-A task has a `DistributedTarget` and a `PartitionTarget`. The first reads targets and knows what those of the whole table
-have in common; the second knows what the rows of one part add to nodes and leaves.
+A task has a `DistributedTarget` and a `PartitionTarget`. The first reads targets and knows what those of the whole
+table have in common; the second knows what the rows of one part add to nodes and leaves.
 """
 
 from __future__ import annotations
