@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
 #include "core/rows/codes.hpp"
@@ -81,11 +81,11 @@ auto with_rows(const InCodes& codes, std::size_t n_features, Visit&& visit) {
 // The values of a dictionary by name, and the objects that keep its arrays alive.
 struct Values {
     explicit Values(const nb::dict& dictionary);
-    Given given;
+    NamedValues given;
 
 private:
     using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-    Given::Value value_of(nb::handle object, const std::string& name);
+    NamedValues::Value value_of(nb::handle object, const std::string& name);
     std::vector<AnyArray> held_;
 };
 

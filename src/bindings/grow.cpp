@@ -1,41 +1,41 @@
 // Grow: the functions of Python for growing trees, and for parts of a table on many machines.
 #include "bindings/arrays.hpp"
-#include "core/grow/arrive.hpp"
 #include "core/grow/forest.hpp"
 #include "core/grow/histogram.hpp"
+#include "core/grow/row_routing.hpp"
 
 namespace hedgerow {
 namespace {
 
 nb::dict grow(const InCodes& codes, const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t first_tree,
               std::size_t n_trees, std::size_t n_threads, const nb::object& progress, const std::optional<nb::dict>& below) {
-    const Values cut(bins), judged(target), how(options);
+    const Values cuts(bins), y(target), how(options);
     std::optional<Values> nodes;
     if (below) nodes.emplace(*below);
     return to_dict(without_gil([&](Control& control) {
         const auto grown = [&](const auto& columns) {
-            return grow_forest(columns, cut.given, judged.given, how.given, nodes ? &nodes->given : nullptr,
+            return grow_forest(columns, cuts.given, y.given, how.given, nodes ? &nodes->given : nullptr,
                                {first_tree, n_trees, n_threads}, control);
         };
-        return nodes ? with_rows(codes, cut.given.array<std::int64_t>("n_bins").size(), grown) : with_codes(codes, grown);
+        return nodes ? with_rows(codes, cuts.given.array<std::int64_t>("n_bins").size(), grown) : with_codes(codes, grown);
     }, progress));
 }
 
-nb::tuple to_tuple(Arrived&& found) {
+nb::tuple to_tuple(RoutedRows&& found) {
     return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.times)), to_numpy(std::move(found.start)));
 }
 
-GivenTop top_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const In<std::uint64_t>& set_words) {
+TopView top_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const In<std::uint64_t>& set_words) {
     return {{reinterpret_cast<const Node*>(nodes.data()), payload.data(), set_words.data(), true}, nodes.size()};
 }
 
 // Codes of a part, row after row, and the top of a tree -> its rows that reach some nodes: rows, times, start.
-nb::tuple arrived_of(const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const In<std::uint64_t>& set_words,
+nb::tuple routed_rows(const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const In<std::uint64_t>& set_words,
                      const In<std::uint32_t>& asked, std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double bag_mean,
                      std::size_t first_row, bool inside, bool outside) {
-    Arrived found = without_gil([&](Control&) {
+    RoutedRows found = without_gil([&](Control&) {
         return with_rows(codes, 0, [&](const auto& rows) {
-            return find_arrived(top_of(nodes, payload, set_words), rows.view(), rows.n_rows, span_of(asked), Bag(seed, tree, n_rows, bag_mean),
+            return find_routed_rows(top_of(nodes, payload, set_words), rows.view(), rows.n_rows, span_of(asked), Bag(seed, tree, n_rows, bag_mean),
                                 first_row, inside, outside);
         });
     });
@@ -50,7 +50,7 @@ void make_rows_in_nodes(RowsInNodes* self, std::uint64_t seed, std::uint64_t tre
 // The same, where rows begin in the nodes in which they are known to be.
 nb::tuple rows_in_nodes(RowsInNodes& self, const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
                         const In<std::uint64_t>& set_words, const In<std::uint32_t>& asked, bool keeps) {
-    Arrived found = without_gil([&](Control&) {
+    RoutedRows found = without_gil([&](Control&) {
         return with_rows(codes, 0, [&](const auto& rows) {
             self.check(rows.n_rows);
             return self.rows(top_of(nodes, payload, set_words), rows.view(), span_of(asked), keeps);
@@ -93,7 +93,7 @@ nb::object histograms(const InCodes& codes, const In<std::int64_t>& n_bins, cons
 void define_growing(nb::module_& module) {
     module.def("grow", &grow, "codes"_a.noconvert(), "bins"_a, "target"_a, "options"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
                "progress"_a.none(), "below"_a.none());
-    module.def("arrived", &arrived_of, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "asked"_a, "seed"_a, "tree"_a, "n_rows"_a,
+    module.def("arrived", &routed_rows, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "asked"_a, "seed"_a, "tree"_a, "n_rows"_a,
                "bag_mean"_a, "first_row"_a, "inside"_a, "outside"_a);
     nb::class_<RowsInNodes>(module, "RowsInNodes")
         .def("__init__", &make_rows_in_nodes, "seed"_a, "tree"_a, "n_rows"_a, "bag_mean"_a, "first_row"_a, "part_rows"_a)

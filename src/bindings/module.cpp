@@ -10,7 +10,7 @@ Values::Values(const nb::dict& dictionary) {
     }
 }
 
-Given::Value Values::value_of(nb::handle object, const std::string& name) {
+NamedValues::Value Values::value_of(nb::handle object, const std::string& name) {
     if (object.is_none()) return {};
     if (nb::isinstance<nb::bool_>(object)) return nb::cast<bool>(object);
     if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
@@ -22,7 +22,7 @@ Given::Value Values::value_of(nb::handle object, const std::string& name) {
     if (nb::try_cast(object, large)) return large;
     if (nb::try_cast(object, array)) {
         held_.push_back(array);
-        Given::Value value;
+        NamedValues::Value value;
         const auto is = [&]<class T>(T) {
             if (array.dtype() == nb::dtype<T>()) value = std::span(static_cast<const T*>(array.data()), array.shape(0));
         };

@@ -39,12 +39,12 @@ public:
             return reader_.average_known(columns, table_of(shares), span_of(distinct), n_threads, control);
         }));
     }
-    nb::object average_outside(const InCodes& codes, const In<std::int64_t>& rows, std::size_t n_rows, std::uint64_t seed,
+    nb::object average_oob(const InCodes& codes, const In<std::int64_t>& rows, std::size_t n_rows, std::uint64_t seed,
                                double bag_mean, const std::optional<In<std::uint16_t>>& labels, std::size_t n_threads) const {
-        const OutsideRows outside{rows.data(), n_rows, seed, bag_mean, pointer_to(labels)};
+        const OobRows outside{rows.data(), n_rows, seed, bag_mean, pointer_to(labels)};
         const auto of_rows = labels ? span_of(*labels) : std::span<const std::uint16_t>{};
         return to_numpy(reading(codes, [&](const auto& columns, Control& control) {
-            return reader_.average_outside(columns, span_of(rows), outside, of_rows, n_threads, control);
+            return reader_.average_oob(columns, span_of(rows), outside, of_rows, n_threads, control);
         }));
     }
     nb::tuple distinct(std::size_t n_threads) const {
@@ -85,27 +85,27 @@ public:
     }
     // bags: None, or the rows of the training table, their number, and the seed, the mean and the first tree of the bags.
     using Drawn = std::tuple<In<std::int64_t>, std::size_t, std::uint64_t, double, std::size_t>;
-    nb::tuple strangeness(const InCodes& codes, const InTable<double>& cells, const InTable<std::int32_t>& places,
+    nb::tuple novelty(const InCodes& codes, const InTable<double>& cells, const InTable<std::int32_t>& places,
                           const In<std::int32_t>& features, const In<std::uint8_t>& nominal, const In<std::int64_t>& n_bins,
                           const InTable<Mark>& marks, const InTable<double>& low, const InTable<double>& high, const In<double>& spread,
                           const In<double>& absent, const In<std::int64_t>& start, const In<double>& missing, const In<double>& present,
                           double far, const std::optional<Drawn>& bags, std::size_t n_threads) const {
         const Rulers rulers{table_of(low),  table_of(high),   span_of(spread),  span_of(absent),
                             span_of(start), span_of(missing), span_of(present), far};
-        const HullsView hulls{table_of(places), span_of(features), span_of(nominal), span_of(n_bins), table_of(marks), rulers};
+        const LeafRanges ranges{table_of(places), span_of(features), span_of(nominal), span_of(n_bins), table_of(marks), rulers};
         Bags drawn;
         std::span<const std::int64_t> training;
         if (bags) {
             training = span_of(std::get<0>(*bags));
             drawn = {std::get<2>(*bags), std::get<3>(*bags), std::get<1>(*bags), std::get<4>(*bags)};
         }
-        Strange found = reading(codes, [&](const auto& columns, Control& control) {
-            return reader_.strangeness(columns, hulls, table_of(cells), training, drawn, n_threads, control);
+        Novelty found = reading(codes, [&](const auto& columns, Control& control) {
+            return reader_.novelty(columns, ranges, table_of(cells), training, drawn, n_threads, control);
         });
         const auto as_tuple = [](Scores& scores) {
             return nb::make_tuple(to_numpy(std::move(scores.total)), to_numpy(std::move(scores.single)), to_numpy(std::move(scores.place)));
         };
-        return nb::make_tuple(as_tuple(found.all), as_tuple(found.half), to_numpy(std::move(found.n_judges)));
+        return nb::make_tuple(as_tuple(found.all), as_tuple(found.half), to_numpy(std::move(found.n_trees_measured)));
     }
     // out_of_bag: None, or the seed and the mean of the bags, and the labels of rows that leaves have counted, or None.
     using Outside = std::tuple<std::uint64_t, double, std::optional<In<std::uint16_t>>>;
@@ -266,7 +266,7 @@ void define_reading(nb::module_& module) {
     const auto decrease = "decrease"_a.noconvert(), gains = "gains"_a.noconvert();
     reader.def("average", &HeldReader::average, codes, "n_threads"_a)
         .def("average_known", &HeldReader::average_known, codes, "shares"_a, "distinct"_a, "n_threads"_a)
-        .def("average_outside", &HeldReader::average_outside, codes, "rows"_a, "n_rows"_a, "seed"_a, "bag_mean"_a,
+        .def("average_outside", &HeldReader::average_oob, codes, "rows"_a, "n_rows"_a, "seed"_a, "bag_mean"_a,
              "labels"_a.none(), "n_threads"_a)
         .def("leaves", &HeldReader::leaves, codes, "n_threads"_a, "as_nodes"_a)
         .def("mixed_counts", &HeldReader::mixed_counts, codes, "covers"_a, "gapless"_a, "pooled"_a, "n_threads"_a)
@@ -274,7 +274,7 @@ void define_reading(nb::module_& module) {
              "n_threads"_a)
         .def("marks", &HeldReader::marks, codes, "drawn"_a, "n_bins"_a, "nominal"_a, "seed"_a, "bag_mean"_a, "first_tree"_a,
              "n_threads"_a)
-        .def("strangeness", &HeldReader::strangeness, codes, "cells"_a, "places"_a, "features"_a, "nominal"_a, "n_bins"_a,
+        .def("strangeness", &HeldReader::novelty, codes, "cells"_a, "places"_a, "features"_a, "nominal"_a, "n_bins"_a,
              "marks"_a, "low"_a, "high"_a, "spread"_a, "absent"_a, "start"_a, "missing"_a, "present"_a, "far"_a, "bags"_a.none(),
              "n_threads"_a)
         .def("fold", &HeldReader::fold, codes, "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,

@@ -14,7 +14,7 @@
 
 #include "core/grow/growers.hpp"
 #include "core/read/importance.hpp"
-#include "core/read/outside.hpp"
+#include "core/read/oob.hpp"
 #include "core/read/proximity.hpp"
 #include "core/read/read.hpp"
 #include "core/read/validate.hpp"
@@ -117,11 +117,11 @@ struct RandomTable {
         if (draws.coin()) table.note_missing();
     }
 
-    Labels labelled(std::uint32_t n_classes, bool weighted) const {
+    ClassLabels labelled(std::uint32_t n_classes, bool weighted) const {
         return {labels.data(), weighted ? weights.data() : nullptr, nullptr, labels.size(), n_classes, weighted ? 0.25 : 1.0, weighted, false};
     }
     // Rows that may be of several classes: up to three entries each, that share the row's weight.
-    Labels with_several(Draws& draws, std::uint32_t n_classes) {
+    ClassLabels with_several(Draws& draws, std::uint32_t n_classes) {
         for (std::uint32_t row = 0; row < labels.size(); ++row)
             for (std::uint32_t i = 0, n = 1 + draws.below(std::min(3U, n_classes)); i < n; ++i) {
                 rows_of.push_back(row);
@@ -252,7 +252,7 @@ void check_outside(const ForestView& forest, const LeafView& leaves, const Rando
     std::vector<double> shares(n_rows * leaves.n_classes);
     Control control;
     for (const std::uint16_t* own : {static_cast<const std::uint16_t*>(nullptr), static_cast<const std::uint16_t*>(labels.data())}) {
-        average_outside(forest, leaves, OutsideRows{rows.data(), n_rows, 7, 1.0, own}, made.by_column.data(), n_rows,
+        average_oob(forest, leaves, OobRows{rows.data(), n_rows, 7, 1.0, own}, made.by_column.data(), n_rows,
                         made.table.n_features(), n_threads, shares.data(), control);
         for (std::size_t row = 0; row < n_rows; ++row) {
             double sum = 0;
@@ -303,12 +303,12 @@ void check_importances(const Packed& packed, const RandomTable<Code>& made, std:
     Control control;
     for (const bool counted : {false, true})
         for (const Worth worth : {Worth::vote, Worth::share}) {
-            permute_outside(forest, rows, groups, ClassJudge{leaves, made.labels.data(), worth, counted}, 7, 2, n_threads, found.data(),
+            permute_oob(forest, rows, groups, ClassScorer{leaves, made.labels.data(), worth, counted}, 7, 2, n_threads, found.data(),
                             control);
             for (const double loss : found) CHECK(std::isnan(loss) || std::fabs(loss) <= 1);
         }
     const std::vector<double> predicted(static_cast<std::size_t>(forest.leaf_start[n_trees]), 0.5);
-    permute_outside(forest, rows, groups, NumberJudge{predicted.data(), targets.data()}, 7, 1, n_threads, found.data(), control);
+    permute_oob(forest, rows, groups, RealScorer{predicted.data(), targets.data()}, 7, 1, n_threads, found.data(), control);
     for (const double loss : found) CHECK(std::isnan(loss) || loss == 0);  // all leaves say the same
     for (const bool numbers : {false, true}) {
         const Responses responses = numbers ? Responses::of_numbers(targets.data(), n_rows)
@@ -399,7 +399,7 @@ void check_counts(const Grown<LeafCounts>& grown, std::size_t n_rows, const Grow
 
 // Trees of a table in parts are those of the whole, in every array.
 template <class Code, class Target>
-void check_parts(Draws& draws, const RandomTable<Code>& made, const Labels& labels, const GrowOptions& options, const Target& target) {
+void check_parts(Draws& draws, const RandomTable<Code>& made, const ClassLabels& labels, const GrowOptions& options, const Target& target) {
     constexpr std::size_t n_trees = 2;
     PartsDriver<Code, Target> driver(made.table, labels, options, target, 1 + draws.below(4));
     const std::vector<Fields> trees = driver.grow(n_trees, 1 + draws.below(300), draws.coin() ? 1 : 1 << 16);
@@ -418,7 +418,7 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
     constexpr std::size_t n_trees = 3, n_threads = 2;
     const std::uint32_t n_features = 1 + draws.below(7);
     RandomTable<Code> made(draws, n_rows, n_features, n_classes, draws.coin());
-    Labels labels = weighted && draws.coin() ? made.with_several(draws, n_classes) : made.labelled(n_classes, weighted);
+    ClassLabels labels = weighted && draws.coin() ? made.with_several(draws, n_classes) : made.labelled(n_classes, weighted);
     for (const Splitter splitter : {Splitter::best, Splitter::random, Splitter::random_decision}) {
         const GrowOptions options = random_options(draws, n_features, n_classes, splitter, made.table.features);
         labels.balance_bag = weighted && draws.below(3) == 0;

@@ -9,16 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "core/grow/arrive.hpp"
 #include "core/grow/growers.hpp"
 #include "core/grow/histogram.hpp"
+#include "core/grow/row_routing.hpp"
 #include "core/grow/sums.hpp"
 #include "core/grow/top.hpp"
 
 namespace hedgerow {
 
-inline Given given_from(const Fields& fields) {
-    Given given;
+inline NamedValues given_from(const Fields& fields) {
+    NamedValues given;
     for (const Field& field : fields)
         std::visit([&]<class Values>(const Values& values) {
             if constexpr (!std::is_same_v<Values, std::monostate>) given.set(field.name, std::span(values.data(), values.size()));
@@ -30,7 +30,7 @@ inline Given given_from(const Fields& fields) {
 template <class Code, class Target>
 class PartsDriver {
 public:
-    PartsDriver(const CodeTable<Code>& table, const Labels& labels, const GrowOptions& options, const Target& target, std::size_t n_parts)
+    PartsDriver(const CodeTable<Code>& table, const ClassLabels& labels, const GrowOptions& options, const Target& target, std::size_t n_parts)
         : table_(table), labels_(labels), options_(options), target_(target) {
         for (const Feature& feature : table.features) n_bins_.push_back(feature.n_bins);
         for (std::size_t i = 0; i < n_parts; ++i) {
@@ -49,7 +49,7 @@ public:
         else search = std::make_unique<SumSearch<Target>>(table_.features, options_, target_, labels_);
         n_cells_ = search->n_cells();
         Top top(Frontier(table_.features, options_, std::move(search), table_.n_rows, n_trees, gather_rows),
-                std::make_unique<Ends<Labels>>(labels_, options_.leaf_rules(), n_trees));
+                std::make_unique<Ends<ClassLabels>>(labels_, options_.leaf_rules(), n_trees));
         std::vector<double> totals;
         for (std::size_t tree = 0; tree < n_trees; ++tree) add_totals(tree, totals);
         top.plant({totals.data(), n_trees, n_cells_});
@@ -94,10 +94,10 @@ private:
         append(totals, cells);
     }
 
-    Arrived arrived_in(const Part& part, std::size_t tree, const GrownTree& sketch, const std::vector<std::uint32_t>& nodes, bool outside) const {
-        return find_arrived(given_top(sketch), columns_of(part).view(), part.n_rows, nodes, bag_of(tree), part.first_row, true, outside);
+    RoutedRows routed_in(const Part& part, std::size_t tree, const GrownTree& sketch, const std::vector<std::uint32_t>& nodes, bool outside) const {
+        return find_routed_rows(given_top(sketch), columns_of(part).view(), part.n_rows, nodes, bag_of(tree), part.first_row, true, outside);
     }
-    static GivenTop given_top(const GrownTree& sketch) {
+    static TopView given_top(const GrownTree& sketch) {
         TreeView view = sketch.view();
         view.has_nominal = true;
         return {view, sketch.nodes.size()};
@@ -116,7 +116,7 @@ private:
     std::vector<double> sums_for(const GrownTree& sketch, const TreeQuestions& asked) const {
         std::vector<double> total;
         for (const Part& part : parts_) {
-            const Arrived found = arrived_in(part, asked.tree, sketch, asked.nodes, false);
+            const RoutedRows found = routed_in(part, asked.tree, sketch, asked.nodes, false);
             std::vector<double> amounts;
             for (std::size_t i = 0; i < found.rows.size(); ++i)
                 amounts.push_back(static_cast<double>(amount_of(part.first_row + found.rows[i], found.times[i])));
@@ -134,7 +134,7 @@ private:
     Fields grow_group(const Top& top, std::size_t tree, const GrownTree& sketch, const std::vector<std::uint32_t>& nodes) const {
         std::vector<std::vector<std::uint32_t>> rows(nodes.size());
         for (const Part& part : parts_) {
-            const Arrived found = arrived_in(part, tree, sketch, nodes, options_.counts_outside());
+            const RoutedRows found = routed_in(part, tree, sketch, nodes, options_.counts_outside());
             for (std::size_t i = 0; i < nodes.size(); ++i)
                 for (std::int64_t at = found.start[i]; at < found.start[i + 1]; ++at)
                     rows[i].push_back(static_cast<std::uint32_t>(part.first_row) + found.rows[static_cast<std::size_t>(at)]);
@@ -153,11 +153,11 @@ private:
             numbers.push_back(labels_.labels[row]);
             weights.push_back(labels_.weighted ? amount_of(row, times.back()) : 0);
         }
-        Labels labels = labels_;
+        ClassLabels labels = labels_;
         labels.labels = numbers.data(), labels.weights = labels_.weighted ? weights.data() : nullptr, labels.n_entries = all.size();
         const CodeTable<Code> table{{codes.data(), 1, all.size()}, {}, all.size(), table_.features};
         const Fields inherited = top.heritage(tree, nodes);
-        Given below = given_from(inherited);
+        NamedValues below = given_from(inherited);
         below.set("times", std::span<const std::uint16_t>(times));
         below.set("row_start", std::span<const std::int64_t>(row_start));
         Control control;
@@ -170,7 +170,7 @@ private:
         std::vector<std::int64_t> sums(2 * leaves.size() * n_classes, 0);
         for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
             for (const Part& part : parts_) {
-                const Arrived found = arrived_in(part, tree, sketch, leaves[leaf], true);
+                const RoutedRows found = routed_in(part, tree, sketch, leaves[leaf], true);
                 for (std::size_t i = 0; i < found.rows.size(); ++i) {
                     const std::size_t row = part.first_row + found.rows[i], cell = leaf * n_classes + labels_.labels[row];
                     const std::uint32_t times = found.times[i];
@@ -185,7 +185,7 @@ private:
     }
 
     const CodeTable<Code>& table_;
-    const Labels& labels_;
+    const ClassLabels& labels_;
     const GrowOptions& options_;
     const Target& target_;
     std::vector<std::int64_t> n_bins_;

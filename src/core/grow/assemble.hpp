@@ -13,13 +13,13 @@
 #include "core/grow/frontier.hpp"
 #include "core/grow/pack.hpp"
 #include "core/grow/write.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
 
 // Tree `number` of a forest whose arrays are given.
-inline GrownTree tree_from(const Given& arrays, std::size_t number) {
+inline GrownTree tree_from(const NamedValues& arrays, std::size_t number) {
     const auto span_in = [&](const char* name) { return some<std::int64_t>(arrays, name, number, number + 2); };
     const auto node = span_in("node_start"), leaf = span_in("leaf_start"), word = span_in("set_start");
     GrownTree tree;
@@ -40,7 +40,7 @@ public:
     // Factors that make classes weigh the same in a bag with these cells; empty if classes are not balanced.
     virtual std::vector<double> balance_of(const double* cells) const = 0;
     // Takes a tree that has grown below a node.
-    virtual void graft(std::size_t tree, std::uint32_t node, const Given& arrays, std::size_t number) = 0;
+    virtual void graft(std::size_t tree, std::uint32_t node, const NamedValues& arrays, std::size_t number) = 0;
     // Takes the counts of the rows of a node, and their weights in units, by class.
     virtual void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts, const std::int64_t* weights) = 0;
     // -> the arrays of a forest of one tree; its ends are freed
@@ -54,7 +54,7 @@ public:
 
     bool leaves_add_up() const override { return Source::leaves_add_up; }
     std::vector<double> balance_of(const double* cells) const override { return source_.balance_of(cells); }
-    void graft(std::size_t tree, std::uint32_t node, const Given& arrays, std::size_t number) override {
+    void graft(std::size_t tree, std::uint32_t node, const NamedValues& arrays, std::size_t number) override {
         const auto leaf = some<std::int64_t>(arrays, "leaf_start", number, number + 2);
         ends_[tree].insert_or_assign(node, End{tree_from(arrays, number), Leaves(source_, rules_, arrays, leaf[0], leaf[1])});
     }

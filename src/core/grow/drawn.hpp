@@ -9,7 +9,7 @@
 
 #include "core/grow/lane.hpp"
 #include "core/grow/occupancy.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/rows/codes.hpp"
 #include "core/rows/random.hpp"
@@ -18,9 +18,9 @@ namespace hedgerow {
 
 class RandomSplit {
 public:
-    HEDGEROW_APART explicit RandomSplit(bool wide)
+    HEDGEROW_NOINLINE explicit RandomSplit(bool wide)
         : missing_(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>), marks_(wide), is_left_(std::size_t{missing_} + 1) {}
-    HEDGEROW_APART ~RandomSplit() {}
+    HEDGEROW_NOINLINE ~RandomSplit() {}
 
     // What `draw` must know: which codes occur; for_each_code(visit) visits them, as often as it likes.
     template <class ForEachCode>
@@ -36,7 +36,7 @@ public:
         low_ = low, high_ = high, has_missing_ = has_missing;
     }
     template <class Row>
-    HEDGEROW_APART void pass_rows(bool nominal, const AnyView& any, std::uint32_t number, const Row* rows, std::uint32_t n_rows) {
+    HEDGEROW_NOINLINE void pass_rows(bool nominal, const AnyView& any, std::uint32_t number, const Row* rows, std::uint32_t n_rows) {
         any.visit([&](const auto& view) {
             const auto* column = view.column(number);
             pass(nominal, [&](auto&& visit) {
@@ -46,7 +46,7 @@ public:
     }
 
     // False if only one code occurs.
-    HEDGEROW_APART bool draw(const Feature& feature, std::uint32_t number, Draws& draws) {
+    HEDGEROW_NOINLINE bool draw(const Feature& feature, std::uint32_t number, Draws& draws) {
         split.feature = number;
         return feature.nominal ? draw_subset(feature, draws) : draw_threshold(feature, draws);
     }

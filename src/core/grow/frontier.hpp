@@ -21,7 +21,7 @@
 #include "core/grow/options.hpp"
 #include "core/grow/question.hpp"
 #include "core/grow/write.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/table.hpp"
 #include "core/rows/codes.hpp"
 

@@ -15,7 +15,7 @@
 #include "core/grow/rows.hpp"
 #include "core/grow/search.hpp"
 #include "core/grow/write.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/rows/bag.hpp"
@@ -33,7 +33,7 @@ struct Start {
     std::vector<std::uint32_t> used;       // nominal features that a random decision tree has used above
 
     // Arrays over nodes -> the nodes; `used` has the features of all nodes, one node after another.
-    static std::vector<Start> all_from(const Given& given, std::size_t n_rows) {
+    static std::vector<Start> all_from(const NamedValues& given, std::size_t n_rows) {
         const auto keys = given.array<std::uint64_t>("key");
         const std::size_t n = keys.size();
         const std::uint16_t* times = given.array<std::uint16_t>("times", n_rows);
@@ -138,7 +138,7 @@ private:
     }
 
     // Splits the node with the largest gain next, until the tree has enough leaves.
-    HEDGEROW_APART void grow_best_first(const Frame& root) {
+    HEDGEROW_NOINLINE void grow_best_first(const Frame& root) {
         std::priority_queue<Candidate> frontier;
         std::uint32_t n_ends = 1;  // number of leaves if growing stopped now
         settle(root);
@@ -164,7 +164,7 @@ private:
     }
 
     // A new node: a leaf if it may not be split, otherwise it waits on the stack.
-    HEDGEROW_APART void settle(const Frame& frame) {
+    HEDGEROW_NOINLINE void settle(const Frame& frame) {
         writer_.reach(frame.depth);
         const bool is_end = must_end(options_, frame, n_rows_in(frame), frame.size()) || (!options_.is_blind() && is_pure(frame));
         if (is_end) make_leaf(frame); else stack_.push_back(frame);
@@ -185,7 +185,7 @@ private:
         return true;
     }
 
-    HEDGEROW_APART void make_leaf(const Frame& frame) {
+    HEDGEROW_NOINLINE void make_leaf(const Frame& frame) {
         writer_.leaf(frame.node);
         leaves_->open_leaf();
         const Row *inside = rows_.inside(frame), *outside = rows_.outside(frame);
@@ -197,7 +197,7 @@ private:
 
     // ---- splits -----------------------------------------------------------------------------------------
 
-    HEDGEROW_APART void apply(const Frame& frame, const Split& split) {
+    HEDGEROW_NOINLINE void apply(const Frame& frame, const Split& split) {
         const std::uint32_t child = writer_.add_children(2);
         Frame left = frame, right = frame;
         left.node = child;
@@ -261,7 +261,7 @@ private:
         return false;
     }
 
-    HEDGEROW_APART bool try_drawn_value(const Frame& frame, std::uint32_t number, Draws& draws) {
+    HEDGEROW_NOINLINE bool try_drawn_value(const Frame& frame, std::uint32_t number, Draws& draws) {
         DrawnValue drawn(draws, static_cast<std::uint64_t>(rows_.amount(frame)));
         const Row* rows = rows_.inside(frame);
         rows_.view(frame).visit([&](const auto& view) {

@@ -12,7 +12,7 @@
 #include "core/grow/forest.hpp"
 #include "core/grow/grow.hpp"
 #include "core/grow/pack.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/rows/codes.hpp"
 #include "core/targets/targets.hpp"
@@ -33,7 +33,7 @@ MakeSearch<typename Target::Row> searches_for(const AnyTable& table, const GrowO
 
 // Grows trees by their numbers or, if nodes are given, the parts of trees below them.
 template <class Row, class Source>
-HEDGEROW_APART auto grow_trees(const AnyTable& table, const Source& source, const GrowOptions& options, const std::vector<Start>& starts,
+HEDGEROW_NOINLINE auto grow_trees(const AnyTable& table, const Source& source, const GrowOptions& options, const std::vector<Start>& starts,
                                const WhichTrees& which, const MakeSearch<Row>& make_search, Control& control) {
     using OneGrower = Grower<Row, Source>;
     const std::size_t n_tasks = starts.empty() ? which.n_trees : starts.size();
@@ -49,14 +49,14 @@ HEDGEROW_APART auto grow_trees(const AnyTable& table, const Source& source, cons
 
 struct ToGrow {
     const AnyTable& table;
-    const Given& target;
+    const NamedValues& target;
     const GrowOptions& options;
     const std::vector<Start>& starts;
     const WhichTrees& which;
     Control& control;
 };
 
-// Labels or numbers, and what else is known -> the arrays of a forest.
+// Labels or real targets, and what else is known -> the arrays of a forest.
 template <class Source>
 Fields grow_on(const Source& source, const ToGrow& asked) {
     source.check(asked.table.n_rows);
@@ -66,13 +66,13 @@ Fields grow_on(const Source& source, const ToGrow& asked) {
                           asked.options.leaf_rules());
     });
 }
-extern template Fields grow_on(const Labels&, const ToGrow&);
-extern template Fields grow_on(const Numbers&, const ToGrow&);
-extern template Fields grow_on(const Several&, const ToGrow&);
+extern template Fields grow_on(const ClassLabels&, const ToGrow&);
+extern template Fields grow_on(const RealTargets&, const ToGrow&);
+extern template Fields grow_on(const MultiOutput&, const ToGrow&);
 
 template <class Code>
-Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Given& target, const Given& given,
-                   const Given* below, const WhichTrees& which, Control& control) {
+Fields grow_forest(const CodeColumns<Code>& codes, const NamedValues& bins, const NamedValues& target, const NamedValues& given,
+                   const NamedValues* below, const WhichTrees& which, Control& control) {
     const GrowOptions options = GrowOptions::from(given);
     CodeTable<Code> table = table_from(codes, bins);
     std::vector<Start> starts;

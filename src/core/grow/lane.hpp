@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/grow/occupancy.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/read/tree.hpp"
 #include "core/rows/codes.hpp"
@@ -64,40 +64,40 @@ struct LaneOrder {
     bool has_missing = false, rows_counted = false, summed = false;
     std::vector<std::pair<double, std::uint16_t>> ranked;
 
-    HEDGEROW_APART explicit LaneOrder(bool wide)
+    HEDGEROW_NOINLINE explicit LaneOrder(bool wide)
         : missing(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>), rows_in_bin(n_codes()), order(n_codes()), marks(wide) {}
-    HEDGEROW_APART ~LaneOrder() {}
+    HEDGEROW_NOINLINE ~LaneOrder() {}
 
     std::size_t n_codes() const { return std::size_t{missing} + 1; }
 
     template <class Row>
-    HEDGEROW_APART void count_rows(const AnyView& any, std::uint32_t number, const Row* rows, std::uint32_t n_rows) {
+    HEDGEROW_NOINLINE void count_rows(const AnyView& any, std::uint32_t number, const Row* rows, std::uint32_t n_rows) {
         rows_counted = true;
         any.visit([&](const auto& view) {
             const auto* column = view.column(number);
             for (std::uint32_t i = 0; i < n_rows; ++i) ++rows_in_bin[column[rows[i].offset * view.row_stride]];
         });
     }
-    HEDGEROW_APART void forget_rows() {
+    HEDGEROW_NOINLINE void forget_rows() {
         for (std::uint32_t i = 0; i < n_occupied; ++i) rows_in_bin[order[i]] = 0;
         rows_in_bin[missing] = 0;
         rows_counted = false;
     }
     // The occupied bins of a node whose bins are marked.
-    HEDGEROW_APART void list_marked(std::uint32_t n_bins) {
+    HEDGEROW_NOINLINE void list_marked(std::uint32_t n_bins) {
         std::uint16_t* next = order.data();
         marks.drain(n_bins, [&](std::uint32_t code) { *next++ = static_cast<std::uint16_t>(code); });
         has_missing = next != order.data() && next[-1] == missing;
         n_occupied = static_cast<std::uint32_t>(next - order.data()) - has_missing;
     }
     // Orders the occupied bins by the shares in `ranked`.
-    HEDGEROW_APART void order_by_share() {
+    HEDGEROW_NOINLINE void order_by_share() {
         std::sort(ranked.begin(), ranked.end());
         for (std::size_t i = 0; i < ranked.size(); ++i) order[i] = ranked[i].second;
     }
-    HEDGEROW_APART void order_by_code() { std::sort(order.data(), order.data() + n_occupied); }
+    HEDGEROW_NOINLINE void order_by_code() { std::sort(order.data(), order.data() + n_occupied); }
 
-    HEDGEROW_APART void keep_subset(std::uint32_t number, const Place& place, Split& best) const {
+    HEDGEROW_NOINLINE void keep_subset(std::uint32_t number, const Place& place, Split& best) const {
         best.score = place.score;
         best.kind = NodeKind::subset;
         best.feature = number;

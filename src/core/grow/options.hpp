@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
@@ -27,7 +27,7 @@ struct GrowOptions {
     std::vector<std::int8_t> monotonic;    // per feature, empty for none
     std::vector<double> feature_weights;   // how likely each feature is drawn, infinite: always looked at; empty: all alike
 
-    static GrowOptions from(const Given& given) {
+    static GrowOptions from(const NamedValues& given) {
         GrowOptions options;
         options.splitter = static_cast<Splitter>(given.choice("splitter", {"best", "random", "random_decision"}));
         options.count_sense = static_cast<CountSense>(given.choice("leaf_counts", {"all", "inbag", "distinct", "oob"}));

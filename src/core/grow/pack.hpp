@@ -8,7 +8,7 @@
 
 #include "core/grow/write.hpp"
 #include "core/kit/memory.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {

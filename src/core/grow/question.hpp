@@ -9,7 +9,7 @@
 
 #include "core/grow/frame.hpp"
 #include "core/grow/options.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/read/node.hpp"
 #include "core/read/subset.hpp"
 #include "core/rows/codes.hpp"
@@ -69,7 +69,7 @@ public:
 };
 
 // The search that suits a target; compiled in growers.cpp.
-std::unique_ptr<AnySumSearch> sum_search_for(const Given& target, const std::vector<Feature>& features, const GrowOptions& options,
+std::unique_ptr<AnySumSearch> sum_search_for(const NamedValues& target, const std::vector<Feature>& features, const GrowOptions& options,
                                              std::size_t n_rows);
 
 }  // namespace hedgerow

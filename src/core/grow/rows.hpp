@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/rows/bag.hpp"
 #include "core/rows/codes.hpp"
 #include "core/targets/target.hpp"
@@ -148,7 +148,7 @@ private:
     }
 
     template <class GoesRight>
-    HEDGEROW_APART std::uint32_t divide(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, const AnyView& any,
+    HEDGEROW_NOINLINE std::uint32_t divide(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, const AnyView& any,
                                         std::uint32_t feature, GoesRight goes_right) {
         return any.visit([&](const auto& view) {
             return divide_by(all.data(), begin, end, view.column(feature), view.row_stride, goes_right);

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/grow/compare.hpp"
-#include "core/grow/few.hpp"
 #include "core/grow/frame.hpp"
 #include "core/grow/options.hpp"
 #include "core/grow/order.hpp"
-#include "core/grow/pairs.hpp"
+#include "core/grow/small_multiclass_search.hpp"
+#include "core/grow/small_regression_search.hpp"
 #include "core/grow/split.hpp"
+#include "core/grow/two_class_search.hpp"
 #include "core/rows/codes.hpp"
 #include "core/rows/random.hpp"
 
@@ -43,17 +43,17 @@ struct QuickSearch {
 };
 #ifdef HEDGEROW_VECTORS
 template <class Criterion>
-struct QuickSearch<ClassPair<Criterion>> : PairSearch<Criterion> {
-    using PairSearch<Criterion>::PairSearch;
+struct QuickSearch<ClassPair<Criterion>> : TwoClassSearch<Criterion> {
+    using TwoClassSearch<Criterion>::TwoClassSearch;
     static constexpr bool exists = true;
 };
 template <>
-struct QuickSearch<ClassVector<Gini, CountedRow, 8>> : CompareSearch {
-    using CompareSearch::CompareSearch;
+struct QuickSearch<ClassVector<Gini, CountedRow, 8>> : SmallMulticlassSearch {
+    using SmallMulticlassSearch::SmallMulticlassSearch;
     static constexpr bool exists = true;
 };
 template <>
-struct QuickSearch<Moments<SquaredError>> : FewRows {
+struct QuickSearch<Moments<SquaredError>> : SmallRegressionSearch {
     explicit QuickSearch(bool) {}
     static constexpr bool exists = true;
 };

@@ -9,7 +9,7 @@
 
 #include "core/grow/drawn.hpp"
 #include "core/grow/lane.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/rows/codes.hpp"
 #include "core/rows/random.hpp"
@@ -27,10 +27,10 @@ struct Lane : LaneOrder {
     Zeroed<Bin> bins;
     Zeroed<Bin> sums;  // running sums of the occupied bins, in place of the bins themselves
 
-    HEDGEROW_APART explicit Lane(bool wide) : LaneOrder(wide), bins(n_codes()), sums(Bins::sums_up ? n_codes() + 3 : 0) {}
+    HEDGEROW_NOINLINE explicit Lane(bool wide) : LaneOrder(wide), bins(n_codes()), sums(Bins::sums_up ? n_codes() + 3 : 0) {}
 
     // Lists the occupied bins, sums them and clears them, all in one pass.
-    HEDGEROW_APART void sum_up(std::uint32_t n_bins, bool dense) {
+    HEDGEROW_NOINLINE void sum_up(std::uint32_t n_bins, bool dense) {
         if constexpr (Bins::sums_up) {
             Bin sum{};
             std::uint32_t n = 0;
@@ -111,7 +111,7 @@ void fill_lanes(Bins& kind, Lane<Bins>* all, const CodeView<Code>& view, const s
 
 // Sums the rows of a node by bin for several features in one pass. It is the same for all criteria, and compiled once for them.
 template <class Bins>
-HEDGEROW_APART void fill(Bins& kind, Lane<Bins>* all, const AnyView& any, const std::vector<Feature>& features,
+HEDGEROW_NOINLINE void fill(Bins& kind, Lane<Bins>* all, const AnyView& any, const std::vector<Feature>& features,
                          const std::uint32_t* numbers, int n_numbers, const typename Bins::Row* rows, std::uint32_t n_rows,
                          bool restricted, bool counts_rows) {
     any.visit([&](const auto& view) {
@@ -191,7 +191,7 @@ public:
     };
 
     // The same as `fill`, for one feature.
-    HEDGEROW_SELDOM void load(int filled, const Summed& summed, const Feature& feature, bool restricted, bool counts_rows) {
+    HEDGEROW_COLD void load(int filled, const Summed& summed, const Feature& feature, bool restricted, bool counts_rows) {
         Lane& lane = lanes_[filled];
         std::copy_n(summed.bins, feature.n_bins, lane.bins.data());
         lane.bins[lane.missing] = summed.bins[feature.n_bins];
@@ -203,11 +203,11 @@ public:
     }
 
     // Extremely randomised trees: one random threshold or subset for each feature, scored like any other.
-    HEDGEROW_APART bool try_random(const AnyView& any, const Feature& feature, std::uint32_t number, const Row* rows,
+    HEDGEROW_NOINLINE bool try_random(const AnyView& any, const Feature& feature, std::uint32_t number, const Row* rows,
                     std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
         random_.pass_rows(feature.nominal, any, number, rows, n_rows);
         if (!random_.draw(feature, number, draws)) return false;
-        judge_drawn(rows, n_rows, limits, best, [&] {
+        score_drawn(rows, n_rows, limits, best, [&] {
             std::uint32_t rows_left = 0;
             any.visit([&](const auto& view) {
                 const auto* column = view.column(number);
@@ -220,7 +220,7 @@ public:
     }
 
     // The same from sums.
-    HEDGEROW_SELDOM bool try_random(const Summed& summed, const Feature& feature, std::uint32_t number, const Row* rows,
+    HEDGEROW_COLD bool try_random(const Summed& summed, const Feature& feature, std::uint32_t number, const Row* rows,
                     std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
         const auto for_each_code = [&](auto&& visit) {
             for (std::uint32_t at = 0; at <= feature.n_bins; ++at)
@@ -228,7 +228,7 @@ public:
         };
         random_.pass(feature.nominal, [&](auto&& visit) { for_each_code([&](std::uint32_t, std::uint16_t code) { visit(code); }); });
         if (!random_.draw(feature, number, draws)) return false;
-        judge_drawn(rows, n_rows, limits, best, [&] {
+        score_drawn(rows, n_rows, limits, best, [&] {
             std::uint32_t rows_left = 0;
             for_each_code([&](std::uint32_t at, std::uint16_t code) {
                 if (random_.is_left(code)) target.move(summed.bins[at]), rows_left += summed.rows[at];
@@ -282,7 +282,7 @@ private:
 
     // Orders the categories by the share of a class and cuts that order. With two classes the best of all subsets is
     // among the cuts; with more, every common class gives an order, and the best cut of all orders wins.
-    HEDGEROW_APART void best_subset(Lane& lane, std::uint32_t number, const Row* rows, std::uint32_t n_rows, const Limits& limits,
+    HEDGEROW_NOINLINE void best_subset(Lane& lane, std::uint32_t number, const Row* rows, std::uint32_t n_rows, const Limits& limits,
                      Split& best) {
         const std::uint32_t n_values = lane.n_occupied;
         if (lane.has_missing) lane.order[lane.n_occupied++] = static_cast<std::uint16_t>(lane.missing);  // missing values are one more category
@@ -300,7 +300,7 @@ private:
         lane.n_occupied = n_values;
     }
 
-    HEDGEROW_APART Place scan(Lane& lane, bool missing_left, std::int64_t n_places, const Row* rows, std::uint32_t n_rows,
+    HEDGEROW_NOINLINE Place scan(Lane& lane, bool missing_left, std::int64_t n_places, const Row* rows, std::uint32_t n_rows,
                const Limits& limits) {
         target.begin_scan();
         if (missing_left) target.move(lane.bins[lane.missing]);
@@ -351,7 +351,7 @@ private:
 
     // Scores the drawn split, whose left side `move_left` moves, and lets it compete if the limits allow it.
     template <class MoveLeft>
-    void judge_drawn(const Row* rows, std::uint32_t n_rows, const Limits& limits, Split& best, MoveLeft&& move_left) {
+    void score_drawn(const Row* rows, std::uint32_t n_rows, const Limits& limits, Split& best, MoveLeft&& move_left) {
         random_.begin_asking();
         target.begin_scan();
         const std::uint32_t rows_left = move_left();

@@ -59,7 +59,7 @@ public:
     bool is_pure(const std::vector<double>& cells) const override { return source_.is_pure(cells.data()); }
     double share_of(const std::vector<double>& cells) const override { return source_.share_of(cells.data()); }
 
-    HEDGEROW_SELDOM Answer choose(const Question& question, std::uint32_t spare) override {
+    HEDGEROW_COLD Answer choose(const Question& question, std::uint32_t spare) override {
         Split best;
         bool found = find(question, options_.max_features, best);
         if (!needed_.empty() && spare > 0) found = find(question, options_.max_features + spare, best);
@@ -74,7 +74,7 @@ private:
     // The score that is assumed for a feature that is not summed yet; any other score beats it.
     static constexpr double some_score = no_score / 2;
 
-    HEDGEROW_SELDOM bool find(const Question& question, std::uint32_t max_features, Split& best) {
+    HEDGEROW_COLD bool find(const Question& question, std::uint32_t max_features, Split& best) {
         needed_.clear();
         enter(question);
         double gain = 0;
@@ -88,7 +88,7 @@ private:
     }
 
     // A feature that is not summed yet is assumed to vary, so the features after it are those that will likely be needed.
-    HEDGEROW_SELDOM std::uint32_t try_best(const Question& question, Draws& draws, std::uint32_t wanted, Split& best) {
+    HEDGEROW_COLD std::uint32_t try_best(const Question& question, Draws& draws, std::uint32_t wanted, Split& best) {
         const std::uint32_t n_numbers = std::min({wanted, order_.n_left(), std::uint32_t{Search::lanes}});
         std::uint32_t numbers[Search::lanes] = {}, n_varying = 0;
         for (std::uint32_t i = 0; i < n_numbers; ++i) {
@@ -106,7 +106,7 @@ private:
         return n_varying;
     }
 
-    HEDGEROW_SELDOM std::uint32_t try_random(const Question& question, Draws& draws, Split& best) {
+    HEDGEROW_COLD std::uint32_t try_random(const Question& question, Draws& draws, Split& best) {
         const std::uint32_t number = order_.draw(draws);
         if (question.bins[number] == nullptr) {
             needed_.push_back(number);
@@ -134,7 +134,7 @@ private:
 
     // The bins of a feature in the form of the target. If its bins are lists of rows, one row stands for all rows of a class
     // in a bin.
-    HEDGEROW_SELDOM typename Search::Summed summed(const Question& question, std::uint32_t number) {
+    HEDGEROW_COLD typename Search::Summed summed(const Question& question, std::uint32_t number) {
         const std::size_t width = question.totals.size(), n_bins = features_[number].n_bins + 1;
         const double* cells = question.bins[number];
         bins_.assign(n_bins, Bin{});
@@ -173,7 +173,7 @@ public:
     bool is_pure(const std::vector<double>&) const override { return false; }
     double share_of(const std::vector<double>&) const override { return 0; }
 
-    HEDGEROW_SELDOM Answer choose(const Question& question, std::uint32_t spare) override {
+    HEDGEROW_COLD Answer choose(const Question& question, std::uint32_t spare) override {
         Answer answer;
         Draws draws(question.node.key);
         const auto n_features = static_cast<std::uint32_t>(features_.size());
@@ -214,17 +214,17 @@ private:
     GrowOptions options_;
 };
 
-// The search that suits labels or numbers, and a criterion; compiled in growers.cpp.
+// The search that suits labels or real targets, and a criterion; compiled in growers.cpp.
 template <class Source>
-std::unique_ptr<AnySumSearch> sum_search_on(const Source& source, const Given& given, const std::vector<Feature>& features,
+std::unique_ptr<AnySumSearch> sum_search_on(const Source& source, const NamedValues& given, const std::vector<Feature>& features,
                                             const GrowOptions& options, std::size_t n_rows) {
     return with_criterion(source, given, n_rows, [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<AnySumSearch> {
         if constexpr (Target::adds_up) return std::make_unique<SumSearch<Target>>(features, options, target, source);
         else throw std::invalid_argument("criterion must be one whose sums add up over the parts of a table");
     });
 }
-extern template std::unique_ptr<AnySumSearch> sum_search_on(const Labels&, const Given&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
-extern template std::unique_ptr<AnySumSearch> sum_search_on(const Numbers&, const Given&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
-extern template std::unique_ptr<AnySumSearch> sum_search_on(const Several&, const Given&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
+extern template std::unique_ptr<AnySumSearch> sum_search_on(const ClassLabels&, const NamedValues&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
+extern template std::unique_ptr<AnySumSearch> sum_search_on(const RealTargets&, const NamedValues&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
+extern template std::unique_ptr<AnySumSearch> sum_search_on(const MultiOutput&, const NamedValues&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
 
 }  // namespace hedgerow

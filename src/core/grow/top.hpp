@@ -17,7 +17,7 @@
 #include "core/grow/frontier.hpp"
 #include "core/grow/options.hpp"
 #include "core/grow/question.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/table.hpp"
 #include "core/rows/codes.hpp"
 #include "core/targets/targets.hpp"
@@ -89,7 +89,7 @@ public:
                 {"used", std::move(used)}, {"used_start", std::move(used_start)}, {"total_amount", std::move(total_amount)}};
     }
     // Takes the trees of a forest, one below each of these nodes; `early` marks nodes whose rows are all equal.
-    void graft(std::size_t number, std::span<const std::uint32_t> nodes, const Given& arrays, std::span<const std::uint8_t> early) {
+    void graft(std::size_t number, std::span<const std::uint32_t> nodes, const NamedValues& arrays, std::span<const std::uint8_t> early) {
         if (early.size() != nodes.size()) throw std::invalid_argument("early must have a mark for each node");
         TopTree& tree = frontier_.tree(number);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -154,7 +154,7 @@ private:
 };
 
 // `n_rows` is that of the whole table; nodes that need at most `gather_rows` gathered rows are gathered.
-inline Top top_from(const Given& bins, const Given& target, const Given& given, std::size_t n_rows, std::size_t first_tree,
+inline Top top_from(const NamedValues& bins, const NamedValues& target, const NamedValues& given, std::size_t n_rows, std::size_t first_tree,
                     std::size_t n_trees, std::size_t gather_rows) {
     const std::vector<Feature> features = features_from(bins);
     const GrowOptions options = GrowOptions::from(given);

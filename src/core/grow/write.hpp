@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/read/tree.hpp"
 
 namespace hedgerow {

@@ -475,7 +475,7 @@ private:
 
 // The smallest change of one row, found in at most so many seconds.
 template <class Code>
-Change smallest_change(const ForestView& forest, const Given& given, const CodeColumns<Code>& row, double seconds, Control& control) {
+Change smallest_change(const ForestView& forest, const NamedValues& given, const CodeColumns<Code>& row, double seconds, Control& control) {
     const Moves moves = Moves::from(given);
     const Margins margins = Margins::from(given);
     Change found;

@@ -48,7 +48,7 @@ inline double worth_of(const LeafView& leaves, std::int64_t leaf, std::uint16_t 
 }
 
 // How good the answer of a leaf is for a row: of the leaf it reaches, or of the one it reaches with values of another row.
-struct ClassJudge {
+struct ClassScorer {
     const LeafView& leaves;
     const std::uint16_t* labels;
     Worth worth;
@@ -58,7 +58,7 @@ struct ClassJudge {
     double astray(std::size_t row, std::int64_t leaf) const { return worth_of(leaves, leaf, labels[row], false, worth); }
 };
 
-struct NumberJudge {
+struct RealScorer {
     const double* predicted;  // by leaf
     const double* targets;
 
@@ -77,12 +77,12 @@ struct FeatureGroups {
 };
 
 // How much worse the answers of a tree for the rows outside its bag get if a group of features is permuted among these rows.
-template <class Code, class Judge>
-class OutsidePermuter {
+template <class Code, class Scorer>
+class OobPermuter {
 public:
-    OutsidePermuter(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups, const Judge& judge,
+    OobPermuter(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups, const Scorer& scorer,
                     std::uint64_t key, std::size_t n_repeats)
-        : forest_(forest), rows_(rows), groups_(groups), judge_(judge), key_(key), n_repeats_(n_repeats) {}
+        : forest_(forest), rows_(rows), groups_(groups), scorer_(scorer), key_(key), n_repeats_(n_repeats) {}
 
     // decrease[group]: mean over the rows outside the bag and over the repeats; NaN if there are no such rows.
     void permute(std::size_t number, double* decrease) {
@@ -127,7 +127,7 @@ private:
                 ++start_[feature + 1];
             }
             home_[i] = at;
-            worth_at_home_[i] = judge_.at_home(outside_[i], first_leaf_ + leaf_number(tree_, at));
+            worth_at_home_[i] = scorer_.at_home(outside_[i], first_leaf_ + leaf_number(tree_, at));
         }
         for (std::size_t feature = 0; feature < p; ++feature) start_[feature + 1] += start_[feature];
         by_feature_.resize(paths_.size());
@@ -169,7 +169,7 @@ private:
         route_listed(tree_, by_row_.data(), p, touched_.data(), touched_.size(), [&](std::size_t i, std::uint32_t node) {
             const std::uint32_t row = touched_[i];
             if (node == home_[row]) return;
-            lost += worth_at_home_[row] - judge_.astray(outside_[row], first_leaf_ + leaf_number(tree_, node));
+            lost += worth_at_home_[row] - scorer_.astray(outside_[row], first_leaf_ + leaf_number(tree_, node));
         });
         write(old, features, n_features);
         return lost;
@@ -187,7 +187,7 @@ private:
     const ForestView& forest_;
     const BaggedRows<Code>& rows_;
     const FeatureGroups& groups_;
-    const Judge& judge_;
+    const Scorer& scorer_;
     const std::uint64_t key_;
     const std::size_t n_repeats_;
     TreeView tree_;
@@ -200,11 +200,11 @@ private:
 };
 
 // decrease (trees, groups).
-template <class Code, class Judge>
-void permute_outside(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups, const Judge& judge,
+template <class Code, class Scorer>
+void permute_oob(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups, const Scorer& scorer,
                      std::uint64_t key, std::size_t n_repeats, std::size_t n_threads, double* decrease, Control& control) {
-    using Permuter = OutsidePermuter<Code, Judge>;
-    std::vector<Permuter> permuters(n_threads, Permuter(forest, rows, groups, judge, key, n_repeats));
+    using Permuter = OobPermuter<Code, Scorer>;
+    std::vector<Permuter> permuters(n_threads, Permuter(forest, rows, groups, scorer, key, n_repeats));
     run_tasks(forest.n_trees, n_threads, control, [&](std::size_t number, std::size_t thread) {
         permuters[thread].permute(number, decrease + number * groups.n_groups);
     });

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 
 namespace hedgerow {
 
@@ -26,7 +26,7 @@ class Margins {
 public:
     // added (D, K, K): what a leaf of each content adds to lower[k] - upper[j], if it were the only tree; without it, margins
     // are not known. sums (D, K + 1): probabilities and vacuity, of which rates (K, K, K) and ahead (K, K) are a map.
-    static Margins from(const Given& given) {
+    static Margins from(const NamedValues& given) {
         Margins margins;
         margins.n_classes_ = given.number<std::size_t>("n_classes");
         margins.tree_shares_ = given.array<double>("tree_shares");

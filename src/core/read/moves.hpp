@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/table.hpp"
 #include "core/read/read.hpp"
 #include "core/read/walk.hpp"
@@ -29,7 +29,7 @@ struct Moves {
     const OutsideFunction* alone = nullptr;    // leaves, one of each tree -> the class that remains alone there, or -1
     std::int64_t wanted = -1;                  // the class that is to remain; -1 for any
 
-    static Moves from(const Given& given) {
+    static Moves from(const NamedValues& given) {
         Moves moves;
         moves.features = given.array<std::int64_t>("features");
         const std::size_t n = moves.features.size();

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/vectors.hpp"
 #include "core/read/tree.hpp"
@@ -27,7 +27,7 @@ struct ForestView {
     bool has_nominal = false;
 
     // The arrays of a forest by name; whether they fit together is checked elsewhere.
-    static ForestView from(const Given& given) {
+    static ForestView from(const NamedValues& given) {
         const auto node_start = given.array<std::int64_t>("node_start");
         const auto nodes = given.array<std::uint64_t>("nodes");
         ForestView forest{reinterpret_cast<const Node*>(nodes.data()), given.array<std::int32_t>("payload", nodes.size()),
@@ -53,7 +53,7 @@ struct LeafView {
     const std::uint16_t* entry_class = nullptr;
     const double* weights = nullptr;             // null without weights
 
-    static LeafView from(const Given& given) {
+    static LeafView from(const NamedValues& given) {
         const auto pointer_to = [&]<class T>(const char* name, T) {
             return given.has(name) ? given.array<T>(name).data() : nullptr;
         };
@@ -104,9 +104,9 @@ inline constexpr std::size_t few_rows = 8;
 
 // Sends a block of rows down trees first_tree, …; arrived(place of the tree among these, its view, row, node) is called for
 // each row and tree, for a row in the order of the trees.
-template <class Code, class Arrived>
+template <class Code, class RoutedRows>
 void route_block(const ForestView& forest, std::size_t first_tree, std::size_t n_trees, const RowView<Code>& view, std::size_t rows,
-                 std::vector<std::uint32_t>& at, Arrived&& arrived) {
+                 std::vector<std::uint32_t>& at, RoutedRows&& arrived) {
     if (rows >= few_rows) {
         at.resize(rows);
         for (std::size_t place = 0; place < n_trees; ++place) {
@@ -144,7 +144,7 @@ void find_leaves(const ForestView& forest, const Code* by_column, std::size_t n_
 // How the states of the leaves that a row reaches become the state of the row.
 enum class Merge : int { add = 0, largest = 1, both = 2 };  // both: the largest, then the sums, side by side
 
-// Which trees judge a row of the training table, and whether the row is taken out of their leaves first.
+// Which trees predict a row of the training table, and whether the row is taken out of their leaves first.
 struct OutOfBag {
     std::uint64_t seed = 0;
     double bag_mean = 0;
@@ -162,7 +162,7 @@ struct StateTable {
     const double* tree_weights = nullptr;          // n_trees, or null if all are equal
 };
 
-// Marks a tree that does not judge a row.
+// Marks a tree that does not predict a row.
 inline constexpr std::uint32_t no_state = 0xffffffff;
 
 // The row of the state table that holds the state of a leaf for a sample with `label`.
@@ -244,7 +244,7 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
     const std::size_t stride = merge == Merge::both ? 2 * table.width : table.width;
     const std::int64_t first_leaf = forest.leaf_start[table.first_tree];
     const std::size_t most = rows < few_rows ? trees_in_step : trees_together;  // trees at a time
-    std::vector<std::uint32_t> judged, at(rows), found(rows * most);
+    std::vector<std::uint32_t> predicted, at(rows), found(rows * most);
     for (std::size_t start = 0; start < table.n_trees; start += most) {
         const std::size_t n_trees = std::min(most, table.n_trees - start);
         const auto arrived = [&](std::size_t place, const TreeView& tree, std::size_t row, std::uint32_t node) {
@@ -259,11 +259,11 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
             const std::size_t number = table.first_tree + start + place;
             const TreeView tree = forest.tree(number);
             const Bag& bag = bags[start + place];
-            judged.clear();
+            predicted.clear();
             for (std::size_t i = 0; i < rows; ++i)
-                if (!bag.holds(first + i)) judged.push_back(static_cast<std::uint32_t>(i));
-            route_rows(tree, view, judged.data(), judged.size(), at.data());
-            for (std::size_t i = 0; i < judged.size(); ++i) arrived(place, tree, judged[i], at[i]);
+                if (!bag.holds(first + i)) predicted.push_back(static_cast<std::uint32_t>(i));
+            route_rows(tree, view, predicted.data(), predicted.size(), at.data());
+            for (std::size_t i = 0; i < predicted.size(); ++i) arrived(place, tree, predicted[i], at[i]);
         }
         for (std::size_t place = 0; place < n_trees; place += trees_together) {
             const double* weights = table.tree_weights ? table.tree_weights + start + place : nullptr;

@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
 #include "core/read/branch.hpp"
 #include "core/read/change.hpp"
-#include "core/read/hulls.hpp"
 #include "core/read/importance.hpp"
-#include "core/read/outside.hpp"
+#include "core/read/leaf_ranges.hpp"
+#include "core/read/oob.hpp"
 #include "core/read/read.hpp"
 #include "core/read/shap.hpp"
 #include "core/read/shap_background.hpp"
@@ -44,7 +44,7 @@ struct Permuting {
 
 class Reader {
 public:
-    explicit Reader(const Given& arrays) : forest_(ForestView::from(arrays)), leaves_(LeafView::from(arrays)) {}
+    explicit Reader(const NamedValues& arrays) : forest_(ForestView::from(arrays)), leaves_(LeafView::from(arrays)) {}
 
     // (n, K): the mean of the class shares of the leaves.
     template <class Code>
@@ -65,12 +65,12 @@ public:
     }
     // (m, K): for each of some rows, the mean over the trees whose bags do not hold it, without the row itself.
     template <class Code>
-    OwnTable<double> average_outside(const CodeColumns<Code>& codes, std::span<const std::int64_t> rows, const OutsideRows& outside,
+    OwnTable<double> average_oob(const CodeColumns<Code>& codes, std::span<const std::int64_t> rows, const OobRows& outside,
                                      std::span<const std::uint16_t> labels, std::size_t n_threads, Control& control) const {
         require(rows.size() == codes.n_rows, "rows must fit the table");
         if (outside.labels) check_labels(labels, codes.n_rows);
         OwnTable<double> probability(codes.n_rows, leaves_.n_classes);
-        hedgerow::average_outside(forest_, leaves_, outside, codes.codes, codes.n_rows, codes.n_features, n_threads,
+        hedgerow::average_oob(forest_, leaves_, outside, codes.codes, codes.n_rows, codes.n_features, n_threads,
                                   probability.data.get(), control);
         return probability;
     }
@@ -124,22 +124,22 @@ public:
             require(drawn.data[i] >= 0 && static_cast<std::size_t>(drawn.data[i]) < codes.n_features, "drawn features must be those of the table");
         return find_marks(forest_, codes, drawn, n_bins, nominal, bags, n_threads, control);
     }
-    // How strange rows are to trees; training: their numbers in the training table, or empty.
+    // How novel rows are to trees; training: their numbers in the training table, or empty.
     template <class Code>
-    Strange strangeness(const CodeColumns<Code>& codes, const HullsView& hulls, const Table<const double>& cells,
+    Novelty novelty(const CodeColumns<Code>& codes, const LeafRanges& ranges, const Table<const double>& cells,
                         std::span<const std::int64_t> training, const Bags& bags, std::size_t n_threads, Control& control) const {
-        const std::size_t n_places = hulls.features.size();
-        require(hulls.places.n_rows <= forest_.n_trees &&
-                    hulls.marks.n_rows == static_cast<std::size_t>(forest_.leaf_start[hulls.places.n_rows]) &&
-                    hulls.marks.n_columns == hulls.places.n_columns, "marks must fit the leaves and the drawn features");
+        const std::size_t n_places = ranges.features.size();
+        require(ranges.places.n_rows <= forest_.n_trees &&
+                    ranges.marks.n_rows == static_cast<std::size_t>(forest_.leaf_start[ranges.places.n_rows]) &&
+                    ranges.marks.n_columns == ranges.places.n_columns, "marks must fit the leaves and the drawn features");
         require(cells.n_rows == n_places && cells.n_columns == codes.n_rows && (training.empty() || training.size() == codes.n_rows),
                 "cells and rows must fit the codes");
-        return measure_rows(forest_, hulls, codes, cells, training, bags, n_threads, control);
+        return measure_rows(forest_, ranges, codes, cells, training, bags, n_threads, control);
     }
 
     // The cheapest change of a row after which one class remains; the arrays are those of `Moves` and `Margins`.
     template <class Code>
-    Change smallest_change(const CodeColumns<Code>& row, const Given& given, double seconds, Control& control) const {
+    Change smallest_change(const CodeColumns<Code>& row, const NamedValues& given, double seconds, Control& control) const {
         require(given.array<std::int32_t>("contents").size() == forest_.n_leaves(), "contents must have one number per leaf");
         require(given.array<double>("tree_shares").size() == forest_.n_trees, "tree_shares must have one number per tree");
         const WideCodes wide(row);
@@ -191,7 +191,7 @@ public:
     void permute(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, Worth worth, bool counted,
                  const Permuting& how, std::size_t n_threads, const Table<double>& decrease, Control& control) const {
         check_labels(labels, codes.n_rows);
-        permute_by(ClassJudge{leaves_, labels.data(), worth, counted}, codes, how, n_threads, decrease, control);
+        permute_by(ClassScorer{leaves_, labels.data(), worth, counted}, codes, how, n_threads, decrease, control);
     }
     // The same if leaves predict numbers (leaves,); answers are measured by the squared error.
     template <class Code>
@@ -199,7 +199,7 @@ public:
                          const Permuting& how, std::size_t n_threads, const Table<double>& decrease, Control& control) const {
         require(targets.size() == codes.n_rows && predicted.size() == forest_.n_leaves(),
                 "targets and predictions must fit the table and the leaves");
-        permute_by(NumberJudge{predicted.data(), targets.data()}, codes, how, n_threads, decrease, control);
+        permute_by(RealScorer{predicted.data(), targets.data()}, codes, how, n_threads, decrease, control);
     }
 
     // gains (trees, p) of the splits on each feature, measured on the rows outside the bags.
@@ -238,15 +238,15 @@ private:
         return {given.states.data, given.states.n_columns, given.distinct, given.first_tree, given.n_trees, given.tree_weights};
     }
 
-    template <class Judge, class Code>
-    void permute_by(const Judge& judge, const CodeColumns<Code>& codes, const Permuting& how, std::size_t n_threads,
+    template <class Scorer, class Code>
+    void permute_by(const Scorer& scorer, const CodeColumns<Code>& codes, const Permuting& how, std::size_t n_threads,
                     const Table<double>& decrease, Control& control) const {
         const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, how.seed, how.bag_mean};
         const FeatureGroups groups{how.features.data(), how.start.data(), how.start.size() - 1};
         require(decrease.n_rows == forest_.n_trees && decrease.n_columns == groups.n_groups, "decreases must fit the trees and the groups");
         for (const std::int64_t feature : how.features)
             require(feature >= 0 && static_cast<std::size_t>(feature) < rows.n_features, "groups must be made of features of the table");
-        permute_outside(forest_, rows, groups, judge, how.key, how.n_repeats, n_threads, decrease.data, control);
+        permute_oob(forest_, rows, groups, scorer, how.key, how.n_repeats, n_threads, decrease.data, control);
     }
     template <class Code>
     void gain_by(const Responses& responses, const CodeColumns<Code>& codes, std::uint64_t seed, double bag_mean, std::size_t n_threads,

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/read/node.hpp"
 #include "core/read/subset.hpp"
 #include "core/read/upper.hpp"
@@ -143,7 +143,7 @@ inline void enter_rows(const TreeView& tree, const RowView<Code>& view, const st
 // at[i] = the leaf node that row i reaches; rows == nullptr means the first n_rows rows of the view, else rows[i], which are in
 // ascending order.
 template <class Code>
-HEDGEROW_APART void route_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
+HEDGEROW_NOINLINE void route_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
                                std::uint32_t* at) {
     constexpr std::size_t fewest = 64;  // with fewer rows, the nodes of the first levels are not worth preparing
     if (!view.columns || n_rows < fewest) std::fill_n(at, n_rows, 0);
@@ -154,7 +154,7 @@ HEDGEROW_APART void route_rows(const TreeView& tree, const RowView<Code>& view, 
     else route_ready<Ready::for_values>(tree, view, rows, n_rows, at);
 }
 template <class Code>
-HEDGEROW_APART void route_row(const TreeView* trees, std::size_t n_trees, const RowView<Code>& view, std::size_t row, std::uint32_t* at) {
+HEDGEROW_NOINLINE void route_row(const TreeView* trees, std::size_t n_trees, const RowView<Code>& view, std::size_t row, std::uint32_t* at) {
     if (trees[0].has_nominal || view.n_features > 65536) route_in_step<Ready::for_all>(trees, n_trees, view.row(row), at);
     else if (view.has_missing) route_in_step<Ready::for_missing>(trees, n_trees, view.row(row), at);
     else route_in_step<Ready::for_values>(trees, n_trees, view.row(row), at);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/read/read.hpp"
 #include "core/read/tree.hpp"
@@ -24,7 +24,7 @@ struct Known {
     std::int64_t n_entries = 0;               // length of entry_class, where leaves are sparse
     const std::uint8_t* borrowed = nullptr;   // of every leaf, if the nodes have been checked before: then only leaves are
 
-    static Known from(const Given& given) {
+    static Known from(const NamedValues& given) {
         const auto n_bins = given.array<std::int64_t>("n_bins");
         const std::size_t n_entries = given.has("entry_class") ? given.array<std::uint16_t>("entry_class").size() : 0;
         return {n_bins.data(), given.array<std::uint8_t>("nominal", n_bins.size()), n_bins.size(), static_cast<std::int64_t>(n_entries)};
@@ -225,7 +225,7 @@ inline std::vector<std::uint64_t> check_forest(const ForestView& forest, const L
 
 // The same for the arrays of a forest, and what its nodes may refer to, by name. The starts of trees, leaves and words must
 // have been checked before: they ascend from 0 to the lengths of the arrays.
-inline std::vector<std::uint64_t> check_forest(const Given& given, std::size_t n_threads, Control& control) {
+inline std::vector<std::uint64_t> check_forest(const NamedValues& given, std::size_t n_threads, Control& control) {
     const ForestView forest = ForestView::from(given);
     Known known = Known::from(given);
     if (given.has("borrowed")) known.borrowed = given.array<std::uint8_t>("borrowed", static_cast<std::size_t>(forest.leaf_start[forest.n_trees]));

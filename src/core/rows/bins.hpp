@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/rows/random.hpp"
 

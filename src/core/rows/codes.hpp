@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 
 namespace hedgerow {
 
@@ -189,7 +189,7 @@ struct AnyTable {
 };
 
 // Bins by name -> the features of a table.
-inline std::vector<Feature> features_from(const Given& bins) {
+inline std::vector<Feature> features_from(const NamedValues& bins) {
     const auto n_bins = bins.array<std::int64_t>("n_bins");
     const auto* nominal = bins.array<std::uint8_t>("nominal", n_bins.size());
     const auto* center_start = bins.array<std::int64_t>("center_start", n_bins.size() + 1);
@@ -202,7 +202,7 @@ inline std::vector<Feature> features_from(const Given& bins) {
 
 // Codes and bins -> a table for the grower.
 template <class Code>
-CodeTable<Code> table_from(const CodeColumns<Code>& codes, const Given& bins) {
+CodeTable<Code> table_from(const CodeColumns<Code>& codes, const NamedValues& bins) {
     if (codes.n_features > max_features) throw std::invalid_argument("a table must have fewer than 131,072 features");
     if (codes.n_rows >= (std::size_t{1} << 31)) throw std::invalid_argument("a table must have fewer than 2^31 rows");
     CodeTable<Code> table{codes.view(), {}, codes.n_rows, features_from(bins)};

@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/rows/random.hpp"
 #include "core/targets/wide.hpp"
 
@@ -95,10 +95,10 @@ private:
         lines_ = tables->lines.data();
         size_ = static_cast<std::int64_t>(size);
     }
-    HEDGEROW_APART std::int64_t contribution_of(double amount) const {
+    HEDGEROW_NOINLINE std::int64_t contribution_of(double amount) const {
         return amount <= 0 ? 0 : std::llround(amount * std::log2(n_classes_ * amount + caution_) * 65536.0);
     }
-    HEDGEROW_APART Line line_of(double amount) const {
+    HEDGEROW_NOINLINE Line line_of(double amount) const {
         if (amount <= 0) return {0, 0};
         const double share = amount / (amount + caution_);
         const double certain = lam_ * amount * std::log2(n_classes_ * (amount + caution_));

@@ -1,10 +1,10 @@
-// Target: what a split must respect, and the place of the best one; the same for rows with labels and with numbers.
+// Target: what a split must respect, and the place of the best one; the same for rows with labels and with real targets.
 //
 // A target defines what a row adds to a bin, how a bin moves from the right side to the left, and how good the two sides
 // are: a score that orders the splits of one node, from which the gain follows. The search over features and thresholds is
 // the same for all targets.
 //
-// A target has a Source (labels or numbers), a Row, which the grower keeps for each row, and Bins, which say what the sum of the
+// A target has a Source (labels or real targets), a Row, which the grower keeps for each row, and Bins, which say what the sum of the
 // rows in a bin of a feature is (a Bin) and are a base of the target. A source has a LeafBuilder, which collects the rows of leaves: open_leaf, add, close_leaf, finish.
 #pragma once
 #include <cstddef>
@@ -34,7 +34,7 @@ struct Limits {
     }
 };
 
-// An entry of labels or numbers when a tree takes it: its number, its row, how often the bag holds the row, and whether
+// An entry of labels or targets when a tree takes it: its number, its row, how often the bag holds the row, and whether
 // another entry of the same row came before.
 struct Taken {
     std::size_t entry;

@@ -1,4 +1,4 @@
-// Targets: labels or numbers, and the name of a criterion -> the target that suits both.
+// Targets: labels or real targets, and the name of a criterion -> the target that suits both.
 //
 // This is the only list of targets: a new one is a struct, and a line or two here.
 #pragma once
@@ -11,18 +11,18 @@
 #include <variant>
 #include <vector>
 
-#include "core/kit/apart.hpp"
-#include "core/kit/named.hpp"
-#include "core/targets/classes.hpp"
+#include "core/kit/attributes.hpp"
+#include "core/kit/named_values.hpp"
+#include "core/targets/class_splits.hpp"
 #include "core/targets/criterion.hpp"
-#include "core/targets/numbers.hpp"
-#include "core/targets/several.hpp"
+#include "core/targets/multi_output.hpp"
+#include "core/targets/real_targets.hpp"
 
 namespace hedgerow {
 
 // Calls `visit` with the target of a criterion that suits the labels, and with the labels.
 template <class Criterion, class Visit>
-auto with_class_target(const Labels& labels, const Criterion& criterion, Visit&& visit) {
+auto with_class_target(const ClassLabels& labels, const Criterion& criterion, Visit&& visit) {
     const std::uint32_t n_classes = labels.n_classes;
     // Criteria that need all counts of a side together have one general target.
     if constexpr (!Criterion::whole_side) {
@@ -36,7 +36,7 @@ auto with_class_target(const Labels& labels, const Criterion& criterion, Visit&&
 
 // The criterion of a name that needs all counts of a side together. Caution is in rows, and amounts are multiples of the unit
 // of weights.
-HEDGEROW_APART inline WholeSide whole_side_from(const Labels& labels, const Given& given) {
+HEDGEROW_NOINLINE inline WholeSide whole_side_from(const ClassLabels& labels, const NamedValues& given) {
     const std::string& name = given.word("criterion");
     const std::size_t n_classes = labels.n_classes;
     const double unit = labels.weight_unit, caution = given.number<double>("caution") / unit;
@@ -63,14 +63,14 @@ HEDGEROW_APART inline WholeSide whole_side_from(const Labels& labels, const Give
 }
 
 // Entropy or belief; tables of counts are made for up to `n_rows`.
-HEDGEROW_APART inline Logarithmic logarithmic_from(const Labels& labels, const Given& given, std::size_t n_rows) {
+HEDGEROW_NOINLINE inline Logarithmic logarithmic_from(const ClassLabels& labels, const NamedValues& given, std::size_t n_rows) {
     if (given.word("criterion") == "entropy") return Logarithmic::entropy(n_rows);
     const double caution = given.number<double>("caution") / labels.weight_unit;
     return Logarithmic::belief(n_rows, labels.n_classes, given.number<double>("lam"), caution);
 }
 
 template <class Visit>
-auto with_criterion(const Labels& labels, const Given& given, std::size_t n_rows, Visit&& visit) {
+auto with_criterion(const ClassLabels& labels, const NamedValues& given, std::size_t n_rows, Visit&& visit) {
     const std::string& name = given.word("criterion");
     if (name == "gini") return with_class_target(labels, Gini{}, visit);
     if (name == "entropy" || name == "belief") return with_class_target(labels, logarithmic_from(labels, given, n_rows), visit);
@@ -78,15 +78,15 @@ auto with_criterion(const Labels& labels, const Given& given, std::size_t n_rows
 }
 
 template <class Visit>
-auto with_criterion(const Numbers& numbers, const Given& given, std::size_t, Visit&& visit) {
-    if (numbers.median) return visit(Medians(numbers), numbers);
-    if (given.word("criterion") == "poisson") return visit(Moments<Poisson>(numbers), numbers);
-    return visit(Moments<SquaredError>(numbers), numbers);
+auto with_criterion(const RealTargets& targets, const NamedValues& given, std::size_t, Visit&& visit) {
+    if (targets.median) return visit(Medians(targets), targets);
+    if (given.word("criterion") == "poisson") return visit(Moments<Poisson>(targets), targets);
+    return visit(Moments<SquaredError>(targets), targets);
 }
 
 // The target of one of several outputs: that of a table with this output alone. Compiled in growers.cpp.
 template <class Source>
-std::unique_ptr<OutputTarget> output_for(const Source& source, const Given& given, std::size_t n_rows) {
+std::unique_ptr<OutputTarget> output_for(const Source& source, const NamedValues& given, std::size_t n_rows) {
     return with_criterion(source, given, n_rows, [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {
         constexpr bool whole_side = requires { target.by_ratio(); };  // always needs a gain
         if (target.needs_gain()) throw std::invalid_argument("criterion must be gini or entropy for several outputs");
@@ -94,25 +94,25 @@ std::unique_ptr<OutputTarget> output_for(const Source& source, const Given& give
         else return nullptr;
     });
 }
-extern template std::unique_ptr<OutputTarget> output_for(const Labels&, const Given&, std::size_t);
-extern template std::unique_ptr<OutputTarget> output_for(const Numbers&, const Given&, std::size_t);
+extern template std::unique_ptr<OutputTarget> output_for(const ClassLabels&, const NamedValues&, std::size_t);
+extern template std::unique_ptr<OutputTarget> output_for(const RealTargets&, const NamedValues&, std::size_t);
 
 template <class Visit>
-auto with_criterion(const Several& several, const Given& given, std::size_t n_rows, Visit&& visit) {
+auto with_criterion(const MultiOutput& source, const NamedValues& given, std::size_t n_rows, Visit&& visit) {
     std::vector<std::unique_ptr<OutputTarget>> outputs;
-    for (std::size_t number = 0; number < several.outputs.size(); ++number) {
-        const Given own = Several::of_output(given, number);
-        outputs.push_back(std::visit([&](const auto& source) { return output_for(source, own, n_rows); }, several.outputs[number]));
+    for (std::size_t number = 0; number < source.outputs.size(); ++number) {
+        const NamedValues own = MultiOutput::of_output(given, number);
+        outputs.push_back(std::visit([&](const auto& output) { return output_for(output, own, n_rows); }, source.outputs[number]));
     }
-    return visit(SeveralTarget(std::move(outputs)), several);
+    return visit(MultiOutputTarget(std::move(outputs)), source);
 }
 
-// Calls `visit` with the labels or numbers, of one output or of several.
+// Calls `visit` with the labels or real targets, of one output or of several.
 template <class Visit>
-auto with_source(const Given& given, Visit&& visit) {
-    if (given.word("kind") == "classes") return visit(Labels::from(given));
-    if (given.word("kind") == "numbers") return visit(Numbers::from(given));
-    if (given.word("kind") == "several") return visit(Several::from(given));
+auto with_source(const NamedValues& given, Visit&& visit) {
+    if (given.word("kind") == "classes") return visit(ClassLabels::from(given));
+    if (given.word("kind") == "numbers") return visit(RealTargets::from(given));
+    if (given.word("kind") == "several") return visit(MultiOutput::from(given));
     throw std::invalid_argument("kind must be 'classes', 'numbers' or 'several', got '" + given.word("kind") + "'");
 }
 

@@ -1,4 +1,4 @@
-// Evidence: the rows of each leaf -> counts by class.
+// Class counts: the rows of each leaf -> counts by class.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/kit/named.hpp"
-#include "core/targets/labels.hpp"
+#include "core/kit/named_values.hpp"
+#include "core/targets/class_labels.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
@@ -24,13 +24,13 @@ struct LeafCounts {
     std::vector<std::uint16_t> entry_class;  // sparse: ascending within a leaf
     std::vector<double> weights;             // like counts, only if leaves have weights
 
-    LeafCounts(const Labels& labels, const LeafRules& rules)
+    LeafCounts(const ClassLabels& labels, const LeafRules& rules)
         : n_classes(labels.n_classes), weighted(labels.weighted || (rules.bounded && labels.n_classes == 2)) {
         if (!dense()) entry_start.push_back(0);
     }
 
     // Leaves first, …, last - 1 of a forest whose arrays are given.
-    LeafCounts(const Labels& labels, const LeafRules& rules, const Given& arrays, std::int64_t first, std::int64_t last)
+    LeafCounts(const ClassLabels& labels, const LeafRules& rules, const NamedValues& arrays, std::int64_t first, std::int64_t last)
         : LeafCounts(labels, rules) {
         n_leaves = static_cast<std::uint32_t>(last - first);
         std::int64_t begin = first * n_classes, end = last * n_classes;
@@ -65,11 +65,11 @@ struct LeafCounts {
 };
 
 // Collects rows leaf by leaf: a leaf is opened, takes its rows, and is closed.
-class EvidenceBuilder {
+class LeafCountsBuilder {
 public:
     using Leaves = LeafCounts;
 
-    EvidenceBuilder(const Labels& labels, const LeafRules& rules)
+    LeafCountsBuilder(const ClassLabels& labels, const LeafRules& rules)
         : labels_(labels), rules_(rules), result_(labels, rules) {}
 
     std::uint32_t open_leaf() {
@@ -147,7 +147,7 @@ private:
         }
     }
 
-    const Labels& labels_;
+    const ClassLabels& labels_;
     LeafRules rules_;
     LeafCounts result_;
     std::vector<std::int64_t> fixed_;

@@ -1,4 +1,4 @@
-// Outside: training rows, and the trees whose bags do not hold them -> the mean answer of these trees.
+// Out-of-bag: training rows, and the trees whose bags do not hold them -> the mean answer of these trees.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace hedgerow {
 
-// Training rows, each of which is judged only by the trees whose bags do not hold it.
-struct OutsideRows {
+// Training rows, each of which is predicted only by the trees whose bags do not hold it.
+struct OobRows {
     const std::int64_t* rows = nullptr;     // their numbers in the table
     std::size_t n_rows_in_all = 0;
     std::uint64_t seed = 0;
@@ -42,7 +42,7 @@ inline bool add_shares_without(const LeafView& leaves, std::int64_t leaf, std::u
 // probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches in the trees whose
 // bags do not hold it, without the row itself; uniform when all of these leaves are empty, NaN when there is no such tree.
 template <class Code>
-void average_outside(const ForestView& forest, const LeafView& leaves, const OutsideRows& outside, const Code* by_column,
+void average_oob(const ForestView& forest, const LeafView& leaves, const OobRows& outside, const Code* by_column,
                      std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {
     const std::uint32_t n_classes = leaves.n_classes;
     std::vector<Bag> bags;
@@ -50,19 +50,19 @@ void average_outside(const ForestView& forest, const LeafView& leaves, const Out
         bags.emplace_back(outside.seed, number, outside.n_rows_in_all, outside.bag_mean);
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
                    [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
-        std::vector<std::uint32_t> judged, at(rows), heard(rows);
+        std::vector<std::uint32_t> predicted, at(rows), heard(rows);
         std::vector<bool> known(rows);
         double* block = probability + first * n_classes;
         std::fill(block, block + rows * n_classes, 0.0);
         for (std::size_t number = 0; number < forest.n_trees; ++number) {
             const TreeView tree = forest.tree(number);
             const Bag& bag = bags[number];
-            judged.clear();
+            predicted.clear();
             for (std::size_t i = 0; i < rows; ++i)
-                if (!bag.holds(static_cast<std::size_t>(outside.rows[first + i]))) judged.push_back(static_cast<std::uint32_t>(i));
-            route_rows(tree, view, judged.data(), judged.size(), at.data());
-            for (std::size_t j = 0; j < judged.size(); ++j) {
-                const std::size_t i = judged[j];
+                if (!bag.holds(static_cast<std::size_t>(outside.rows[first + i]))) predicted.push_back(static_cast<std::uint32_t>(i));
+            route_rows(tree, view, predicted.data(), predicted.size(), at.data());
+            for (std::size_t j = 0; j < predicted.size(); ++j) {
+                const std::size_t i = predicted[j];
                 const std::int64_t leaf = forest.leaf_start[number] + tree.payload[at[j]];
                 double* shares = block + i * n_classes;
                 known[i] = true;

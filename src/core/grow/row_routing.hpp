@@ -1,4 +1,4 @@
-// Arrive: the rows of a part of the table, and the top of a tree -> the rows of its nodes, which stay there while the top grows.
+// Row routing: the rows of a part of the table, and the top of a tree -> the rows of its nodes, which stay there while the top grows.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -19,13 +19,13 @@
 namespace hedgerow {
 
 // The top of a tree, as far as it has grown.
-struct GivenTop {
+struct TopView {
     TreeView tree;
     std::size_t n_nodes = 0;
 };
 
 // The rows of place i are rows[start[i]] … rows[start[i + 1] - 1], in ascending order; times says how often the bag holds each.
-struct Arrived {
+struct RoutedRows {
     std::vector<std::uint32_t> rows, times;
     std::vector<std::int64_t> start;
 };
@@ -58,9 +58,9 @@ public:
 
     // The rows of some nodes of the top; with `keeps`, all rows go to the ends of the top, so that a later one can begin there.
     template <class Code>
-    Arrived rows(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps) {
+    RoutedRows rows(const TopView& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps) {
         advance(top, codes, nodes, keeps, [](std::uint32_t, const std::uint32_t*, std::size_t) {});
-        Arrived found;
+        RoutedRows found;
         found.start.push_back(0);
         for (const std::uint32_t node : nodes) found.start.push_back(found.start.back() + static_cast<std::int64_t>(spans_[node].size()));
         found.rows.reserve(static_cast<std::size_t>(found.start.back()));
@@ -76,7 +76,7 @@ public:
     // Their sums in the bins of some features, as `sum_bins` of histogram.hpp lays them out: a row adds to the cell of its label
     // how often the bag holds it. Rows are added up while a block of them is in the cache because it was just divided.
     template <class Code>
-    std::vector<std::uint32_t> sums(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps,
+    std::vector<std::uint32_t> sums(const TopView& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps,
                                     std::span<const std::int64_t> n_bins, const std::optional<std::span<const std::uint16_t>>& labels,
                                     std::size_t n_cells, const Requests& asked) {
         const BinLayout layout{n_bins, n_cells};
@@ -123,7 +123,7 @@ private:
     // Divides the nodes that the top has split since; without `keeps`, only those above some of `nodes`. add(child, entries, their
     // number) is called for each block of rows that have just come to a node which is not divided again.
     template <class Code, class Add>
-    void advance(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps, const Add& add) {
+    void advance(const TopView& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps, const Add& add) {
         if (top.n_nodes < n_nodes()) throw std::invalid_argument("a top must not have fewer nodes than before");
         spans_.resize(top.n_nodes);
         is_divided_.resize(top.n_nodes);
@@ -138,7 +138,7 @@ private:
             is_divided_[at] = 1;
         }
     }
-    static std::vector<std::uint8_t> wanted_in(const GivenTop& top, std::span<const std::uint32_t> nodes, bool keeps) {
+    static std::vector<std::uint8_t> wanted_in(const TopView& top, std::span<const std::uint32_t> nodes, bool keeps) {
         std::vector<std::uint8_t> wanted(top.n_nodes, keeps);
         for (const std::uint32_t node : nodes) wanted.at(node) = 1;
         for (std::size_t at = top.n_nodes; at-- > 0;) {
@@ -230,20 +230,20 @@ private:
 
 // The rows of a part that reach some nodes from the root. They are taken in blocks whose codes stay in the cache on their way down.
 template <class Code>
-Arrived find_arrived(const GivenTop& top, const CodeView<Code>& codes, std::size_t n_rows, std::span<const std::uint32_t> nodes, const Bag& bag,
+RoutedRows find_routed_rows(const TopView& top, const CodeView<Code>& codes, std::size_t n_rows, std::span<const std::uint32_t> nodes, const Bag& bag,
                      std::size_t first_row, bool inside, bool outside) {
     constexpr std::size_t block = 16384;
     std::vector<std::vector<std::uint32_t>> rows(nodes.size()), times(nodes.size());
     for (std::size_t first = 0; first < n_rows; first += block) {
         const CodeView<Code> here{codes.codes + first * codes.row_stride, codes.row_stride, codes.feature_stride};
-        const Arrived some = RowsInNodes(bag, first_row + first, std::min(block, n_rows - first), inside, outside).rows(top, here, nodes, false);
+        const RoutedRows some = RowsInNodes(bag, first_row + first, std::min(block, n_rows - first), inside, outside).rows(top, here, nodes, false);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             for (auto row = some.rows.begin() + some.start[i]; row != some.rows.begin() + some.start[i + 1]; ++row)
                 rows[i].push_back(static_cast<std::uint32_t>(first) + *row);
             times[i].insert(times[i].end(), some.times.begin() + some.start[i], some.times.begin() + some.start[i + 1]);
         }
     }
-    Arrived all;
+    RoutedRows all;
     all.start.push_back(0);
     for (const auto& mine : rows) all.start.push_back(all.start.back() + static_cast<std::int64_t>(mine.size()));
     for (const auto& mine : rows) all.rows.insert(all.rows.end(), mine.begin(), mine.end());

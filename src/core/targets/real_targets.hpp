@@ -1,4 +1,4 @@
-// Numbers: rows with numbers -> the quality of the sides of a split, and the moments of leaves.
+// Real targets: rows with real targets -> the quality of the sides of a split, and the moments of leaves.
 //
 // Targets are rounded to a grid before growing (y − centre in units of a power of two). It is coarse enough that any sum of
 // rows is a whole number below 2^53 and so exact in a double: the order in which rows are added does not matter. A bin is
@@ -12,17 +12,17 @@
 #include <utility>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/rows/bag.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
 
-class MomentBuilder;
+class LeafMomentsBuilder;
 
 // The targets of the rows of a table, as given and on the grid.
-struct Numbers {
-    using LeafBuilder = MomentBuilder;
+struct RealTargets {
+    using LeafBuilder = LeafMomentsBuilder;
     // The prediction of a leaf is computed from its rows, one after another.
     static constexpr bool leaves_add_up = false;
 
@@ -36,21 +36,21 @@ struct Numbers {
     std::size_t n_entries = 0;
     bool weighted = false;
 
-    static Numbers from(const Given& given) {
-        Numbers numbers;
+    static RealTargets from(const NamedValues& given) {
+        RealTargets targets;
         const auto values = given.array<double>("values");
-        numbers.n_entries = values.size();
-        numbers.values = values.data();
-        numbers.weighted = given.has("weights");
-        numbers.weights = given.array_if_given<double>("weights", numbers.n_entries);
-        numbers.sums = given.array<double>("sums", numbers.n_entries);
-        numbers.amounts = given.array_if_given<double>("amounts", numbers.n_entries);
-        numbers.centre = given.number<double>("centre");
-        numbers.unit = given.number<double>("unit");
-        numbers.low = given.number<double>("low");
-        numbers.high = given.number<double>("high");
-        numbers.median = given.word("criterion") == "absolute_error";
-        return numbers;
+        targets.n_entries = values.size();
+        targets.values = values.data();
+        targets.weighted = given.has("weights");
+        targets.weights = given.array_if_given<double>("weights", targets.n_entries);
+        targets.sums = given.array<double>("sums", targets.n_entries);
+        targets.amounts = given.array_if_given<double>("amounts", targets.n_entries);
+        targets.centre = given.number<double>("centre");
+        targets.unit = given.number<double>("unit");
+        targets.low = given.number<double>("low");
+        targets.high = given.number<double>("high");
+        targets.median = given.word("criterion") == "absolute_error";
+        return targets;
     }
     void check(std::size_t n_rows) const {
         if (n_entries != n_rows) throw std::invalid_argument("values must have one entry for each row");
@@ -68,26 +68,26 @@ struct Numbers {
 };
 
 // A row inside the grower: where its codes are, which row of the table it is, and its sums (times its multiplicity).
-struct NumberRow {
+struct RealRow {
     std::uint32_t offset;
     std::uint32_t row;
     double weight, sum;
     std::int64_t amount() const { return static_cast<std::int64_t>(weight); }
 
-    static NumberRow make(const Numbers& numbers, const Taken& taken) {
+    static RealRow make(const RealTargets& targets, const Taken& taken) {
         const double multiple = std::max(1U, taken.times);
-        return {taken.row, taken.row, multiple * (numbers.amounts ? numbers.amounts[taken.row] : 1.0), multiple * numbers.sums[taken.row]};
+        return {taken.row, taken.row, multiple * (targets.amounts ? targets.amounts[taken.row] : 1.0), multiple * targets.sums[taken.row]};
     }
-    static NumberRow make_inside(const Numbers& numbers, const Taken& taken) { return make(numbers, taken); }
-    static constexpr const std::uint32_t* rows_of(const Numbers&) { return nullptr; }
-    static bool alike(const Numbers& numbers, const NumberRow& one, const NumberRow& other) {
-        return numbers.values[one.row] == numbers.values[other.row];
+    static RealRow make_inside(const RealTargets& targets, const Taken& taken) { return make(targets, taken); }
+    static constexpr const std::uint32_t* rows_of(const RealTargets&) { return nullptr; }
+    static bool alike(const RealTargets& targets, const RealRow& one, const RealRow& other) {
+        return targets.values[one.row] == targets.values[other.row];
     }
-    static void balance(const Numbers&, std::vector<NumberRow>&, std::vector<NumberRow>&) {}
+    static void balance(const RealTargets&, std::vector<RealRow>&, std::vector<RealRow>&) {}
     bool follows() const { return false; }
     std::uint32_t times(const BagTimes& bag) const { return bag.of(row); }
 };
-static_assert(sizeof(NumberRow) == 24);
+static_assert(sizeof(RealRow) == 24);
 
 // ---- what leaves keep -------------------------------------------------------------------------------------
 
@@ -99,11 +99,11 @@ struct LeafMoments {
     std::vector<std::uint32_t> counts;
     std::vector<double> weights, values, means, variances;
 
-    LeafMoments(const Numbers& numbers, const LeafRules& rules)
-        : weighted(numbers.weighted), means_apart(numbers.median || rules.bounded) {}
+    LeafMoments(const RealTargets& targets, const LeafRules& rules)
+        : weighted(targets.weighted), means_apart(targets.median || rules.bounded) {}
     // Leaves first, …, last - 1 of a forest whose arrays are given.
-    LeafMoments(const Numbers& numbers, const LeafRules& rules, const Given& arrays, std::int64_t first, std::int64_t last)
-        : LeafMoments(numbers, rules) {
+    LeafMoments(const RealTargets& targets, const LeafRules& rules, const NamedValues& arrays, std::int64_t first, std::int64_t last)
+        : LeafMoments(targets, rules) {
         n_leaves = static_cast<std::uint32_t>(last - first);
         counts = some<std::uint32_t>(arrays, "counts", first, last);
         values = some<double>(arrays, "values", first, last);
@@ -135,20 +135,20 @@ struct LeafMoments {
 };
 
 // Leaf by leaf: rows are added, then the leaf is closed.
-class MomentBuilder {
+class LeafMomentsBuilder {
 public:
     using Leaves = LeafMoments;
 
-    MomentBuilder(const Numbers& numbers, const LeafRules& rules) : numbers_(numbers), rules_(rules), result_(numbers, rules) {}
+    LeafMomentsBuilder(const RealTargets& targets, const LeafRules& rules) : targets_(targets), rules_(rules), result_(targets, rules) {}
 
     std::uint32_t open_leaf() {
         members_.clear();
         n_rows_ = 0;
         return result_.n_leaves++;
     }
-    void add(const NumberRow& row, const BagTimes& bag) {
+    void add(const RealRow& row, const BagTimes& bag) {
         const std::uint32_t times = rules_.repeated ? row.times(bag) : 1;
-        members_.push_back({numbers_.values[row.row], numbers_.weight_of(row.row) * times});
+        members_.push_back({targets_.values[row.row], targets_.weight_of(row.row) * times});
         n_rows_ += times;
     }
     // Two passes over its few rows, so that the variance of equal numbers is exactly 0 and their mean is that number. `lower`
@@ -167,13 +167,13 @@ public:
         result_.weights.push_back(total);
         result_.means.push_back(mean);
         result_.variances.push_back(squares / total);
-        const double predicted = numbers_.median ? median() : mean;
-        result_.values.push_back(rules_.bounded ? std::clamp(predicted, numbers_.value_at(lower), numbers_.value_at(upper)) : predicted);
+        const double predicted = targets_.median ? median() : mean;
+        result_.values.push_back(rules_.bounded ? std::clamp(predicted, targets_.value_at(lower), targets_.value_at(upper)) : predicted);
     }
     LeafMoments finish() { return std::move(result_); }
 
 private:
-    // Half of the weight is on either side; if it is exactly between two numbers, their middle.
+    // Half of the weight is on either side; if it is exactly between two targets, their middle.
     double median() {
         std::sort(members_.begin(), members_.end());
         double total = 0, passed = 0;
@@ -186,7 +186,7 @@ private:
         return 0;
     }
 
-    const Numbers& numbers_;
+    const RealTargets& targets_;
     LeafRules rules_;
     LeafMoments result_;
     std::vector<std::pair<double, double>> members_;  // value, weight
@@ -252,7 +252,7 @@ private:
 
 // A target whose bins are the two sums.
 struct MomentBins {
-    using Row = NumberRow;
+    using Row = RealRow;
     using Bin = Sums;
     static constexpr int lanes = 4;
     static constexpr bool sums_up = true;
@@ -267,15 +267,15 @@ struct MomentBins {
 template <class Loss>
 class Moments : public MomentBins {
 public:
-    using Source = Numbers;
+    using Source = RealTargets;
     using Bins = MomentBins;
     static constexpr bool adds_up = true;
 
-    explicit Moments(const Numbers& numbers) : numbers_(numbers) {}
+    explicit Moments(const RealTargets& targets) : targets_(targets) {}
 
     // The place of the mean between low and high, by which categories are ordered and constraints are checked.
     double share(const Bin& bin, std::uint32_t) const {
-        return numbers_.place_of(bin.sum / bin.weight);
+        return targets_.place_of(bin.sum / bin.weight);
     }
 
     void enter_node(const Row* rows, std::uint32_t n_rows) {
@@ -307,8 +307,8 @@ public:
     double score_of(const Bin& left) const { return loss_.score(left); }
     const Bin& total() const { return total_; }
     const Loss& loss() const { return loss_; }
-    double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), numbers_.unit); }
-    // The best split into two intervals of numbers; no split of the node can beat it. In a node of a few rows some feature
+    double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), targets_.unit); }
+    // The best split into two intervals of targets; no split of the node can beat it. In a node of a few rows some feature
     // often reaches this score, and then the others need not be looked at.
     double perfect_score() const {
         if (n_rows_ > few_rows) return std::numeric_limits<double>::infinity();
@@ -356,7 +356,7 @@ public:
 
 private:
     static constexpr std::uint32_t few_rows = 8;
-    Numbers numbers_;
+    RealTargets targets_;
     Loss loss_;
     const Row* rows_ = nullptr;
     std::uint32_t n_rows_ = 0;
@@ -366,7 +366,7 @@ private:
 
 // ---- absolute error ---------------------------------------------------------------------------------------
 
-// Weights and sums of some rows of a node, by the rank of their numbers. Adding a row and finding the absolute error around
+// Weights and sums of some rows of a node, by the rank of their targets. Adding a row and finding the absolute error around
 // the median take log n steps each (a Fenwick tree).
 class RankedSums {
 public:
@@ -400,13 +400,13 @@ private:
 };
 
 // A target that knows the medians of both sides at every place. Bins are lists of rows; moving a row takes log n steps.
-class Medians : public ListBins<NumberRow> {
+class Medians : public ListBins<RealRow> {
 public:
-    using Source = Numbers;
-    using Bins = ListBins<NumberRow>;
+    using Source = RealTargets;
+    using Bins = ListBins<RealRow>;
     static constexpr bool adds_up = false;  // the median of a table does not follow from the medians of its parts
 
-    explicit Medians(const Numbers& numbers) : numbers_(numbers) {}
+    explicit Medians(const RealTargets& targets) : targets_(targets) {}
 
     // Categories are ordered by their means.
     double share(const Bin& bin, std::uint32_t) const {
@@ -443,7 +443,7 @@ public:
         right_.add(rank, {-row.weight, -row.sum});
     }
     double score() const { return -(error_of(left_) + error_of(right_)); }
-    double gain_from(double score) const { return (score + total_error_) * numbers_.unit; }
+    double gain_from(double score) const { return (score + total_error_) * targets_.unit; }
     double perfect_score() const { return n_rows_ == 2 ? no_score / 2 : std::numeric_limits<double>::infinity(); }
     static bool needs_gain() { return false; }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(left_.total().weight); }
@@ -458,7 +458,7 @@ public:
 
 private:
     static double value_of(const Row& row) { return row.sum / row.weight; }
-    double place_of(double value) const { return numbers_.place_of(value); }
+    double place_of(double value) const { return targets_.place_of(value); }
     std::uint32_t n_ranks() const { return static_cast<std::uint32_t>(ordered_.size()); }
     void rank_rows(const Row* rows, std::uint32_t n_rows) {
         ordered_.clear();
@@ -479,7 +479,7 @@ private:
         return (side.total().sum - 2 * below.sum) - median * (side.total().weight - 2 * below.weight);
     }
 
-    Numbers numbers_;
+    RealTargets targets_;
     const Row* rows_ = nullptr;
     std::uint32_t n_rows_ = 0;
     std::vector<std::uint32_t> rank_;
