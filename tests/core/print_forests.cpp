@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/grow/growers.hpp"
-#include "core/targets/targets.hpp"
+#include "core/targets/sources.hpp"
 
 using namespace hedgerow;
 

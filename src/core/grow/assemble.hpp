@@ -62,8 +62,7 @@ public:
         if constexpr (Source::leaves_add_up) {
             typename Source::LeafBuilder leaf(source_, rules_);
             leaf.open_leaf();
-            for (std::uint32_t k = 0; k < source_.n_classes; ++k)
-                if (counts[k] > 0) leaf.add(static_cast<std::uint16_t>(k), static_cast<std::uint32_t>(counts[k]), weights[k]);
+            leaf.add_counts(counts, weights);
             leaf.close_leaf(heritage.lower, heritage.upper);
             TreeWriter writer;
             writer.begin();

@@ -1,17 +1,8 @@
-// The searches and growers of all targets, as one file: most of what labels, real targets and several outputs need is the same.
+// The searches and growers of all sources (targets/sources.hpp), as one file: most of what they need is the same.
 #include "core/grow/growers.hpp"
 #include "core/grow/sums.hpp"
 
 namespace hedgerow {
-
-template Fields grow_on(const ClassLabels&, const ToGrow&);
-template Fields grow_on(const RealTargets&, const ToGrow&);
-template Fields grow_on(const MultiOutput&, const ToGrow&);
-template std::unique_ptr<AnySumSearch> sum_search_on(const ClassLabels&, const NamedValues&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
-template std::unique_ptr<AnySumSearch> sum_search_on(const RealTargets&, const NamedValues&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
-template std::unique_ptr<AnySumSearch> sum_search_on(const MultiOutput&, const NamedValues&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
-template std::unique_ptr<OutputTarget> output_for(const ClassLabels&, const NamedValues&, std::size_t);
-template std::unique_ptr<OutputTarget> output_for(const RealTargets&, const NamedValues&, std::size_t);
 
 template Fields grow_forest(const CodeColumns<std::uint8_t>&, const NamedValues&, const NamedValues&, const NamedValues&, const NamedValues*,
                             const WhichTrees&, Control&);

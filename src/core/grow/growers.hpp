@@ -1,6 +1,6 @@
 // Growers: a table and a target -> a forest, on several threads.
 //
-// There are sixteen targets, each with a search of its own; they are compiled in growers.cpp.
+// Each split target has a search of its own; they are compiled in growers.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "core/kit/attributes.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/rows/codes.hpp"
-#include "core/targets/targets.hpp"
+#include "core/targets/multi_output.hpp"
 
 namespace hedgerow {
 
@@ -56,19 +56,16 @@ struct ToGrow {
     Control& control;
 };
 
-// Labels or real targets, and what else is known -> the arrays of a forest.
+// A source, and what else is known -> the arrays of a forest.
 template <class Source>
-Fields grow_on(const Source& source, const ToGrow& asked) {
-    source.check(asked.table.n_rows);
-    return with_criterion(source, asked.target, asked.table.n_rows, [&]<class Target>(const Target& target, const Source&) {
-        const MakeSearch<typename Target::Row> searches = searches_for(asked.table, asked.options, target);
-        return pack_trees(grow_trees(asked.table, source, asked.options, asked.starts, asked.which, searches, asked.control), source,
-                          asked.options.leaf_rules());
+HEDGEROW_NOINLINE Fields grow_on(const Source& source, const ToGrow& job) {
+    source.check(job.table.n_rows);
+    return with_criterion(source, job.target, job.table.n_rows, [&]<class Target>(const Target& target, const Source&) {
+        const MakeSearch<typename Target::Row> searches = searches_for(job.table, job.options, target);
+        return pack_trees(grow_trees(job.table, source, job.options, job.starts, job.which, searches, job.control), source,
+                          job.options.leaf_rules());
     });
 }
-extern template Fields grow_on(const ClassLabels&, const ToGrow&);
-extern template Fields grow_on(const RealTargets&, const ToGrow&);
-extern template Fields grow_on(const MultiOutput&, const ToGrow&);
 
 template <class Code>
 Fields grow_forest(const CodeColumns<Code>& codes, const NamedValues& bins, const NamedValues& target, const NamedValues& given,

@@ -78,7 +78,7 @@ public:
     virtual double share_of(const Row* rows, std::uint32_t n_rows) = 0;
 };
 
-template <class Target>
+template <SplitTarget Target>
 class RowSearch final : public NodeSearch<typename Target::Row> {
 public:
     using Row = typename Target::Row;

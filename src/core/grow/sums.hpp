@@ -19,7 +19,7 @@
 #include "core/grow/split.hpp"
 #include "core/read/subset.hpp"
 #include "core/rows/codes.hpp"
-#include "core/targets/targets.hpp"
+#include "core/targets/multi_output.hpp"
 
 namespace hedgerow {
 
@@ -214,7 +214,7 @@ private:
     GrowOptions options_;
 };
 
-// The search that suits labels or real targets, and a criterion; compiled in growers.cpp.
+// The search that suits a source and a criterion; compiled in growers.cpp.
 template <class Source>
 std::unique_ptr<AnySumSearch> sum_search_on(const Source& source, const NamedValues& given, const std::vector<Feature>& features,
                                             const GrowOptions& options, std::size_t n_rows) {
@@ -223,8 +223,5 @@ std::unique_ptr<AnySumSearch> sum_search_on(const Source& source, const NamedVal
         else throw std::invalid_argument("criterion must be one whose sums add up over the parts of a table");
     });
 }
-extern template std::unique_ptr<AnySumSearch> sum_search_on(const ClassLabels&, const NamedValues&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
-extern template std::unique_ptr<AnySumSearch> sum_search_on(const RealTargets&, const NamedValues&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
-extern template std::unique_ptr<AnySumSearch> sum_search_on(const MultiOutput&, const NamedValues&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
 
 }  // namespace hedgerow

@@ -20,7 +20,7 @@
 #include "core/kit/named_values.hpp"
 #include "core/kit/table.hpp"
 #include "core/rows/codes.hpp"
-#include "core/targets/targets.hpp"
+#include "core/targets/multi_output.hpp"
 
 namespace hedgerow {
 

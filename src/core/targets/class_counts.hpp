@@ -47,6 +47,7 @@ struct LeafCounts {
     bool dense() const { return n_classes <= dense_classes; }
     void reserve(std::size_t size) { counts.reserve(size); }
     std::size_t size() const { return counts.size(); }
+    std::uint32_t n_values() const { return n_classes; }
     // Appends other leaves.
     void append(const LeafCounts& more) {
         const auto before = static_cast<std::int64_t>(counts.size());
@@ -83,6 +84,15 @@ public:
     void add(const WeightedRow& row, const BagTimes& bag) {
         const std::uint32_t times = row.times(bag), counted = row.follows() ? 0 : rules_.repeated ? times : 1;
         add(row.label, counted, rules_.repeated ? row.weight : once(row.weight, times));
+    }
+    void add(const Taken& taken, const BagTimes& bag) {
+        if (labels_.weighted) add(WeightedRow::make(labels_, taken), bag);
+        else add(CountedRow::make(labels_, taken), bag);
+    }
+    // Adds rows that were counted elsewhere, by class: their number, and their weights in units.
+    void add_counts(const std::int64_t* counts, const std::int64_t* weights) {
+        for (std::uint32_t k = 0; k < result_.n_classes; ++k)
+            if (counts[k] > 0) add(static_cast<std::uint16_t>(k), static_cast<std::uint32_t>(counts[k]), weights[k]);
     }
     // The weight of a row that is in the bag several times, as if it were in it once. It stays above zero: a balanced bag may
     // have rounded it to one unit.

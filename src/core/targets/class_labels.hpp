@@ -19,6 +19,7 @@ class LeafCountsBuilder;
 // Labels of the training rows and, if there are any, their weights in fixed point. A row that may have several classes has
 // several neighbouring entries that share its weight. It is still one row: it is in a bag as a whole, and counts once.
 struct ClassLabels {
+    static constexpr const char* kind = "classes";
     using LeafBuilder = LeafCountsBuilder;
     // Counts of a leaf add up over the parts of a table.
     static constexpr bool leaves_add_up = true;
@@ -57,6 +58,9 @@ struct ClassLabels {
                 throw std::invalid_argument("the rows of labels must ascend within the table");
     }
 
+    bool is_plain() const { return rows == nullptr && !balance_bag; }
+    std::int64_t row_amount(std::size_t row) const { return weighted ? weights[row] : 1; }
+    bool rows_alike(std::size_t one, std::size_t other) const { return labels[one] == labels[other]; }
     // The number of cells of a sum: an amount for each class, and the number of rows.
     std::size_t n_cells() const { return std::size_t{n_classes} + 1; }
     std::int64_t amount_of(const double* cells) const { return static_cast<std::int64_t>(sum_of(cells)); }

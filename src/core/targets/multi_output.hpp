@@ -17,56 +17,48 @@
 #include "core/kit/attributes.hpp"
 #include "core/kit/named_values.hpp"
 #include "core/rows/bag.hpp"
-#include "core/targets/class_counts.hpp"
-#include "core/targets/class_labels.hpp"
-#include "core/targets/real_targets.hpp"
+#include "core/targets/sources.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
 
 class MultiOutputBuilder;
 
-// The labels or real targets of rows, for each output. A row has the same weight in all outputs.
+// The source of each output. A row has the same weight in all outputs.
 struct MultiOutput {
+    static constexpr const char* kind = "several";
     using LeafBuilder = MultiOutputBuilder;
-    using Output = std::variant<ClassLabels, RealTargets>;
+    using Output = Sources::Variant;
     static constexpr bool leaves_add_up = false;
 
     std::vector<Output> outputs;
     std::size_t n_entries = 0;
 
     // The values of output number o are named "o.labels", "o.kind" and so on.
-    static MultiOutput from(const NamedValues& given) {
+    static MultiOutput from(const NamedValues& values) {
         MultiOutput source;
-        for (std::size_t number = 0; number < given.number<std::size_t>("n_outputs"); ++number) {
-            const NamedValues own = of_output(given, number);
-            if (own.word("kind") == "classes") source.outputs.emplace_back(ClassLabels::from(own));
-            else source.outputs.emplace_back(RealTargets::from(own));
-        }
+        for (std::size_t number = 0; number < values.number<std::size_t>("n_outputs"); ++number)
+            with_source_among(Sources{}, of_output(values, number), [&](const auto& output) { source.outputs.emplace_back(output); });
         if (source.outputs.empty()) throw std::invalid_argument("n_outputs must be at least 1");
         source.n_entries = std::visit([](const auto& output) { return output.n_entries; }, source.outputs[0]);
         return source;
     }
-    static NamedValues of_output(const NamedValues& given, std::size_t number) { return given.below(std::to_string(number) + "."); }
+    static NamedValues of_output(const NamedValues& values, std::size_t number) { return values.below(std::to_string(number) + "."); }
 
     void check(std::size_t n_rows) const {
-        for (const Output& output : outputs) {
-            if (const auto* labels = std::get_if<ClassLabels>(&output); labels && (labels->rows != nullptr || labels->balance_bag))
-                throw std::invalid_argument("outputs must have one label for each row, not balanced in bags");
-            std::visit([&](const auto& source) { source.check(n_rows); }, output);
-        }
+        for (const Output& each : outputs)
+            std::visit([&](const auto& output) {
+                if (!output.is_plain()) throw std::invalid_argument("outputs must have one label for each row, not balanced in bags");
+                output.check(n_rows);
+            }, each);
     }
     // The weight of a row, a whole number of units.
-    std::int64_t amount_of(std::size_t row) const {
-        if (const auto* labels = std::get_if<ClassLabels>(&outputs[0])) return labels->weighted ? labels->weights[row] : 1;
-        const RealTargets& numbers = std::get<RealTargets>(outputs[0]);
-        return numbers.amounts ? static_cast<std::int64_t>(numbers.amounts[row]) : 1;
+    std::int64_t row_amount(std::size_t row) const {
+        return std::visit([&](const auto& output) { return output.row_amount(row); }, outputs[0]);
     }
-    bool alike(std::size_t one, std::size_t other) const {
-        return std::all_of(outputs.begin(), outputs.end(), [&](const Output& output) {
-            if (const auto* labels = std::get_if<ClassLabels>(&output)) return labels->labels[one] == labels->labels[other];
-            const double* values = std::get<RealTargets>(output).values;
-            return values[one] == values[other];
+    bool rows_alike(std::size_t one, std::size_t other) const {
+        return std::all_of(outputs.begin(), outputs.end(), [&](const Output& each) {
+            return std::visit([&](const auto& output) { return output.rows_alike(one, other); }, each);
         });
     }
 };
@@ -78,11 +70,11 @@ struct MultiOutputRow {
     std::int64_t weight;
 
     static MultiOutputRow make(const MultiOutput& source, const Taken& taken) {
-        return {taken.row, taken.row, taken.times, source.amount_of(taken.row) * std::max(1U, taken.times)};
+        return {taken.row, taken.row, taken.times, source.row_amount(taken.row) * std::max(1U, taken.times)};
     }
     static MultiOutputRow make_inside(const MultiOutput& source, const Taken& taken) { return make(source, taken); }
     static constexpr const std::uint32_t* rows_of(const MultiOutput&) { return nullptr; }
-    static bool alike(const MultiOutput& source, const MultiOutputRow& one, const MultiOutputRow& other) { return source.alike(one.row, other.row); }
+    static bool alike(const MultiOutput& source, const MultiOutputRow& one, const MultiOutputRow& other) { return source.rows_alike(one.row, other.row); }
     static void balance(const MultiOutput&, std::vector<MultiOutputRow>&, std::vector<MultiOutputRow>&) {}
     std::int64_t amount() const { return weight; }
     bool follows() const { return false; }
@@ -93,17 +85,22 @@ static_assert(sizeof(MultiOutputRow) == 24);
 
 // ---- what leaves keep -------------------------------------------------------------------------------------
 
-// The evidence of each leaf, for every output.
+template <class Source>
+using LeafBuilderOf = typename Source::LeafBuilder;
+template <class Source>
+using LeavesOf = typename Source::LeafBuilder::Leaves;
+
+// What each leaf keeps, for every output.
 struct MultiOutputLeaves {
-    using Output = std::variant<LeafCounts, LeafMoments>;
+    using Output = Sources::Map<LeavesOf>::Variant;
     std::vector<Output> outputs;
 
     MultiOutputLeaves() = default;
     MultiOutputLeaves(const MultiOutput& source, const LeafRules& rules) {
-        for (const MultiOutput::Output& output : source.outputs) {
-            if (const auto* labels = std::get_if<ClassLabels>(&output)) outputs.emplace_back(LeafCounts(*labels, rules));
-            else outputs.emplace_back(LeafMoments(std::get<RealTargets>(output), rules));
-        }
+        for (const MultiOutput::Output& each : source.outputs)
+            std::visit([&]<class Source>(const Source& output) {
+                outputs.emplace_back(std::in_place_type<LeavesOf<Source>>, output, rules);
+            }, each);
     }
     std::size_t size() const {
         return std::visit([](const auto& leaves) { return leaves.size(); }, outputs[0]);
@@ -117,12 +114,10 @@ struct MultiOutputLeaves {
     }
     // The names of the arrays of an output begin with its number; "outputs" says how many classes each has.
     Fields fields() && {
-        std::vector<std::int64_t> n_classes;
-        for (const Output& output : outputs) {
-            const auto* counts = std::get_if<LeafCounts>(&output);
-            n_classes.push_back(counts ? counts->n_classes : 1);
-        }
-        Fields fields{{"outputs", std::move(n_classes)}};
+        std::vector<std::int64_t> n_values;
+        for (const Output& output : outputs)
+            n_values.push_back(std::visit([](const auto& leaves) { return leaves.n_values(); }, output));
+        Fields fields{{"outputs", std::move(n_values)}};
         for (std::size_t i = 0; i < outputs.size(); ++i)
             for (Field& field : std::visit([](auto& leaves) { return std::move(leaves).fields(); }, outputs[i]))
                 fields.push_back({std::to_string(i) + "." + field.name, std::move(field.values)});
@@ -134,11 +129,11 @@ class MultiOutputBuilder {
 public:
     using Leaves = MultiOutputLeaves;
 
-    MultiOutputBuilder(const MultiOutput& source, const LeafRules& rules) : source_(source) {
-        for (const MultiOutput::Output& output : source.outputs) {
-            if (const auto* labels = std::get_if<ClassLabels>(&output)) builders_.emplace_back(std::in_place_type<LeafCountsBuilder>, *labels, rules);
-            else builders_.emplace_back(std::in_place_type<LeafMomentsBuilder>, std::get<RealTargets>(output), rules);
-        }
+    MultiOutputBuilder(const MultiOutput& source, const LeafRules& rules) {
+        for (const MultiOutput::Output& each : source.outputs)
+            std::visit([&]<class Source>(const Source& output) {
+                builders_.emplace_back(std::in_place_type<LeafBuilderOf<Source>>, output, rules);
+            }, each);
     }
     std::uint32_t open_leaf() {
         std::uint32_t number = 0;
@@ -146,16 +141,7 @@ public:
         return number;
     }
     void add(const MultiOutputRow& row, const BagTimes& bag) {
-        const Taken taken = row.taken();
-        for (std::size_t i = 0; i < builders_.size(); ++i) {
-            if (auto* moments = std::get_if<LeafMomentsBuilder>(&builders_[i])) {
-                moments->add(RealRow::make(std::get<RealTargets>(source_.outputs[i]), taken), bag);
-                continue;
-            }
-            const ClassLabels& labels = std::get<ClassLabels>(source_.outputs[i]);
-            LeafCountsBuilder& counts = std::get<LeafCountsBuilder>(builders_[i]);
-            if (labels.weighted) counts.add(WeightedRow::make(labels, taken), bag); else counts.add(CountedRow::make(labels, taken), bag);
-        }
+        for (Builder& each : builders_) std::visit([&](auto& builder) { builder.add(row.taken(), bag); }, each);
     }
     void close_leaf(double lower, double upper) {
         for (Builder& each : builders_) std::visit([&](auto& builder) { builder.close_leaf(lower, upper); }, each);
@@ -168,8 +154,7 @@ public:
     }
 
 private:
-    using Builder = std::variant<LeafCountsBuilder, LeafMomentsBuilder>;
-    const MultiOutput& source_;
+    using Builder = Sources::Map<LeafBuilderOf>::Variant;
     std::vector<Builder> builders_;
 };
 
@@ -307,5 +292,33 @@ private:
     const Row* rows_ = nullptr;
     std::int64_t node_amount_ = 0, left_amount_ = 0;
 };
+
+// The target of one of several outputs: that of a table with this output alone.
+template <class Source>
+HEDGEROW_NOINLINE std::unique_ptr<OutputTarget> output_for(const Source& source, const NamedValues& given, std::size_t n_rows) {
+    return with_criterion(source, given, n_rows, [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {
+        constexpr bool whole_side = requires { target.by_ratio(); };  // always needs a gain
+        if (target.needs_gain()) throw std::invalid_argument("criterion must be gini or entropy for several outputs");
+        if constexpr (!whole_side) return std::make_unique<OutputOf<Target>>(target, source);
+        else return nullptr;
+    });
+}
+
+// Calls `visit` with the target of all outputs together, each with the criterion that is named for it.
+template <class Visit>
+auto with_criterion(const MultiOutput& source, const NamedValues& given, std::size_t n_rows, Visit&& visit) {
+    std::vector<std::unique_ptr<OutputTarget>> outputs;
+    for (std::size_t number = 0; number < source.outputs.size(); ++number) {
+        const NamedValues own = MultiOutput::of_output(given, number);
+        outputs.push_back(std::visit([&](const auto& output) { return output_for(output, own, n_rows); }, source.outputs[number]));
+    }
+    return visit(MultiOutputTarget(std::move(outputs)), source);
+}
+
+// Calls `visit` with the source of a target that is given by name, of one output or of several.
+template <class Visit>
+auto with_source(const NamedValues& values, Visit&& visit) {
+    return with_source_among(Sources::With<MultiOutput>{}, values, visit);
+}
 
 }  // namespace hedgerow

@@ -22,6 +22,7 @@ class LeafMomentsBuilder;
 
 // The targets of the rows of a table, as given and on the grid.
 struct RealTargets {
+    static constexpr const char* kind = "numbers";
     using LeafBuilder = LeafMomentsBuilder;
     // The prediction of a leaf is computed from its rows, one after another.
     static constexpr bool leaves_add_up = false;
@@ -55,6 +56,9 @@ struct RealTargets {
     void check(std::size_t n_rows) const {
         if (n_entries != n_rows) throw std::invalid_argument("values must have one entry for each row");
     }
+    static bool is_plain() { return true; }
+    std::int64_t row_amount(std::size_t row) const { return amounts ? static_cast<std::int64_t>(amounts[row]) : 1; }
+    bool rows_alike(std::size_t one, std::size_t other) const { return values[one] == values[other]; }
     double weight_of(std::size_t row) const { return weights ? weights[row] : 1.0; }
     // The number of cells of a sum: an amount, a sum, and the number of rows.
     static constexpr std::size_t n_cells() { return 3; }
@@ -81,7 +85,7 @@ struct RealRow {
     static RealRow make_inside(const RealTargets& targets, const Taken& taken) { return make(targets, taken); }
     static constexpr const std::uint32_t* rows_of(const RealTargets&) { return nullptr; }
     static bool alike(const RealTargets& targets, const RealRow& one, const RealRow& other) {
-        return targets.values[one.row] == targets.values[other.row];
+        return targets.rows_alike(one.row, other.row);
     }
     static void balance(const RealTargets&, std::vector<RealRow>&, std::vector<RealRow>&) {}
     bool follows() const { return false; }
@@ -117,6 +121,7 @@ struct LeafMoments {
         for (std::vector<double>* each : {&weights, &values, &means, &variances}) each->reserve(size);
     }
     std::size_t size() const { return counts.size(); }
+    static std::uint32_t n_values() { return 1; }
     void append(const LeafMoments& more) {
         hedgerow::append(counts, more.counts);
         hedgerow::append(values, more.values);
@@ -151,6 +156,7 @@ public:
         members_.push_back({targets_.values[row.row], targets_.weight_of(row.row) * times});
         n_rows_ += times;
     }
+    void add(const Taken& taken, const BagTimes& bag) { add(RealRow::make(targets_, taken), bag); }
     // Two passes over its few rows, so that the variance of equal numbers is exactly 0 and their mean is that number. `lower`
     // and `upper`: bounds of the prediction from monotonic constraints, as places between low and high.
     void close_leaf(double lower, double upper) {
@@ -487,5 +493,13 @@ private:
     RankedSums everything_, left_, right_;
     double total_error_ = 0;
 };
+
+// Calls `visit` with the target for the criterion that is named, and with the source.
+template <class Visit>
+auto with_criterion(const RealTargets& targets, const NamedValues& given, std::size_t, Visit&& visit) {
+    if (targets.median) return visit(Medians(targets), targets);
+    if (given.word("criterion") == "poisson") return visit(Moments<Poisson>(targets), targets);
+    return visit(Moments<SquaredError>(targets), targets);
+}
 
 }  // namespace hedgerow

@@ -1,22 +1,17 @@
-// Targets: labels or real targets, and the name of a criterion -> the target that suits both.
+// Class criteria: labels and the name of a criterion -> the split target that suits both.
 //
-// This is the only list of targets: a new one is a struct, and a line or two here.
+// This is the only list of criteria for classes: a new one is a struct in criterion.hpp, and a line or two here.
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/kit/attributes.hpp"
 #include "core/kit/named_values.hpp"
+#include "core/targets/class_labels.hpp"
 #include "core/targets/class_splits.hpp"
 #include "core/targets/criterion.hpp"
-#include "core/targets/multi_output.hpp"
-#include "core/targets/real_targets.hpp"
 
 namespace hedgerow {
 
@@ -69,51 +64,13 @@ HEDGEROW_NOINLINE inline Logarithmic logarithmic_from(const ClassLabels& labels,
     return Logarithmic::belief(n_rows, labels.n_classes, given.number<double>("lam"), caution);
 }
 
+// Calls `visit` with the target for the criterion that is named, and with the labels.
 template <class Visit>
 auto with_criterion(const ClassLabels& labels, const NamedValues& given, std::size_t n_rows, Visit&& visit) {
     const std::string& name = given.word("criterion");
     if (name == "gini") return with_class_target(labels, Gini{}, visit);
     if (name == "entropy" || name == "belief") return with_class_target(labels, logarithmic_from(labels, given, n_rows), visit);
     return with_class_target(labels, whole_side_from(labels, given), visit);
-}
-
-template <class Visit>
-auto with_criterion(const RealTargets& targets, const NamedValues& given, std::size_t, Visit&& visit) {
-    if (targets.median) return visit(Medians(targets), targets);
-    if (given.word("criterion") == "poisson") return visit(Moments<Poisson>(targets), targets);
-    return visit(Moments<SquaredError>(targets), targets);
-}
-
-// The target of one of several outputs: that of a table with this output alone. Compiled in growers.cpp.
-template <class Source>
-std::unique_ptr<OutputTarget> output_for(const Source& source, const NamedValues& given, std::size_t n_rows) {
-    return with_criterion(source, given, n_rows, [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {
-        constexpr bool whole_side = requires { target.by_ratio(); };  // always needs a gain
-        if (target.needs_gain()) throw std::invalid_argument("criterion must be gini or entropy for several outputs");
-        if constexpr (!whole_side) return std::make_unique<OutputOf<Target>>(target, source);
-        else return nullptr;
-    });
-}
-extern template std::unique_ptr<OutputTarget> output_for(const ClassLabels&, const NamedValues&, std::size_t);
-extern template std::unique_ptr<OutputTarget> output_for(const RealTargets&, const NamedValues&, std::size_t);
-
-template <class Visit>
-auto with_criterion(const MultiOutput& source, const NamedValues& given, std::size_t n_rows, Visit&& visit) {
-    std::vector<std::unique_ptr<OutputTarget>> outputs;
-    for (std::size_t number = 0; number < source.outputs.size(); ++number) {
-        const NamedValues own = MultiOutput::of_output(given, number);
-        outputs.push_back(std::visit([&](const auto& output) { return output_for(output, own, n_rows); }, source.outputs[number]));
-    }
-    return visit(MultiOutputTarget(std::move(outputs)), source);
-}
-
-// Calls `visit` with the labels or real targets, of one output or of several.
-template <class Visit>
-auto with_source(const NamedValues& given, Visit&& visit) {
-    if (given.word("kind") == "classes") return visit(ClassLabels::from(given));
-    if (given.word("kind") == "numbers") return visit(RealTargets::from(given));
-    if (given.word("kind") == "several") return visit(MultiOutput::from(given));
-    throw std::invalid_argument("kind must be 'classes', 'numbers' or 'several', got '" + given.word("kind") + "'");
 }
 
 }  // namespace hedgerow
