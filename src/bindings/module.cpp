@@ -26,7 +26,8 @@ NamedValues::Value Values::value_of(nb::handle object, const std::string& name) 
         const auto is = [&]<class T>(T) {
             if (array.dtype() == nb::dtype<T>()) value = std::span(static_cast<const T*>(array.data()), array.shape(0));
         };
-        is(std::int8_t{}), is(std::uint8_t{}), is(std::uint16_t{}), is(std::int32_t{}), is(std::uint32_t{}), is(std::int64_t{});
+        is(std::int8_t{}), is(std::uint8_t{}), is(std::uint16_t{}), is(std::int32_t{}), is(std::uint32_t{}),
+            is(std::int64_t{});
         is(std::uint64_t{}), is(double{});
         if (value.index() != 0) return value;
     }
@@ -36,13 +37,15 @@ NamedValues::Value Values::value_of(nb::handle object, const std::string& name) 
             const nb::gil_scoped_acquire gil;
             return nb::cast<double>(object(amounts));
         });
-    throw nb::type_error((name + " must be a number, a word, a function or an array of whole numbers or doubles").c_str());
+    throw nb::type_error(
+        (name + " must be a number, a word, a function or an array of whole numbers or doubles").c_str());
 }
 
 nb::dict to_dict(Fields&& fields) {
     nb::dict result;
     for (Field& field : fields)
-        result[field.name.c_str()] = std::visit([](auto&& values) { return to_numpy(std::move(values)); }, std::move(field.values));
+        result[field.name.c_str()] =
+            std::visit([](auto&& values) { return to_numpy(std::move(values)); }, std::move(field.values));
     return result;
 }
 

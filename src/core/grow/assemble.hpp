@@ -23,7 +23,8 @@ inline GrownTree tree_from(const NamedValues& arrays, std::size_t number) {
     const auto span_in = [&](const char* name) { return some<std::int64_t>(arrays, name, number, number + 2); };
     const auto node = span_in("node_start"), leaf = span_in("leaf_start"), word = span_in("set_start");
     GrownTree tree;
-    for (const std::uint64_t bits : some<std::uint64_t>(arrays, "nodes", node[0], node[1])) tree.nodes.push_back(Node::from(bits));
+    for (const std::uint64_t bits : some<std::uint64_t>(arrays, "nodes", node[0], node[1]))
+        tree.nodes.push_back(Node::from(bits));
     tree.payload = some<std::int32_t>(arrays, "payload", node[0], node[1]);
     tree.set_words = some<std::uint64_t>(arrays, "set_words", word[0], word[1]);
     tree.n_leaves = static_cast<std::uint32_t>(leaf[1] - leaf[0]);
@@ -42,7 +43,8 @@ public:
     // Takes a tree that has grown below a node.
     virtual void graft(std::size_t tree, std::uint32_t node, const NamedValues& arrays, std::size_t number) = 0;
     // Takes the counts of the rows of a node, and their weights in units, by class.
-    virtual void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts, const std::int64_t* weights) = 0;
+    virtual void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts,
+                       const std::int64_t* weights) = 0;
     // -> the arrays of a forest of one tree; its ends are freed
     virtual Fields assemble(std::size_t number, const TopTree& top) = 0;
 };
@@ -50,15 +52,18 @@ public:
 template <class Source>
 class Ends final : public AnyEnds {
 public:
-    Ends(const Source& source, const LeafRules& rules, std::size_t n_trees) : source_(source), rules_(rules), ends_(n_trees) {}
+    Ends(const Source& source, const LeafRules& rules, std::size_t n_trees)
+        : source_(source), rules_(rules), ends_(n_trees) {}
 
     bool leaves_add_up() const override { return Source::leaves_add_up; }
     std::vector<double> balance_of(const double* cells) const override { return source_.balance_of(cells); }
     void graft(std::size_t tree, std::uint32_t node, const NamedValues& arrays, std::size_t number) override {
         const auto leaf = some<std::int64_t>(arrays, "leaf_start", number, number + 2);
-        ends_[tree].insert_or_assign(node, End{tree_from(arrays, number), Leaves(source_, rules_, arrays, leaf[0], leaf[1])});
+        ends_[tree].insert_or_assign(node,
+                                     End{tree_from(arrays, number), Leaves(source_, rules_, arrays, leaf[0], leaf[1])});
     }
-    void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts, const std::int64_t* weights) override {
+    void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts,
+               const std::int64_t* weights) override {
         if constexpr (Source::leaves_add_up) {
             typename Source::LeafBuilder leaf(source_, rules_);
             leaf.open_leaf();
@@ -97,7 +102,8 @@ private:
         };
         const auto settle = [&](std::uint32_t number, std::uint32_t place) {
             writer.reach(top.nodes[number].depth);
-            if (top.nodes[number].is_early) graft(number, place); else stack.push_back({number, place});
+            if (top.nodes[number].is_early) graft(number, place);
+            else stack.push_back({number, place});
         };
         writer.begin();
         settle(0, 0);

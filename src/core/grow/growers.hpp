@@ -33,8 +33,9 @@ MakeSearch<typename Target::Row> searches_for(const AnyTable& table, const GrowO
 
 // Grows trees by their numbers or, if nodes are given, the parts of trees below them.
 template <class Row, class Source>
-HEDGEROW_NOINLINE auto grow_trees(const AnyTable& table, const Source& source, const GrowOptions& options, const std::vector<Start>& starts,
-                               const WhichTrees& which, const MakeSearch<Row>& make_search, Control& control) {
+HEDGEROW_NOINLINE auto grow_trees(const AnyTable& table, const Source& source, const GrowOptions& options,
+                                  const std::vector<Start>& starts, const WhichTrees& which,
+                                  const MakeSearch<Row>& make_search, Control& control) {
     using OneGrower = Grower<Row, Source>;
     const std::size_t n_tasks = starts.empty() ? which.n_trees : starts.size();
     std::vector<std::optional<Grown<typename OneGrower::Leaves>>> trees(n_tasks);
@@ -42,7 +43,8 @@ HEDGEROW_NOINLINE auto grow_trees(const AnyTable& table, const Source& source, c
     run_tasks(n_tasks, which.n_threads, control, [&](std::size_t number, std::size_t thread) {
         if (!growers[thread])
             growers[thread] = std::make_unique<OneGrower>(table, source, options, make_search(), control, thread == 0);
-        trees[number] = starts.empty() ? growers[thread]->grow(which.first_tree + number) : growers[thread]->grow(starts[number]);
+        trees[number] =
+            starts.empty() ? growers[thread]->grow(which.first_tree + number) : growers[thread]->grow(starts[number]);
     });
     return trees;
 }
@@ -62,14 +64,14 @@ HEDGEROW_NOINLINE Fields grow_on(const Source& source, const ToGrow& job) {
     source.check(job.table.n_rows);
     return with_criterion(source, job.target, job.table.n_rows, [&]<class Target>(const Target& target, const Source&) {
         const MakeSearch<typename Target::Row> searches = searches_for(job.table, job.options, target);
-        return pack_trees(grow_trees(job.table, source, job.options, job.starts, job.which, searches, job.control), source,
-                          job.options.leaf_rules());
+        return pack_trees(grow_trees(job.table, source, job.options, job.starts, job.which, searches, job.control),
+                          source, job.options.leaf_rules());
     });
 }
 
 template <class Code>
-Fields grow_forest(const CodeColumns<Code>& codes, const NamedValues& bins, const NamedValues& target, const NamedValues& given,
-                   const NamedValues* below, const WhichTrees& which, Control& control) {
+Fields grow_forest(const CodeColumns<Code>& codes, const NamedValues& bins, const NamedValues& target,
+                   const NamedValues& given, const NamedValues* below, const WhichTrees& which, Control& control) {
     const GrowOptions options = GrowOptions::from(given);
     CodeTable<Code> table = table_from(codes, bins);
     std::vector<Start> starts;
@@ -81,7 +83,8 @@ Fields grow_forest(const CodeColumns<Code>& codes, const NamedValues& bins, cons
     }
     std::vector<Code> by_row;
     table.lay_out(by_row);
-    return with_source(target, [&](const auto& source) { return grow_on(source, {table, target, options, starts, which, control}); });
+    return with_source(
+        target, [&](const auto& source) { return grow_on(source, {table, target, options, starts, which, control}); });
 }
 
 }  // namespace hedgerow

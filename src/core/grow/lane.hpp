@@ -22,13 +22,13 @@ struct Split {
     double score = no_score;
     NodeKind kind = NodeKind::threshold;
     std::uint32_t feature = 0;
-    std::uint32_t threshold = 0;               // last code that goes left
-    std::uint32_t next_code = 0;               // the next code that occurs in the node; above the threshold until that is settled
-    std::int64_t left_amount = 0;              // of the rows that go left; known only if features compete by ratios
+    std::uint32_t threshold = 0;   // last code that goes left
+    std::uint32_t next_code = 0;   // the next code that occurs in the node; above the threshold until that is settled
+    std::int64_t left_amount = 0;  // of the rows that go left; known only if features compete by ratios
     bool missing_left = false;
-    bool missing_seen = false;                 // otherwise missing values go to the larger side
-    std::vector<std::uint16_t> left_codes;     // for a subset: the categories that go left …
-    std::vector<std::uint16_t> right_codes;    // … and right; the others do not occur in the node
+    bool missing_seen = false;               // otherwise missing values go to the larger side
+    std::vector<std::uint16_t> left_codes;   // for a subset: the categories that go left …
+    std::vector<std::uint16_t> right_codes;  // … and right; the others do not occur in the node
 
     // A threshold of a feature without missing values; both codes occur in the node, and none between them.
     void cut(std::uint32_t number, std::uint32_t low, std::uint32_t high) {
@@ -56,16 +56,19 @@ inline Code code_above(Code code, const Code* codes, std::uint32_t n_codes) {
 
 // What the sums of one feature over the rows of a node have in common for all targets.
 struct LaneOrder {
-    std::uint32_t missing;                 // the code of missing values
+    std::uint32_t missing;  // the code of missing values
     Zeroed<std::uint32_t> rows_in_bin;
-    Zeroed<std::uint16_t> order;           // occupied value bins, ascending
+    Zeroed<std::uint16_t> order;  // occupied value bins, ascending
     Occupancy marks;
     std::uint32_t n_occupied = 0;
     bool has_missing = false, rows_counted = false, summed = false;
     std::vector<std::pair<double, std::uint16_t>> ranked;
 
     HEDGEROW_NOINLINE explicit LaneOrder(bool wide)
-        : missing(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>), rows_in_bin(n_codes()), order(n_codes()), marks(wide) {}
+        : missing(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>),
+          rows_in_bin(n_codes()),
+          order(n_codes()),
+          marks(wide) {}
     HEDGEROW_NOINLINE ~LaneOrder() {}
 
     std::size_t n_codes() const { return std::size_t{missing} + 1; }
@@ -111,7 +114,8 @@ struct LaneOrder {
             else (left ? best.left_codes : best.right_codes).push_back(order[i]);
         }
     }
-    void keep_threshold(const Feature& feature, std::uint32_t number, bool missing_left, const Place& place, Split& best) const {
+    void keep_threshold(const Feature& feature, std::uint32_t number, bool missing_left, const Place& place,
+                        Split& best) const {
         best.score = place.score;
         best.kind = NodeKind::threshold;
         best.feature = number;

@@ -22,10 +22,11 @@ using OutsideFunction = std::function<double(const std::vector<double>&)>;
 // Values by name; it does not own their arrays. Asking for a value that is absent or of another type throws.
 class NamedValues {
 public:
-    using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, OutsideFunction,
-                               std::span<const std::int8_t>, std::span<const std::uint8_t>, std::span<const std::uint16_t>,
-                               std::span<const std::int32_t>, std::span<const std::uint32_t>, std::span<const std::int64_t>,
-                               std::span<const std::uint64_t>, std::span<const double>>;
+    using Value =
+        std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, OutsideFunction,
+                     std::span<const std::int8_t>, std::span<const std::uint8_t>, std::span<const std::uint16_t>,
+                     std::span<const std::int32_t>, std::span<const std::uint32_t>, std::span<const std::int64_t>,
+                     std::span<const std::uint64_t>, std::span<const double>>;
 
     void set(std::string name, Value value) { values_.insert_or_assign(std::move(name), std::move(value)); }
     bool has(const std::string& name) const {
@@ -67,7 +68,8 @@ public:
     template <class T>
     const T* array(const std::string& name, std::size_t size) const {
         const std::span<const T> found = array<T>(name);
-        if (found.size() != size) throw wrong(name, "of length " + std::to_string(size) + ", got " + std::to_string(found.size()));
+        if (found.size() != size)
+            throw wrong(name, "of length " + std::to_string(size) + ", got " + std::to_string(found.size()));
         return found.data();
     }
     // The same, or null if the value is absent.

@@ -14,7 +14,7 @@ namespace hedgerow {
 
 // Training rows, each of which is predicted only by the trees whose bags do not hold it.
 struct OobRows {
-    const std::int64_t* rows = nullptr;     // their numbers in the table
+    const std::int64_t* rows = nullptr;  // their numbers in the table
     std::size_t n_rows_in_all = 0;
     std::uint64_t seed = 0;
     double bag_mean = 0;
@@ -27,7 +27,9 @@ inline bool add_shares_without(const LeafView& leaves, std::int64_t leaf, std::u
     const bool dense = leaves.entry_start == nullptr;
     const std::int64_t begin = dense ? leaf * leaves.n_classes : leaves.entry_start[leaf];
     const std::int64_t end = dense ? begin + leaves.n_classes : leaves.entry_start[leaf + 1];
-    const auto class_of = [&](std::int64_t i) { return dense ? static_cast<std::uint16_t>(i - begin) : leaves.entry_class[i]; };
+    const auto class_of = [&](std::int64_t i) {
+        return dense ? static_cast<std::uint16_t>(i - begin) : leaves.entry_class[i];
+    };
     const auto held = [&](std::int64_t i) {
         const double all = leaves.weights ? leaves.weights[i] : leaves.counts[i];
         return class_of(i) == own && leaves.counts[i] > 0 ? all * (leaves.counts[i] - 1.0) / leaves.counts[i] : all;
@@ -40,10 +42,12 @@ inline bool add_shares_without(const LeafView& leaves, std::int64_t leaf, std::u
 }
 
 // probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches in the trees whose
-// bags do not hold it, without the row itself; uniform when all of these leaves are empty, NaN when there is no such tree.
+// bags do not hold it, without the row itself; uniform when all of these leaves are empty, NaN when there is no such
+// tree.
 template <class Code>
 void average_oob(const ForestView& forest, const LeafView& leaves, const OobRows& outside, const Code* by_column,
-                     std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {
+                 std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability,
+                 Control& control) {
     const std::uint32_t n_classes = leaves.n_classes;
     std::vector<Bag> bags;
     for (std::size_t number = 0; number < forest.n_trees; ++number)
@@ -59,20 +63,24 @@ void average_oob(const ForestView& forest, const LeafView& leaves, const OobRows
             const Bag& bag = bags[number];
             predicted.clear();
             for (std::size_t i = 0; i < rows; ++i)
-                if (!bag.holds(static_cast<std::size_t>(outside.rows[first + i]))) predicted.push_back(static_cast<std::uint32_t>(i));
+                if (!bag.holds(static_cast<std::size_t>(outside.rows[first + i])))
+                    predicted.push_back(static_cast<std::uint32_t>(i));
             route_rows(tree, view, predicted.data(), predicted.size(), at.data());
             for (std::size_t j = 0; j < predicted.size(); ++j) {
                 const std::size_t i = predicted[j];
                 const std::int64_t leaf = forest.leaf_start[number] + tree.payload[at[j]];
                 double* shares = block + i * n_classes;
                 known[i] = true;
-                heard[i] += outside.labels ? add_shares_without(leaves, leaf, outside.labels[first + i], shares) : add_shares(leaves, leaf, shares);
+                heard[i] += outside.labels ? add_shares_without(leaves, leaf, outside.labels[first + i], shares)
+                                           : add_shares(leaves, leaf, shares);
             }
         }
         for (std::size_t i = 0; i < rows; ++i)
             for (std::uint32_t k = 0; k < n_classes; ++k) {
                 double& share = block[i * n_classes + k];
-                share = heard[i] ? share / heard[i] : known[i] ? 1.0 / n_classes : std::numeric_limits<double>::quiet_NaN();
+                share = heard[i]   ? share / heard[i]
+                        : known[i] ? 1.0 / n_classes
+                                   : std::numeric_limits<double>::quiet_NaN();
             }
     });
 }

@@ -30,7 +30,8 @@ struct LeafCounts {
     }
 
     // Leaves first, …, last - 1 of a forest whose arrays are given.
-    LeafCounts(const ClassLabels& labels, const LeafRules& rules, const NamedValues& arrays, std::int64_t first, std::int64_t last)
+    LeafCounts(const ClassLabels& labels, const LeafRules& rules, const NamedValues& arrays, std::int64_t first,
+               std::int64_t last)
         : LeafCounts(labels, rules) {
         n_leaves = static_cast<std::uint32_t>(last - first);
         std::int64_t begin = first * n_classes, end = last * n_classes;
@@ -94,8 +95,8 @@ public:
         for (std::uint32_t k = 0; k < result_.n_classes; ++k)
             if (counts[k] > 0) add(static_cast<std::uint16_t>(k), static_cast<std::uint32_t>(counts[k]), weights[k]);
     }
-    // The weight of a row that is in the bag several times, as if it were in it once. It stays above zero: a balanced bag may
-    // have rounded it to one unit.
+    // The weight of a row that is in the bag several times, as if it were in it once. It stays above zero: a balanced
+    // bag may have rounded it to one unit.
     static std::int64_t once(std::int64_t weight, std::uint32_t times) {
         return std::max<std::int64_t>(weight > 0, weight / std::max<std::int64_t>(1, times));
     }
@@ -116,7 +117,8 @@ public:
     }
     LeafCounts finish() {
         result_.weights.resize(fixed_.size());
-        for (std::size_t i = 0; i < fixed_.size(); ++i) result_.weights[i] = static_cast<double>(fixed_[i]) * labels_.weight_unit;
+        for (std::size_t i = 0; i < fixed_.size(); ++i)
+            result_.weights[i] = static_cast<double>(fixed_[i]) * labels_.weight_unit;
         if (rules_.bounded && result_.n_classes == 2) keep_shares_in_bounds();
         result_.counts.shrink_to_fit();
         return std::move(result_);
@@ -129,7 +131,8 @@ private:
         std::int64_t fixed_weight;
     };
 
-    // The entries of the open leaf -> one for each class, in ascending order; none for a class whose weight was rounded to 0.
+    // The entries of the open leaf -> one for each class, in ascending order; none for a class whose weight was rounded
+    // to 0.
     void pack_entries() {
         std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.label < b.label; });
         for (std::size_t i = 0, end = 0; i < entries_.size(); i = end) {
@@ -145,8 +148,8 @@ private:
         result_.entry_start.push_back(static_cast<std::int64_t>(result_.counts.size()));
     }
 
-    // Rows outside the bag, which are counted too, may move the share of a leaf out of its bounds. The counts are kept, and
-    // the share that the leaf predicts is moved back.
+    // Rows outside the bag, which are counted too, may move the share of a leaf out of its bounds. The counts are kept,
+    // and the share that the leaf predicts is moved back.
     void keep_shares_in_bounds() {
         if (!labels_.weighted) result_.weights.assign(result_.counts.begin(), result_.counts.end());
         for (std::uint32_t leaf = 0; leaf < result_.n_leaves; ++leaf) {

@@ -22,15 +22,17 @@ auto with_class_target(const ClassLabels& labels, const Criterion& criterion, Vi
     // Criteria that need all counts of a side together have one general target.
     if constexpr (!Criterion::whole_side) {
         if (!labels.weighted && n_classes <= 2) return visit(ClassPair<Criterion>(criterion, n_classes), labels);
-        if (!labels.weighted && n_classes <= 8) return visit(ClassVector<Criterion, CountedRow, 8>(criterion, n_classes), labels);
-        if (labels.weighted && n_classes <= 2) return visit(ClassVector<Criterion, WeightedRow, 2>(criterion, n_classes), labels);
+        if (!labels.weighted && n_classes <= 8)
+            return visit(ClassVector<Criterion, CountedRow, 8>(criterion, n_classes), labels);
+        if (labels.weighted && n_classes <= 2)
+            return visit(ClassVector<Criterion, WeightedRow, 2>(criterion, n_classes), labels);
     }
     if (labels.weighted) return visit(ClassList<Criterion, WeightedRow>(criterion, n_classes), labels);
     return visit(ClassList<Criterion, CountedRow>(criterion, n_classes), labels);
 }
 
-// The criterion of a name that needs all counts of a side together. Caution is in rows, and amounts are multiples of the unit
-// of weights.
+// The criterion of a name that needs all counts of a side together. Caution is in rows, and amounts are multiples of
+// the unit of weights.
 HEDGEROW_NOINLINE inline WholeSide whole_side_from(const ClassLabels& labels, const NamedValues& given) {
     const std::string& name = given.word("criterion");
     const std::size_t n_classes = labels.n_classes;
@@ -46,9 +48,10 @@ HEDGEROW_NOINLINE inline WholeSide whole_side_from(const ClassLabels& labels, co
     }
     OutsideFunction uncertainty;
     if (name == "multinomial")
-        uncertainty = [=](const std::vector<double>& rows) { return multinomial_uncertainty(rows, n_classes, quantile, lam); };
-    else
-        uncertainty = given.function("uncertainty");
+        uncertainty = [=](const std::vector<double>& rows) {
+            return multinomial_uncertainty(rows, n_classes, quantile, lam);
+        };
+    else uncertainty = given.function("uncertainty");
     const auto in_rows = [uncertainty, unit](const WholeSide::Counts& counts) {
         std::vector<double> rows(counts.begin(), counts.end());
         for (double& amount : rows) amount *= unit;
@@ -58,7 +61,8 @@ HEDGEROW_NOINLINE inline WholeSide whole_side_from(const ClassLabels& labels, co
 }
 
 // Entropy or belief; tables of counts are made for up to `n_rows`.
-HEDGEROW_NOINLINE inline Logarithmic logarithmic_from(const ClassLabels& labels, const NamedValues& given, std::size_t n_rows) {
+HEDGEROW_NOINLINE inline Logarithmic logarithmic_from(const ClassLabels& labels, const NamedValues& given,
+                                                      std::size_t n_rows) {
     if (given.word("criterion") == "entropy") return Logarithmic::entropy(n_rows);
     const double caution = given.number<double>("caution") / labels.weight_unit;
     return Logarithmic::belief(n_rows, labels.n_classes, given.number<double>("lam"), caution);
@@ -69,7 +73,8 @@ template <class Visit>
 auto with_criterion(const ClassLabels& labels, const NamedValues& given, std::size_t n_rows, Visit&& visit) {
     const std::string& name = given.word("criterion");
     if (name == "gini") return with_class_target(labels, Gini{}, visit);
-    if (name == "entropy" || name == "belief") return with_class_target(labels, logarithmic_from(labels, given, n_rows), visit);
+    if (name == "entropy" || name == "belief")
+        return with_class_target(labels, logarithmic_from(labels, given, n_rows), visit);
     return with_class_target(labels, whole_side_from(labels, given), visit);
 }
 

@@ -1,7 +1,8 @@
-// Multi-output: rows with several labels or real targets each -> the quality of the sides of a split for all outputs together.
+// Multi-output: rows with several labels or real targets each -> the quality of the sides of a split for all outputs
+// together.
 //
-// Each output has its own target (ClassPair, Moments, …) behind one interface, so there is one grower for rows with several
-// outputs of any kind. The quality of a split is the sum of its gains for the outputs.
+// Each output has its own target (ClassPair, Moments, …) behind one interface, so there is one grower for rows with
+// several outputs of any kind. The quality of a split is the sum of its gains for the outputs.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -38,17 +39,21 @@ struct MultiOutput {
     static MultiOutput from(const NamedValues& values) {
         MultiOutput source;
         for (std::size_t number = 0; number < values.number<std::size_t>("n_outputs"); ++number)
-            with_source_among(Sources{}, of_output(values, number), [&](const auto& output) { source.outputs.emplace_back(output); });
+            with_source_among(Sources{}, of_output(values, number),
+                              [&](const auto& output) { source.outputs.emplace_back(output); });
         if (source.outputs.empty()) throw std::invalid_argument("n_outputs must be at least 1");
         source.n_entries = std::visit([](const auto& output) { return output.n_entries; }, source.outputs[0]);
         return source;
     }
-    static NamedValues of_output(const NamedValues& values, std::size_t number) { return values.below(std::to_string(number) + "."); }
+    static NamedValues of_output(const NamedValues& values, std::size_t number) {
+        return values.below(std::to_string(number) + ".");
+    }
 
     void check(std::size_t n_rows) const {
         for (const Output& each : outputs)
             std::visit([&](const auto& output) {
-                if (!output.is_plain()) throw std::invalid_argument("outputs must have one label for each row, not balanced in bags");
+                if (!output.is_plain())
+                    throw std::invalid_argument("outputs must have one label for each row, not balanced in bags");
                 output.check(n_rows);
             }, each);
     }
@@ -63,7 +68,8 @@ struct MultiOutput {
     }
 };
 
-// A row inside the grower: where its codes are, which row of the table it is, how often the bag holds it, its weight times that.
+// A row inside the grower: where its codes are, which row of the table it is, how often the bag holds it, its weight
+// times that.
 struct MultiOutputRow {
     std::uint32_t offset, row;
     std::uint64_t multiplicity;
@@ -74,7 +80,9 @@ struct MultiOutputRow {
     }
     static MultiOutputRow make_inside(const MultiOutput& source, const Taken& taken) { return make(source, taken); }
     static constexpr const std::uint32_t* rows_of(const MultiOutput&) { return nullptr; }
-    static bool alike(const MultiOutput& source, const MultiOutputRow& one, const MultiOutputRow& other) { return source.rows_alike(one.row, other.row); }
+    static bool alike(const MultiOutput& source, const MultiOutputRow& one, const MultiOutputRow& other) {
+        return source.rows_alike(one.row, other.row);
+    }
     static void balance(const MultiOutput&, std::vector<MultiOutputRow>&, std::vector<MultiOutputRow>&) {}
     std::int64_t amount() const { return weight; }
     bool follows() const { return false; }
@@ -110,7 +118,8 @@ struct MultiOutputLeaves {
     }
     void append(const MultiOutputLeaves& more) {
         for (std::size_t i = 0; i < outputs.size(); ++i)
-            std::visit([&]<class Leaves>(Leaves& leaves) { leaves.append(std::get<Leaves>(more.outputs[i])); }, outputs[i]);
+            std::visit([&]<class Leaves>(Leaves& leaves) { leaves.append(std::get<Leaves>(more.outputs[i])); },
+                       outputs[i]);
     }
     // The names of the arrays of an output begin with its number; "outputs" says how many classes each has.
     Fields fields() && {
@@ -183,7 +192,9 @@ class OutputOf final : public OutputTarget {
 public:
     OutputOf(const Target& target, const typename Target::Source& source) : target_(target), source_(source) {}
 
-    HEDGEROW_COLD std::unique_ptr<OutputTarget> copy() const override { return std::make_unique<OutputOf>(target_, source_); }
+    HEDGEROW_COLD std::unique_ptr<OutputTarget> copy() const override {
+        return std::make_unique<OutputOf>(target_, source_);
+    }
     void enter_node(const MultiOutputRow* rows, std::uint32_t n_rows) override {
         rows_.clear();
         for (std::uint32_t i = 0; i < n_rows; ++i) rows_.push_back(Row::make(source_, rows[i].taken()));
@@ -295,8 +306,10 @@ private:
 
 // The target of one of several outputs: that of a table with this output alone.
 template <class Source>
-HEDGEROW_NOINLINE std::unique_ptr<OutputTarget> output_for(const Source& source, const NamedValues& given, std::size_t n_rows) {
-    return with_criterion(source, given, n_rows, [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {
+HEDGEROW_NOINLINE std::unique_ptr<OutputTarget> output_for(const Source& source, const NamedValues& given,
+                                                           std::size_t n_rows) {
+    return with_criterion(source, given, n_rows,
+                          [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {
         constexpr bool whole_side = requires { target.by_ratio(); };  // always needs a gain
         if (target.needs_gain()) throw std::invalid_argument("criterion must be gini or entropy for several outputs");
         if constexpr (!whole_side) return std::make_unique<OutputOf<Target>>(target, source);
@@ -310,7 +323,8 @@ auto with_criterion(const MultiOutput& source, const NamedValues& given, std::si
     std::vector<std::unique_ptr<OutputTarget>> outputs;
     for (std::size_t number = 0; number < source.outputs.size(); ++number) {
         const NamedValues own = MultiOutput::of_output(given, number);
-        outputs.push_back(std::visit([&](const auto& output) { return output_for(output, own, n_rows); }, source.outputs[number]));
+        outputs.push_back(
+            std::visit([&](const auto& output) { return output_for(output, own, n_rows); }, source.outputs[number]));
     }
     return visit(MultiOutputTarget(std::move(outputs)), source);
 }

@@ -1,8 +1,8 @@
 // Real targets: rows with real targets -> the quality of the sides of a split, and the moments of leaves.
 //
-// Targets are rounded to a grid before growing (y − centre in units of a power of two). It is coarse enough that any sum of
-// rows is a whole number below 2^53 and so exact in a double: the order in which rows are added does not matter. A bin is
-// two such sums, which fit into one register. Leaves are computed from the numbers as they were given.
+// Targets are rounded to a grid before growing (y − centre in units of a power of two). It is coarse enough that any
+// sum of rows is a whole number below 2^53 and so exact in a double: the order in which rows are added does not matter.
+// A bin is two such sums, which fit into one register. Leaves are computed from the numbers as they were given.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -80,7 +80,8 @@ struct RealRow {
 
     static RealRow make(const RealTargets& targets, const Taken& taken) {
         const double multiple = std::max(1U, taken.times);
-        return {taken.row, taken.row, multiple * (targets.amounts ? targets.amounts[taken.row] : 1.0), multiple * targets.sums[taken.row]};
+        return {taken.row, taken.row, multiple * (targets.amounts ? targets.amounts[taken.row] : 1.0),
+                multiple * targets.sums[taken.row]};
     }
     static RealRow make_inside(const RealTargets& targets, const Taken& taken) { return make(targets, taken); }
     static constexpr const std::uint32_t* rows_of(const RealTargets&) { return nullptr; }
@@ -106,7 +107,8 @@ struct LeafMoments {
     LeafMoments(const RealTargets& targets, const LeafRules& rules)
         : weighted(targets.weighted), means_apart(targets.median || rules.bounded) {}
     // Leaves first, …, last - 1 of a forest whose arrays are given.
-    LeafMoments(const RealTargets& targets, const LeafRules& rules, const NamedValues& arrays, std::int64_t first, std::int64_t last)
+    LeafMoments(const RealTargets& targets, const LeafRules& rules, const NamedValues& arrays, std::int64_t first,
+                std::int64_t last)
         : LeafMoments(targets, rules) {
         n_leaves = static_cast<std::uint32_t>(last - first);
         counts = some<std::uint32_t>(arrays, "counts", first, last);
@@ -131,8 +133,13 @@ struct LeafMoments {
         n_leaves += more.n_leaves;
     }
     Fields fields() && {
-        Fields fields{{"counts", std::move(counts)}, {"values", std::move(values)}, {"variances", std::move(variances)},
-                      {"weights", {}}, {"means", {}}, {"entry_start", {}}, {"entry_class", {}}};
+        Fields fields{{"counts", std::move(counts)},
+                      {"values", std::move(values)},
+                      {"variances", std::move(variances)},
+                      {"weights", {}},
+                      {"means", {}},
+                      {"entry_start", {}},
+                      {"entry_class", {}}};
         if (weighted) fields[3].values = std::move(weights);
         if (means_apart) fields[4].values = std::move(means);
         return fields;
@@ -144,7 +151,8 @@ class LeafMomentsBuilder {
 public:
     using Leaves = LeafMoments;
 
-    LeafMomentsBuilder(const RealTargets& targets, const LeafRules& rules) : targets_(targets), rules_(rules), result_(targets, rules) {}
+    LeafMomentsBuilder(const RealTargets& targets, const LeafRules& rules)
+        : targets_(targets), rules_(rules), result_(targets, rules) {}
 
     std::uint32_t open_leaf() {
         members_.clear();
@@ -157,8 +165,8 @@ public:
         n_rows_ += times;
     }
     void add(const Taken& taken, const BagTimes& bag) { add(RealRow::make(targets_, taken), bag); }
-    // Two passes over its few rows, so that the variance of equal numbers is exactly 0 and their mean is that number. `lower`
-    // and `upper`: bounds of the prediction from monotonic constraints, as places between low and high.
+    // Two passes over its few rows, so that the variance of equal numbers is exactly 0 and their mean is that number.
+    // `lower` and `upper`: bounds of the prediction from monotonic constraints, as places between low and high.
     void close_leaf(double lower, double upper) {
         double low = members_[0].first, high = low, total = 0, sum = 0, squares = 0;
         for (const auto& [value, weight] : members_) {
@@ -174,7 +182,8 @@ public:
         result_.means.push_back(mean);
         result_.variances.push_back(squares / total);
         const double predicted = targets_.median ? median() : mean;
-        result_.values.push_back(rules_.bounded ? std::clamp(predicted, targets_.value_at(lower), targets_.value_at(upper)) : predicted);
+        result_.values.push_back(
+            rules_.bounded ? std::clamp(predicted, targets_.value_at(lower), targets_.value_at(upper)) : predicted);
     }
     LeafMoments finish() { return std::move(result_); }
 
@@ -211,9 +220,9 @@ struct Sums {
     }
 };
 
-// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. A number of
-// the node is subtracted first, so rounding errors are small. If numbers have few digits there are none, and splits that are
-// equal on paper have equal scores.
+// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. A number
+// of the node is subtracted first, so rounding errors are small. If numbers have few digits there are none, and splits
+// that are equal on paper have equal scores.
 class SquaredError {
 public:
     void enter(const Sums& total, const Sums& first) {
@@ -222,7 +231,9 @@ public:
         rest_ = total.sum - near_ * total.weight;
     }
     // W·S_side − W_side·S of some rows: how much their sum differs from their share of the total.
-    double difference(const Sums& side) const { return total_.weight * (side.sum - near_ * side.weight) - side.weight * rest_; }
+    double difference(const Sums& side) const {
+        return total_.weight * (side.sum - near_ * side.weight) - side.weight * rest_;
+    }
     // With a side without rows the score is NaN, which never wins.
     double score(const Sums& left) const {
         const double apart = difference(left);
@@ -280,9 +291,7 @@ public:
     explicit Moments(const RealTargets& targets) : targets_(targets) {}
 
     // The place of the mean between low and high, by which categories are ordered and constraints are checked.
-    double share(const Bin& bin, std::uint32_t) const {
-        return targets_.place_of(bin.sum / bin.weight);
-    }
+    double share(const Bin& bin, std::uint32_t) const { return targets_.place_of(bin.sum / bin.weight); }
 
     void enter_node(const Row* rows, std::uint32_t n_rows) {
         rows_ = rows;
@@ -303,7 +312,9 @@ public:
     std::int64_t node_amount() const { return static_cast<std::int64_t>(total_.weight); }
     // Categories in the order of their means: the best of all subsets is among the cuts (Fisher, 1958).
     template <class Visit>
-    void ordering_classes(Visit&& visit) const { visit(0U); }
+    void ordering_classes(Visit&& visit) const {
+        visit(0U);
+    }
 
     void begin_scan() { left_ = Bin{}; }
     void end_scan(const Row*, std::uint32_t) {}
@@ -314,15 +325,16 @@ public:
     const Bin& total() const { return total_; }
     const Loss& loss() const { return loss_; }
     double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), targets_.unit); }
-    // The best split into two intervals of targets; no split of the node can beat it. In a node of a few rows some feature
-    // often reaches this score, and then the others need not be looked at.
+    // The best split into two intervals of targets; no split of the node can beat it. In a node of a few rows some
+    // feature often reaches this score, and then the others need not be looked at.
     double perfect_score() const {
         if (n_rows_ > few_rows) return std::numeric_limits<double>::infinity();
         Bin ordered[few_rows];
         for (std::uint32_t i = 0; i < n_rows_; ++i) {
             const Bin own = of(rows_[i]);
             std::uint32_t at = i;
-            for (; at > 0 && ordered[at - 1].sum * own.weight > own.sum * ordered[at - 1].weight; --at) ordered[at] = ordered[at - 1];
+            for (; at > 0 && ordered[at - 1].sum * own.weight > own.sum * ordered[at - 1].weight; --at)
+                ordered[at] = ordered[at - 1];
             ordered[at] = own;
         }
         double best = no_score / 2;  // so that there is always some split
@@ -343,8 +355,8 @@ public:
         return share(all, 0);
     }
 
-    // The best place along running sums of bins: computes all scores, four at a time, and finds where their maximum occurs
-    // first.
+    // The best place along running sums of bins: computes all scores, four at a time, and finds where their maximum
+    // occurs first.
     Place scan(const Bin* sums, std::int64_t n_places) {
         if (static_cast<std::size_t>(n_places) + 3 > scores_.size()) scores_.resize(n_places + 3);
         double* __restrict scores = scores_.data();
@@ -372,8 +384,8 @@ private:
 
 // ---- absolute error ---------------------------------------------------------------------------------------
 
-// Weights and sums of some rows of a node, by the rank of their targets. Adding a row and finding the absolute error around
-// the median take log n steps each (a Fenwick tree).
+// Weights and sums of some rows of a node, by the rank of their targets. Adding a row and finding the absolute error
+// around the median take log n steps each (a Fenwick tree).
 class RankedSums {
 public:
     void reset(std::uint32_t size) {
@@ -433,7 +445,9 @@ public:
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return static_cast<std::int64_t>(everything_.total().weight); }
     template <class Visit>
-    void ordering_classes(Visit&& visit) const { visit(0U); }
+    void ordering_classes(Visit&& visit) const {
+        visit(0U);
+    }
 
     void begin_scan() {
         left_.reset(n_ranks());
@@ -472,7 +486,8 @@ private:
         std::sort(ordered_.begin(), ordered_.end());
         ordered_.erase(std::unique(ordered_.begin(), ordered_.end()), ordered_.end());
         for (std::uint32_t i = 0; i < n_rows; ++i)
-            rank_[i] = static_cast<std::uint32_t>(std::lower_bound(ordered_.begin(), ordered_.end(), value_of(rows[i])) - ordered_.begin());
+            rank_[i] = static_cast<std::uint32_t>(
+                std::lower_bound(ordered_.begin(), ordered_.end(), value_of(rows[i])) - ordered_.begin());
     }
     void fill(RankedSums& sums) const {
         sums.reset(n_ranks());

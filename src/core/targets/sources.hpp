@@ -1,19 +1,24 @@
 // Sources: the kinds of targets that a forest can be grown on.
 //
-// A source holds y of the rows of a table. A new kind is one header, its #include below, and its name in `Sources`: reading
-// it by name, growers, searches over parts of a table and multi-output follow from that list. Its header defines:
+// A source holds y of the rows of a table. A new kind is one header, its #include below, and its name in `Sources`:
+// reading it by name, growers, searches over parts of a table and multi-output follow from that list.
 //
-// 1. The source, which satisfies `TargetSource`. Python gives a dictionary whose "kind" is `Source::kind`; `from` reads it.
-// 2. At least one row: what a grower keeps for each row of a node, in 8, 16 or 24 bytes of which `offset` is the first four
-//    (CountedRow, WeightedRow, RealRow).
-// 3. A builder, `Source::LeafBuilder`, which collects the rows of one leaf after another, and its `Leaves`, which are the
-//    arrays of a forest (LeafCountsBuilder, LeafMomentsBuilder).
-// 4. At least one split target with `Source` and `Row`, which scores the two sides of a split; see target.hpp.
-// 5. with_criterion(source, values, n_rows, visit): calls visit(target, source) with the target for values.word("criterion").
-//    It is found by argument-dependent lookup, so it may be declared after this header.
+// Its header defines the source, which satisfies `TargetSource`. Python gives a dictionary whose "kind" is that of the
+// source, and `from` reads it.
 //
-// A source whose leaves count rows by class or cell can derive from ClassLabels, and then has rows, builder and sums already:
-// it needs its own `kind`, `from`, split target and with_criterion.
+// It defines at least one row: what a grower keeps for each row of a node, in 8, 16 or 24 bytes of which `offset` is
+// the first four (CountedRow, WeightedRow, RealRow).
+//
+// It defines a builder, which collects the rows of one leaf after another, and its `Leaves`, which are the arrays of a
+// forest (LeafCountsBuilder, LeafMomentsBuilder).
+//
+// It defines at least one split target for this source and row, which scores the two sides of a split; see target.hpp.
+//
+// It defines with_criterion(source, values, n_rows, visit), which calls visit(target, source) with the split target for
+// the word "criterion" of the values. Argument-dependent lookup finds it.
+//
+// A source whose leaves count rows by class or cell can derive from ClassLabels, and then has rows, builder and sums
+// already: it needs its own `kind`, `from`, split target and with_criterion.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -42,28 +47,30 @@ concept LeafArrays = requires(Leaves leaves, const Leaves& more, std::size_t siz
     { std::move(leaves).fields() } -> std::same_as<Fields>;
 };
 template <class Builder>
-concept LeafCollector = LeafArrays<typename Builder::Leaves> && requires(Builder builder, const Taken& taken, const BagTimes& bag) {
-    { builder.open_leaf() } -> std::same_as<std::uint32_t>;
-    builder.add(taken, bag);         // a row of the table; growers add their own rows
-    builder.close_leaf(0.0, 1.0);    // bounds of the share or place, from monotonic constraints
-    { builder.finish() } -> std::same_as<typename Builder::Leaves>;
-};
+concept LeafCollector =
+    LeafArrays<typename Builder::Leaves> && requires(Builder builder, const Taken& taken, const BagTimes& bag) {
+        { builder.open_leaf() } -> std::same_as<std::uint32_t>;
+        builder.add(taken, bag);       // a row of the table; growers add their own rows
+        builder.close_leaf(0.0, 1.0);  // bounds of the share or place, from monotonic constraints
+        { builder.finish() } -> std::same_as<typename Builder::Leaves>;
+    };
 
 template <class Source>
 concept TargetSource = requires(const Source& source, const NamedValues& values, std::size_t row, const double* cells) {
-    { std::string_view(Source::kind) };                               // its name in Python
+    { std::string_view(Source::kind) };  // its name in Python
     { Source::from(values) } -> std::same_as<Source>;
-    source.check(row);                                                // throws unless it fits a table of this many rows
+    source.check(row);  // throws unless it fits a table of this many rows
     { source.n_entries } -> std::convertible_to<std::size_t>;
     requires LeafCollector<typename Source::LeafBuilder>;
     requires std::constructible_from<typename Source::LeafBuilder, const Source&, const LeafRules&>;
-    // For multi-output: whether every row has one entry, whose weight is the same in all trees; its weight in whole units;
-    // whether two rows have equal targets.
+    // For multi-output: whether every row has one entry, whose weight is the same in all trees; its weight in whole
+    // units; whether two rows have equal targets.
     { source.is_plain() } -> std::same_as<bool>;
     { source.row_amount(row) } -> std::same_as<std::int64_t>;
     { source.rows_alike(row, row) } -> std::same_as<bool>;
-    // For tables in parts: whether the leaves of parts can be added (then its builder has add_counts); and, of the sums of some
-    // rows in cells, their number, the weight, whether targets are equal, the share or place, and factors that balance classes.
+    // For tables in parts: whether the leaves of parts can be added (then its builder has add_counts); and, of the sums
+    // of some rows in cells, their number, the weight, whether targets are equal, the share or place, and factors that
+    // balance classes.
     { Source::leaves_add_up } -> std::convertible_to<bool>;
     { source.n_cells() } -> std::same_as<std::size_t>;
     { source.amount_of(cells) } -> std::same_as<std::int64_t>;
