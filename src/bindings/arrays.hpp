@@ -119,7 +119,7 @@ nb::dict to_dict(Fields&& fields);
 // ---- work -----------------------------------------------------------------------------------------------
 
 // What is called while work runs: Ctrl-C raises an exception, and a progress function that returns true stops the work.
-std::function<bool(std::size_t)> look_on_with(nb::object progress);
+std::function<bool(std::size_t)> look_on_with(const nb::object& progress);
 
 // Runs work(control) without the GIL, so that other threads of Python go on.
 template <class Work>

@@ -44,12 +44,11 @@ NamedValues::Value Values::value_of(nb::handle object, const std::string& name) 
 nb::dict to_dict(Fields&& fields) {
     nb::dict result;
     for (Field& field : fields)
-        result[field.name.c_str()] =
-            std::visit([](auto&& values) { return to_numpy(std::move(values)); }, std::move(field.values));
+        result[field.name.c_str()] = std::visit([](auto& values) { return to_numpy(std::move(values)); }, field.values);
     return result;
 }
 
-std::function<bool(std::size_t)> look_on_with(nb::object progress) {
+std::function<bool(std::size_t)> look_on_with(const nb::object& progress) {
     return [progress](std::size_t done) {
         const nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();

@@ -74,6 +74,7 @@ void drive_bins_of_floats(Draws& draws) {
     std::vector<float> values(n_rows * n_columns);
     for (float& value : values) value = draws.coin() ? odd[draws.below(10)] : static_cast<float>(draws.unit() - 0.5);
     std::vector<Column> columns;
+    columns.reserve(n_columns);
     for (std::size_t i = 0; i < n_columns; ++i)
         columns.push_back({reinterpret_cast<const char*>(values.data() + i),
                            static_cast<std::ptrdiff_t>(n_columns * sizeof(float)), Column::Type::float32, n_rows});

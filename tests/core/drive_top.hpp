@@ -132,6 +132,7 @@ private:
         for (const Part& part : parts_) {
             const RoutedRows found = routed_in(part, asked.tree, sketch, asked.nodes, false);
             std::vector<double> amounts;
+            amounts.reserve(found.rows.size());
             for (std::size_t i = 0; i < found.rows.size(); ++i)
                 amounts.push_back(static_cast<double>(amount_of(part.first_row + found.rows[i], found.times[i])));
             RowAmounts<double> given{found.start,  found.rows,   amounts,

@@ -20,7 +20,8 @@ namespace hedgerow {
 
 // Tree `number` of a forest whose arrays are given.
 inline GrownTree tree_from(const NamedValues& arrays, std::size_t number) {
-    const auto span_in = [&](const char* name) { return some<std::int64_t>(arrays, name, number, number + 2); };
+    const auto at = static_cast<std::int64_t>(number);
+    const auto span_in = [&](const char* name) { return some<std::int64_t>(arrays, name, at, at + 2); };
     const auto node = span_in("node_start"), leaf = span_in("leaf_start"), word = span_in("set_start");
     GrownTree tree;
     for (const std::uint64_t bits : some<std::uint64_t>(arrays, "nodes", node[0], node[1]))
@@ -28,7 +29,7 @@ inline GrownTree tree_from(const NamedValues& arrays, std::size_t number) {
     tree.payload = some<std::int32_t>(arrays, "payload", node[0], node[1]);
     tree.set_words = some<std::uint64_t>(arrays, "set_words", word[0], word[1]);
     tree.n_leaves = static_cast<std::uint32_t>(leaf[1] - leaf[0]);
-    tree.depth = static_cast<std::uint32_t>(some<std::int64_t>(arrays, "depth", number, number + 1)[0]);
+    tree.depth = static_cast<std::uint32_t>(some<std::int64_t>(arrays, "depth", at, at + 1)[0]);
     return tree;
 }
 
@@ -58,7 +59,8 @@ public:
     bool leaves_add_up() const override { return Source::leaves_add_up; }
     std::vector<double> balance_of(const double* cells) const override { return source_.balance_of(cells); }
     void graft(std::size_t tree, std::uint32_t node, const NamedValues& arrays, std::size_t number) override {
-        const auto leaf = some<std::int64_t>(arrays, "leaf_start", number, number + 2);
+        const auto at = static_cast<std::int64_t>(number);
+        const auto leaf = some<std::int64_t>(arrays, "leaf_start", at, at + 2);
         ends_[tree].insert_or_assign(node,
                                      End{tree_from(arrays, number), Leaves(source_, rules_, arrays, leaf[0], leaf[1])});
     }

@@ -22,7 +22,7 @@ public:
         : missing_(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>),
           marks_(wide),
           is_left_(std::size_t{missing_} + 1) {}
-    HEDGEROW_NOINLINE ~RandomSplit() {}
+    HEDGEROW_NOINLINE ~RandomSplit() = default;
 
     // What `draw` must know: which codes occur; for_each_code(visit) visits them, as often as it likes.
     template <class ForEachCode>

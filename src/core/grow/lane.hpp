@@ -69,7 +69,7 @@ struct LaneOrder {
           rows_in_bin(n_codes()),
           order(n_codes()),
           marks(wide) {}
-    HEDGEROW_NOINLINE ~LaneOrder() {}
+    HEDGEROW_NOINLINE ~LaneOrder() = default;
 
     std::size_t n_codes() const { return std::size_t{missing} + 1; }
 

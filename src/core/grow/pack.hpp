@@ -15,6 +15,7 @@ namespace hedgerow {
 
 inline std::vector<std::uint64_t> bits_of(const std::vector<Node>& nodes) {
     std::vector<std::uint64_t> bits;
+    bits.reserve(nodes.size());
     for (const Node node : nodes) bits.push_back(node.bits());
     return bits;
 }

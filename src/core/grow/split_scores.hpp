@@ -144,8 +144,8 @@ HEDGEROW_FORCE_INLINE void add_bins(const std::uint32_t* bins, Integers& sum, Wi
 template <class IntegersOf, class FloatsOf>
 HEDGEROW_FORCE_INLINE void score_bins(const PairBinsOfFour& given, std::uint32_t n_codes, const PairTotal total,
                                       float* highest) {
-    constexpr std::uint32_t lanes = score_lanes, together = sizeof(FloatsOf) / sizeof(Floats),
-                            block = score_block * lanes;
+    constexpr std::uint32_t lanes = score_lanes, block = score_block * lanes;
+    constexpr std::uint32_t together = sizeof(FloatsOf) / sizeof(float) / lanes;
     std::uint32_t* __restrict bins = given.bins, * __restrict all_sums = given.sums;
     float* __restrict scores = given.scores, * __restrict block_highest = given.block_highest;
     const IntegersOf nothing{};

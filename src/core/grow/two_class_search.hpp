@@ -41,7 +41,7 @@ public:
           order_(lanes * (n_codes_ + 4) + 1),
           counts_(2 * lanes * n_codes_),
           marks_{Occupancy(wide), Occupancy(wide), Occupancy(wide), Occupancy(wide)} {}
-    HEDGEROW_NOINLINE ~TwoClassSearch() {}
+    HEDGEROW_NOINLINE ~TwoClassSearch() = default;
 
     void enter(const Row*, std::uint32_t, const Target&) {}
 

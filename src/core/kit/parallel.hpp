@@ -70,7 +70,7 @@ inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& contr
             }
         } catch (const Stopped&) {
         } catch (...) {
-            const std::lock_guard<std::mutex> lock(mutex);
+            const std::scoped_lock lock(mutex);
             if (!failure) failure = std::current_exception();
             control.stop();
         }
@@ -83,7 +83,7 @@ inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& contr
         for (std::size_t thread = 1; thread < n_threads; ++thread)
             threads.emplace_back([&, thread] {
                 loop(thread);
-                const std::lock_guard<std::mutex> lock(mutex);
+                const std::scoped_lock lock(mutex);
                 ++n_finished;
                 finished.notify_one();
             });
@@ -99,7 +99,7 @@ inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& contr
             try {
                 control.look_on();
             } catch (...) {
-                const std::lock_guard<std::mutex> guard(mutex);
+                const std::scoped_lock guard(mutex);
                 if (!failure) failure = std::current_exception();
                 control.stop();
             }

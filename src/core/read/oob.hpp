@@ -50,6 +50,7 @@ void average_oob(const ForestView& forest, const LeafView& leaves, const OobRows
                  Control& control) {
     const std::uint32_t n_classes = leaves.n_classes;
     std::vector<Bag> bags;
+    bags.reserve(forest.n_trees);
     for (std::size_t number = 0; number < forest.n_trees; ++number)
         bags.emplace_back(outside.seed, number, outside.n_rows_in_all, outside.bag_mean);
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,

@@ -167,8 +167,8 @@ private:
     void check_list(std::uint32_t at, const std::uint64_t* words, std::uint32_t n_categories) {
         const std::uint32_t form = tree_.nodes[at].code(), n = n_listed(form);
         // Words that many nodes share would make a small file take long to check.
-        if ((n_list_words_ += n_words_for(n_categories, form)) > n_words_)
-            fail("must list categories in words of its own, got those of another node", at);
+        n_list_words_ += n_words_for(n_categories, form);
+        if (n_list_words_ > n_words_) fail("must list categories in words of its own, got those of another node", at);
         bool sound = n == 0 || listed_at(words, n - 1) < n_categories;
         for (std::uint32_t i = 1; i < n; ++i) sound &= listed_at(words, i - 1) < listed_at(words, i);
         for (std::uint32_t i = n; i < 4 * n_words_for(n_categories, form); ++i)

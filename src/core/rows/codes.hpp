@@ -212,6 +212,7 @@ inline std::vector<Feature> features_from(const NamedValues& bins) {
     const auto* center_start = bins.array<std::int64_t>("center_start", n_bins.size() + 1);
     const auto centers = bins.array<double>("centers");
     std::vector<Feature> features;
+    features.reserve(n_bins.size());
     for (std::size_t i = 0; i < n_bins.size(); ++i)
         features.push_back({static_cast<std::uint32_t>(n_bins[i]), nominal[i] != 0, centers.data() + center_start[i]});
     return features;

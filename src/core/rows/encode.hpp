@@ -39,7 +39,7 @@ public:
     Encoder(const double* cuts, std::size_t n_cuts, std::size_t n_rows) {
         std::size_t most = n_cuts;
         if (n_cuts >= fewest_cuts && n_rows >= rows_per_cut * n_cuts) most = fill_buckets(cuts, n_cuts);
-        n_levels_ = std::bit_width(most);
+        n_levels_ = static_cast<int>(std::bit_width(most));
         padded_.assign(n_cuts + (std::size_t{1} << n_levels_), std::numeric_limits<double>::infinity());
         std::copy_n(cuts, n_cuts, padded_.begin());
     }

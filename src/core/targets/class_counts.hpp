@@ -113,7 +113,7 @@ public:
     // `lower` and `upper`: bounds of the share of the last class from monotonic constraints.
     void close_leaf(double lower, double upper) {
         if (!result_.dense()) pack_entries();
-        if (rules_.bounded) share_bounds_.push_back({lower, upper});
+        if (rules_.bounded) share_bounds_.emplace_back(lower, upper);
     }
     LeafCounts finish() {
         result_.weights.resize(fixed_.size());

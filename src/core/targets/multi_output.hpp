@@ -124,6 +124,7 @@ struct MultiOutputLeaves {
     // The names of the arrays of an output begin with its number; "outputs" says how many classes each has.
     Fields fields() && {
         std::vector<std::int64_t> n_values;
+        n_values.reserve(outputs.size());
         for (const Output& output : outputs)
             n_values.push_back(std::visit([](const auto& leaves) { return leaves.n_values(); }, output));
         Fields fields{{"outputs", std::move(n_values)}};
@@ -233,7 +234,7 @@ public:
     static constexpr bool adds_up = false;  // all rows must be in one place
 
     explicit MultiOutputTarget(std::vector<std::unique_ptr<OutputTarget>> outputs) : outputs_(std::move(outputs)) {}
-    MultiOutputTarget(const MultiOutputTarget& other) : ListBins<MultiOutputRow>() {
+    MultiOutputTarget(const MultiOutputTarget& other) : ListBins<MultiOutputRow>(other) {
         for (const auto& output : other.outputs_) outputs_.push_back(output->copy());
     }
 
@@ -259,7 +260,7 @@ public:
     void ordering_classes(Visit&& visit) {
         orders_.clear();
         for (std::size_t i = 0; i < outputs_.size(); ++i)
-            for (const std::uint32_t order : outputs_[i]->orders()) orders_.push_back({i, order});
+            for (const std::uint32_t order : outputs_[i]->orders()) orders_.emplace_back(i, order);
         for (std::uint32_t order = 0; order < orders_.size(); ++order) visit(order);
     }
 

@@ -161,7 +161,7 @@ public:
     }
     void add(const RealRow& row, const BagTimes& bag) {
         const std::uint32_t times = rules_.repeated ? row.times(bag) : 1;
-        members_.push_back({targets_.values[row.row], targets_.weight_of(row.row) * times});
+        members_.emplace_back(targets_.values[row.row], targets_.weight_of(row.row) * times);
         n_rows_ += times;
     }
     void add(const Taken& taken, const BagTimes& bag) { add(RealRow::make(targets_, taken), bag); }
