@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
 #include "core/rows/codes.hpp"
@@ -37,25 +37,33 @@ template <std::size_t n_axes>
 using OutBox = nb::ndarray<double, nb::ndim<n_axes>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
-std::span<const T> span_of(const In<T>& array) { return {array.data(), array.shape(0)}; }
+std::span<const T> span_of(const In<T>& array) {
+    return {array.data(), array.shape(0)};
+}
 template <class T>
 std::optional<std::span<const T>> span_of(const std::optional<In<T>>& array) {
     return array ? std::optional(span_of(*array)) : std::nullopt;
 }
 template <class T>
-const T* pointer_to(const std::optional<In<T>>& array) { return array ? array->data() : nullptr; }
+const T* pointer_to(const std::optional<In<T>>& array) {
+    return array ? array->data() : nullptr;
+}
 template <class T>
-Table<const T> table_of(const InTable<T>& array) { return {array.data(), array.shape(0), array.shape(1)}; }
+Table<const T> table_of(const InTable<T>& array) {
+    return {array.data(), array.shape(0), array.shape(1)};
+}
 template <class T>
-Table<T> table_of(const OutTable<T>& array) { return {array.data(), array.shape(0), array.shape(1)}; }
+Table<T> table_of(const OutTable<T>& array) {
+    return {array.data(), array.shape(0), array.shape(1)};
+}
 template <std::size_t n_axes>
 Box<double, n_axes> box_of(const OutBox<n_axes>& array) {
     Box<double, n_axes> box{array.data()};
     for (std::size_t axis = 0; axis < n_axes; ++axis) box.shape[axis] = array.shape(axis);
     return box;
 }
-// Codes of one or of two bytes, stored feature after feature. A function that takes them is defined once for both, because
-// it takes nanobind's headers longer to define it than the compiler to compile what it does.
+// Codes of one or of two bytes, stored feature after feature. A function that takes them is defined once for both,
+// because it takes nanobind's headers longer to define it than the compiler to compile what it does.
 using InCodes = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class Code>
@@ -81,11 +89,11 @@ auto with_rows(const InCodes& codes, std::size_t n_features, Visit&& visit) {
 // The values of a dictionary by name, and the objects that keep its arrays alive.
 struct Values {
     explicit Values(const nb::dict& dictionary);
-    Given given;
+    NamedValues given;
 
 private:
     using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-    Given::Value value_of(nb::handle object, const std::string& name);
+    NamedValues::Value value_of(nb::handle object, const std::string& name);
     std::vector<AnyArray> held_;
 };
 
@@ -111,7 +119,7 @@ nb::dict to_dict(Fields&& fields);
 // ---- work -----------------------------------------------------------------------------------------------
 
 // What is called while work runs: Ctrl-C raises an exception, and a progress function that returns true stops the work.
-std::function<bool(std::size_t)> look_on_with(nb::object progress);
+std::function<bool(std::size_t)> look_on_with(const nb::object& progress);
 
 // Runs work(control) without the GIL, so that other threads of Python go on.
 template <class Work>

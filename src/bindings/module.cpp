@@ -10,7 +10,7 @@ Values::Values(const nb::dict& dictionary) {
     }
 }
 
-Given::Value Values::value_of(nb::handle object, const std::string& name) {
+NamedValues::Value Values::value_of(nb::handle object, const std::string& name) {
     if (object.is_none()) return {};
     if (nb::isinstance<nb::bool_>(object)) return nb::cast<bool>(object);
     if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
@@ -22,11 +22,12 @@ Given::Value Values::value_of(nb::handle object, const std::string& name) {
     if (nb::try_cast(object, large)) return large;
     if (nb::try_cast(object, array)) {
         held_.push_back(array);
-        Given::Value value;
+        NamedValues::Value value;
         const auto is = [&]<class T>(T) {
             if (array.dtype() == nb::dtype<T>()) value = std::span(static_cast<const T*>(array.data()), array.shape(0));
         };
-        is(std::int8_t{}), is(std::uint8_t{}), is(std::uint16_t{}), is(std::int32_t{}), is(std::uint32_t{}), is(std::int64_t{});
+        is(std::int8_t{}), is(std::uint8_t{}), is(std::uint16_t{}), is(std::int32_t{}), is(std::uint32_t{}),
+            is(std::int64_t{});
         is(std::uint64_t{}), is(double{});
         if (value.index() != 0) return value;
     }
@@ -36,17 +37,18 @@ Given::Value Values::value_of(nb::handle object, const std::string& name) {
             const nb::gil_scoped_acquire gil;
             return nb::cast<double>(object(amounts));
         });
-    throw nb::type_error((name + " must be a number, a word, a function or an array of whole numbers or doubles").c_str());
+    throw nb::type_error(
+        (name + " must be a number, a word, a function or an array of whole numbers or doubles").c_str());
 }
 
 nb::dict to_dict(Fields&& fields) {
     nb::dict result;
     for (Field& field : fields)
-        result[field.name.c_str()] = std::visit([](auto&& values) { return to_numpy(std::move(values)); }, std::move(field.values));
+        result[field.name.c_str()] = std::visit([](auto& values) { return to_numpy(std::move(values)); }, field.values);
     return result;
 }
 
-std::function<bool(std::size_t)> look_on_with(nb::object progress) {
+std::function<bool(std::size_t)> look_on_with(const nb::object& progress) {
     return [progress](std::size_t done) {
         const nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();

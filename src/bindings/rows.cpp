@@ -13,12 +13,14 @@ struct Columns {
     std::vector<Column> columns;
     nb::list kept;
 
-    // A list of columns, or a table (columns, rows): a list of 50 views of one row takes six times as long to make and read.
+    // A list of columns, or a table (columns, rows): a list of 50 views of one row takes six times as long to make and
+    // read.
     explicit Columns(const nb::object& arrays) {
         AnyTable table;
         if (nb::try_cast(arrays, table)) {
             const std::ptrdiff_t step = stride_of(table, 0);
-            const Column first{static_cast<const char*>(table.data()), stride_of(table, 1), type_of(table), table.shape(1)};
+            const Column first{static_cast<const char*>(table.data()), stride_of(table, 1), type_of(table),
+                               table.shape(1)};
             columns.assign(table.shape(0), first);
             for (std::size_t i = 0; i < columns.size(); ++i) columns[i].data += static_cast<std::ptrdiff_t>(i) * step;
             return;
@@ -52,19 +54,20 @@ private:
     }
 };
 
-nb::tuple find_bins_in(const nb::object& arrays, const std::optional<In<std::uint32_t>>& chosen, std::size_t sample_rows,
-                       std::size_t max_bins, std::size_t n_threads, bool gaps) {
+nb::tuple find_bins_in(const nb::object& arrays, const std::optional<In<std::uint32_t>>& chosen,
+                       std::size_t sample_rows, std::size_t max_bins, std::size_t n_threads, bool gaps) {
     const Columns read(arrays);
     AllBins found = without_gil([&](Control& control) {
         return find_all_bins(read.columns, span_of(chosen), sample_rows, max_bins, gaps, n_threads, control);
     });
-    return nb::make_tuple(to_numpy(std::move(found.cuts)), to_numpy(std::move(found.cut_start)), to_numpy(std::move(found.centers)),
-                          to_numpy(std::move(found.center_start)));
+    return nb::make_tuple(to_numpy(std::move(found.cuts)), to_numpy(std::move(found.cut_start)),
+                          to_numpy(std::move(found.centers)), to_numpy(std::move(found.center_start)));
 }
 
 template <class Code>
-void encode_into(const nb::object& arrays, std::size_t first_feature, const In<double>& cuts, const In<std::int64_t>& cut_start,
-                 const std::optional<In<std::uint8_t>>& wanted, std::size_t n_threads, const OutTable<Code>& out) {
+void encode_into(const nb::object& arrays, std::size_t first_feature, const In<double>& cuts,
+                 const In<std::int64_t>& cut_start, const std::optional<In<std::uint8_t>>& wanted,
+                 std::size_t n_threads, const OutTable<Code>& out) {
     const Columns read(arrays);
     const Encoding<Code> to{first_feature, span_of(cuts), span_of(cut_start), span_of(wanted), table_of(out)};
     without_gil([&](Control& control) { encode_columns(read.columns, to, n_threads, control); });
@@ -85,8 +88,8 @@ void define_rows(nb::module_& module) {
     module.def("find_bins", &find_bins_in, "columns"_a, "chosen"_a.none(), "sample_rows"_a, "max_bins"_a, "n_threads"_a,
                "gaps"_a = false);
     for_each_code([&]<class Code>(Code) {
-        module.def("encode_into", &encode_into<Code>, "columns"_a, "first_feature"_a, "cuts"_a, "cut_start"_a, "wanted"_a.none(),
-                   "n_threads"_a, "out"_a.noconvert());
+        module.def("encode_into", &encode_into<Code>, "columns"_a, "first_feature"_a, "cuts"_a, "cut_start"_a,
+                   "wanted"_a.none(), "n_threads"_a, "out"_a.noconvert());
     });
     module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
     module.def("give_back_memory", &give_back_memory, nb::call_guard<nb::gil_scoped_release>());

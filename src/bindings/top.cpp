@@ -1,6 +1,6 @@
 // Top: the class of Python for trees whose table is on many machines.
-#include "bindings/arrays.hpp"
 #include "core/grow/top.hpp"
+#include "bindings/arrays.hpp"
 
 namespace hedgerow {
 namespace {
@@ -8,9 +8,11 @@ namespace {
 // The tops of trees, and what they are grown by.
 class HeldTop {
 public:
-    HeldTop(const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t n_rows, std::size_t first_tree,
-            std::size_t n_trees, std::size_t gather_rows)
-        : bins_(bins), target_(target), target_there_(target),
+    HeldTop(const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t n_rows,
+            std::size_t first_tree, std::size_t n_trees, std::size_t gather_rows)
+        : bins_(bins),
+          target_(target),
+          target_there_(target),
           top_(top_from(bins_.given, target_.given, Values(options).given, n_rows, first_tree, n_trees, gather_rows)) {}
 
     bool plant(const InTable<double>& totals) { return top_.plant(table_of(totals)); }
@@ -19,12 +21,14 @@ public:
     }
     nb::tuple sketch(std::size_t tree) {
         GrownTree sketch = sketch_of(top_.frontier().tree(tree));
-        return nb::make_tuple(to_numpy(bits_of(sketch.nodes)), to_numpy(std::move(sketch.payload)), to_numpy(std::move(sketch.set_words)));
+        return nb::make_tuple(to_numpy(bits_of(sketch.nodes)), to_numpy(std::move(sketch.payload)),
+                              to_numpy(std::move(sketch.set_words)));
     }
     nb::list questions(std::size_t most_bytes) {
         nb::list all;
         for (TreeQuestions& each : top_.frontier().questions(most_bytes))
-            all.append(nb::make_tuple(each.tree, to_numpy(std::move(each.nodes)), to_numpy(std::move(each.start)), to_numpy(std::move(each.features))));
+            all.append(nb::make_tuple(each.tree, to_numpy(std::move(each.nodes)), to_numpy(std::move(each.start)),
+                                      to_numpy(std::move(each.features))));
         return all;
     }
     nb::tuple level() {
@@ -36,15 +40,20 @@ public:
     }
     nb::list groups(std::size_t tree, std::size_t row_bytes, std::size_t most_bytes) const {
         nb::list all;
-        for (Group& each : top_.groups(tree, row_bytes, most_bytes)) all.append(nb::make_tuple(to_numpy(std::move(each.nodes)), each.n_bytes));
+        for (Group& each : top_.groups(tree, row_bytes, most_bytes))
+            all.append(nb::make_tuple(to_numpy(std::move(each.nodes)), each.n_bytes));
         return all;
     }
-    nb::dict heritage(std::size_t tree, const In<std::uint32_t>& nodes) const { return to_dict(top_.heritage(tree, span_of(nodes))); }
-    void graft(std::size_t tree, const In<std::uint32_t>& nodes, const nb::dict& arrays, const In<std::uint8_t>& early) {
+    nb::dict heritage(std::size_t tree, const In<std::uint32_t>& nodes) const {
+        return to_dict(top_.heritage(tree, span_of(nodes)));
+    }
+    void graft(std::size_t tree, const In<std::uint32_t>& nodes, const nb::dict& arrays,
+               const In<std::uint8_t>& early) {
         top_.graft(tree, span_of(nodes), Values(arrays).given, span_of(early));
     }
     std::vector<std::vector<std::uint32_t>> counted(std::size_t tree) const { return top_.counted(tree); }
-    void count(std::size_t tree, const nb::ndarray<const std::int64_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>& sums) {
+    void count(std::size_t tree,
+               const nb::ndarray<const std::int64_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>& sums) {
         top_.count(tree, {sums.data(), sums.size()});
     }
     nb::dict tree(std::size_t number) { return to_dict(top_.tree(number)); }
@@ -59,8 +68,9 @@ private:
 
 void define_tops(nb::module_& module) {
     nb::class_<HeldTop>(module, "Top")
-        .def(nb::init<const nb::dict&, const nb::dict&, const nb::dict&, std::size_t, std::size_t, std::size_t, std::size_t>(), "bins"_a,
-             "target"_a, "options"_a, "n_rows"_a, "first_tree"_a, "n_trees"_a, "gather_rows"_a)
+        .def(nb::init<const nb::dict&, const nb::dict&, const nb::dict&, std::size_t, std::size_t, std::size_t,
+                      std::size_t>(),
+             "bins"_a, "target"_a, "options"_a, "n_rows"_a, "first_tree"_a, "n_trees"_a, "gather_rows"_a)
         .def("plant", &HeldTop::plant, "totals"_a)
         .def("balance", &HeldTop::balance, "tree"_a)
         .def("sketch", &HeldTop::sketch, "tree"_a)

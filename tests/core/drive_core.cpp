@@ -14,7 +14,7 @@
 
 #include "core/grow/growers.hpp"
 #include "core/read/importance.hpp"
-#include "core/read/outside.hpp"
+#include "core/read/oob.hpp"
 #include "core/read/proximity.hpp"
 #include "core/read/read.hpp"
 #include "core/read/validate.hpp"
@@ -26,12 +26,12 @@ using namespace hedgerow;
 
 namespace {
 
-#define CHECK(condition)                                                              \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);     \
-            std::exit(1);                                                             \
-        }                                                                             \
+#define CHECK(condition)                                                          \
+    do {                                                                          \
+        if (!(condition)) {                                                       \
+            std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+            std::exit(1);                                                         \
+        }                                                                         \
     } while (0)
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -56,24 +56,28 @@ void drive_bins(Draws& draws, std::size_t max_bins) {
     CHECK(codes == in_buckets);
     for (std::size_t row = 0; row < n_rows; ++row) {
         CHECK(codes[row] == code_among<Code>(bins.cuts.data(), bins.cuts.size(), values[row]));
-        if (std::isnan(values[row])) { CHECK(codes[row] == missing_code<Code>); continue; }
+        if (std::isnan(values[row])) {
+            CHECK(codes[row] == missing_code<Code>);
+            continue;
+        }
         CHECK(codes[row] < bins.centers.size());
         CHECK(codes[row] == 0 || bins.cuts[codes[row] - 1] < values[row]);
         CHECK(codes[row] == bins.cuts.size() || values[row] <= bins.cuts[codes[row]]);
     }
 }
 
-// Floats have shorter keys, and columns that are read together lie between each other; the bins are those of one column of
-// doubles.
+// Floats have shorter keys, and columns that are read together lie between each other; the bins are those of one column
+// of doubles.
 void drive_bins_of_floats(Draws& draws) {
     const float odd[] = {0.0F, -0.0F, HUGE_VALF, -HUGE_VALF, std::nanf(""), 1e-45F, -1e-45F, 3e38F, -3e38F, 1.0F};
     const std::size_t n_rows = 1 + draws.below(2000), n_columns = 1 + draws.below(5);
     std::vector<float> values(n_rows * n_columns);
     for (float& value : values) value = draws.coin() ? odd[draws.below(10)] : static_cast<float>(draws.unit() - 0.5);
     std::vector<Column> columns;
+    columns.reserve(n_columns);
     for (std::size_t i = 0; i < n_columns; ++i)
-        columns.push_back({reinterpret_cast<const char*>(values.data() + i), static_cast<std::ptrdiff_t>(n_columns * sizeof(float)),
-                           Column::Type::float32, n_rows});
+        columns.push_back({reinterpret_cast<const char*>(values.data() + i),
+                           static_cast<std::ptrdiff_t>(n_columns * sizeof(float)), Column::Type::float32, n_rows});
     const std::vector<std::uint32_t> rows = rows_for_cuts(n_rows, 1000, 0, n_rows);
     std::vector<NumericBins> found(n_columns);
     const bool gaps = draws.coin();
@@ -100,7 +104,8 @@ struct RandomTable {
     CodeTable<Code> table;
     bool has_nominal = false;
 
-    RandomTable(Draws& draws, std::size_t n_rows, std::uint32_t n_features, std::uint32_t n_classes, bool laid_out_by_row)
+    RandomTable(Draws& draws, std::size_t n_rows, std::uint32_t n_features, std::uint32_t n_classes,
+                bool laid_out_by_row)
         : by_column(n_rows * n_features), labels(n_rows), weights(n_rows) {
         for (std::uint32_t feature = 0; feature < n_features; ++feature) add_feature(draws, n_rows, feature);
         for (std::size_t row = 0; row < n_rows; ++row) {
@@ -117,11 +122,14 @@ struct RandomTable {
         if (draws.coin()) table.note_missing();
     }
 
-    Labels labelled(std::uint32_t n_classes, bool weighted) const {
-        return {labels.data(), weighted ? weights.data() : nullptr, nullptr, labels.size(), n_classes, weighted ? 0.25 : 1.0, weighted, false};
+    ClassLabels labelled(std::uint32_t n_classes, bool weighted) const {
+        return {labels.data(), weighted ? weights.data() : nullptr,
+                nullptr,       labels.size(),
+                n_classes,     weighted ? 0.25 : 1.0,
+                weighted,      false};
     }
     // Rows that may be of several classes: up to three entries each, that share the row's weight.
-    Labels with_several(Draws& draws, std::uint32_t n_classes) {
+    ClassLabels with_several(Draws& draws, std::uint32_t n_classes) {
         for (std::uint32_t row = 0; row < labels.size(); ++row)
             for (std::uint32_t i = 0, n = 1 + draws.below(std::min(3U, n_classes)); i < n; ++i) {
                 rows_of.push_back(row);
@@ -172,7 +180,8 @@ GrowOptions random_options(Draws& draws, std::uint32_t n_features, std::uint32_t
     options.seed = draws.next();
     if (n_classes <= 2 && splitter != Splitter::random_decision && draws.below(3) == 0)
         for (const Feature& feature : features)
-            options.monotonic.push_back(feature.nominal ? 0 : static_cast<std::int8_t>(static_cast<int>(draws.below(3)) - 1));
+            options.monotonic.push_back(
+                feature.nominal ? 0 : static_cast<std::int8_t>(static_cast<int>(draws.below(3)) - 1));
     return options;
 }
 
@@ -192,10 +201,12 @@ struct Packed {
         std::vector<std::uint64_t> bits;
         for (Field& field : fields) {
             const auto is = [&](const char* name, auto& member) {
-                if (field.name == name && field.values.index() != 0) member = std::get<std::decay_t<decltype(member)>>(std::move(field.values));
+                if (field.name == name && field.values.index() != 0)
+                    member = std::get<std::decay_t<decltype(member)>>(std::move(field.values));
             };
             is("nodes", bits), is("payload", payload), is("set_words", set_words), is("node_start", node_start);
-            is("leaf_start", leaf_start), is("set_start", set_start), is("entry_start", entry_start), is("depth", depth);
+            is("leaf_start", leaf_start), is("set_start", set_start), is("entry_start", entry_start),
+                is("depth", depth);
             is("counts", counts), is("entry_class", entry_class), is("weights", weights);
         }
         nodes.resize(bits.size());
@@ -203,8 +214,8 @@ struct Packed {
         CHECK(nodes.size() == payload.size() && (weights.empty() || weights.size() == counts.size()));
     }
     ForestView forest(bool has_nominal) const {
-        return {nodes.data(), payload.data(), set_words.data(), node_start.data(), leaf_start.data(), set_start.data(),
-                node_start.size() - 1, has_nominal};
+        return {nodes.data(),      payload.data(),   set_words.data(),      node_start.data(),
+                leaf_start.data(), set_start.data(), node_start.size() - 1, has_nominal};
     }
     LeafView leaves(std::uint32_t n_classes) const {
         const bool dense = n_classes <= LeafCounts::dense_classes;
@@ -215,8 +226,8 @@ struct Packed {
 
 // Leaves of one number hold the same, and the shares of distinct leaves have the mean of the leaves themselves.
 template <class Code>
-void check_distinct(const ForestView& forest, const LeafView& leaves, const RandomTable<Code>& made, std::size_t n_threads,
-                    const std::vector<double>& probability) {
+void check_distinct(const ForestView& forest, const LeafView& leaves, const RandomTable<Code>& made,
+                    std::size_t n_threads, const std::vector<double>& probability) {
     if (leaves.weights != nullptr) return;
     const std::size_t n_leaves = static_cast<std::size_t>(forest.leaf_start[forest.n_trees]);
     std::vector<std::int32_t> distinct(n_leaves);
@@ -228,22 +239,25 @@ void check_distinct(const ForestView& forest, const LeafView& leaves, const Rand
     };
     std::vector<double> shares(examples.size() * leaves.n_classes), own(leaves.n_classes);
     bool filled = true;
-    for (std::size_t i = 0; i < examples.size(); ++i) filled &= shares_of(examples[i], shares.data() + i * leaves.n_classes);
+    for (std::size_t i = 0; i < examples.size(); ++i)
+        filled &= shares_of(examples[i], shares.data() + i * leaves.n_classes);
     for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
         shares_of(static_cast<std::int64_t>(leaf), own.data());
-        CHECK(std::equal(own.begin(), own.end(), shares.data() + static_cast<std::size_t>(distinct[leaf]) * leaves.n_classes));
+        CHECK(std::equal(own.begin(), own.end(),
+                         shares.data() + static_cast<std::size_t>(distinct[leaf]) * leaves.n_classes));
     }
     if (!filled) return;
     std::vector<double> mean(probability.size());
     const StateTable table{shares.data(), leaves.n_classes, distinct.data(), 0, forest.n_trees, nullptr};
-    average_states(forest, leaves, table, made.by_column.data(), made.table.n_rows, made.table.n_features(), n_threads, mean.data(),
-                   control);
+    average_states(forest, leaves, table, made.by_column.data(), made.table.n_rows, made.table.n_features(), n_threads,
+                   mean.data(), control);
     CHECK(mean == probability);
 }
 
 // Out of bag, shares sum to one or are unknown; a row that is left out of its leaf does not change that.
 template <class Code>
-void check_outside(const ForestView& forest, const LeafView& leaves, const RandomTable<Code>& made, std::size_t n_threads) {
+void check_outside(const ForestView& forest, const LeafView& leaves, const RandomTable<Code>& made,
+                   std::size_t n_threads) {
     const std::size_t n_rows = made.table.n_rows;
     std::vector<std::int64_t> rows(n_rows);
     for (std::size_t row = 0; row < n_rows; ++row) rows[row] = static_cast<std::int64_t>(row);
@@ -251,9 +265,10 @@ void check_outside(const ForestView& forest, const LeafView& leaves, const Rando
     for (std::size_t row = 0; row < n_rows; ++row) labels[row] = static_cast<std::uint16_t>(row % leaves.n_classes);
     std::vector<double> shares(n_rows * leaves.n_classes);
     Control control;
-    for (const std::uint16_t* own : {static_cast<const std::uint16_t*>(nullptr), static_cast<const std::uint16_t*>(labels.data())}) {
-        average_outside(forest, leaves, OutsideRows{rows.data(), n_rows, 7, 1.0, own}, made.by_column.data(), n_rows,
-                        made.table.n_features(), n_threads, shares.data(), control);
+    for (const std::uint16_t* own :
+         {static_cast<const std::uint16_t*>(nullptr), static_cast<const std::uint16_t*>(labels.data())}) {
+        average_oob(forest, leaves, OobRows{rows.data(), n_rows, 7, 1.0, own}, made.by_column.data(), n_rows,
+                    made.table.n_features(), n_threads, shares.data(), control);
         for (std::size_t row = 0; row < n_rows; ++row) {
             double sum = 0;
             for (std::uint32_t k = 0; k < leaves.n_classes; ++k) sum += shares[row * leaves.n_classes + k];
@@ -263,8 +278,10 @@ void check_outside(const ForestView& forest, const LeafView& leaves, const Rando
 }
 
 template <class Code>
-void check_readings(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes, std::size_t n_threads) {
-    const std::size_t n_rows = made.table.n_rows, n_features = made.table.n_features(), n_trees = packed.node_start.size() - 1;
+void check_readings(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes,
+                    std::size_t n_threads) {
+    const std::size_t n_rows = made.table.n_rows, n_features = made.table.n_features(),
+                      n_trees = packed.node_start.size() - 1;
     const ForestView forest = packed.forest(made.has_nominal);
     Control control;
     std::vector<std::int32_t> nodes(n_rows * n_trees), leaves(n_rows * n_trees);
@@ -276,8 +293,8 @@ void check_readings(const Packed& packed, const RandomTable<Code>& made, std::ui
         CHECK(tree.payload[nodes[i]] == leaves[i]);
     }
     std::vector<double> probability(n_rows * n_classes);
-    average_shares(forest, packed.leaves(n_classes), made.by_column.data(), n_rows, n_features, n_threads, probability.data(),
-                   control);
+    average_shares(forest, packed.leaves(n_classes), made.by_column.data(), n_rows, n_features, n_threads,
+                   probability.data(), control);
     for (std::size_t row = 0; row < n_rows; ++row) {
         double sum = 0;
         for (std::uint32_t k = 0; k < n_classes; ++k) sum += probability[row * n_classes + k];
@@ -289,13 +306,16 @@ void check_readings(const Packed& packed, const RandomTable<Code>& made, std::ui
 
 // Importances are shares, or NaN where a bag has left no row out; depths of first use are depths.
 template <class Code>
-void check_importances(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes, std::size_t n_threads) {
-    const std::size_t n_rows = made.table.n_rows, n_features = made.table.n_features(), n_trees = packed.node_start.size() - 1;
+void check_importances(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes,
+                       std::size_t n_threads) {
+    const std::size_t n_rows = made.table.n_rows, n_features = made.table.n_features(),
+                      n_trees = packed.node_start.size() - 1;
     const ForestView forest = packed.forest(made.has_nominal);
     const LeafView leaves = packed.leaves(n_classes);
     const BaggedRows<Code> rows{made.by_column.data(), n_rows, n_features, 5, 1.0};
     std::vector<std::int64_t> features, start{0};  // each by itself, then all together
-    for (std::size_t j = 0; j < n_features; ++j) features.push_back(static_cast<std::int64_t>(j)), start.push_back(start.back() + 1);
+    for (std::size_t j = 0; j < n_features; ++j)
+        features.push_back(static_cast<std::int64_t>(j)), start.push_back(start.back() + 1);
     for (std::size_t j = 0; j < n_features; ++j) features.push_back(static_cast<std::int64_t>(j));
     start.push_back(static_cast<std::int64_t>(features.size()));
     const FeatureGroups groups{features.data(), start.data(), n_features + 1};
@@ -303,12 +323,13 @@ void check_importances(const Packed& packed, const RandomTable<Code>& made, std:
     Control control;
     for (const bool counted : {false, true})
         for (const Worth worth : {Worth::vote, Worth::share}) {
-            permute_outside(forest, rows, groups, ClassJudge{leaves, made.labels.data(), worth, counted}, 7, 2, n_threads, found.data(),
-                            control);
+            permute_oob(forest, rows, groups, ClassScorer{leaves, made.labels.data(), worth, counted}, 7, 2, n_threads,
+                        found.data(), control);
             for (const double loss : found) CHECK(std::isnan(loss) || std::fabs(loss) <= 1);
         }
     const std::vector<double> predicted(static_cast<std::size_t>(forest.leaf_start[n_trees]), 0.5);
-    permute_outside(forest, rows, groups, NumberJudge{predicted.data(), targets.data()}, 7, 1, n_threads, found.data(), control);
+    permute_oob(forest, rows, groups, RealScorer{predicted.data(), targets.data()}, 7, 1, n_threads, found.data(),
+                control);
     for (const double loss : found) CHECK(std::isnan(loss) || loss == 0);  // all leaves say the same
     for (const bool numbers : {false, true}) {
         const Responses responses = numbers ? Responses::of_numbers(targets.data(), n_rows)
@@ -317,7 +338,8 @@ void check_importances(const Packed& packed, const RandomTable<Code>& made, std:
         for (std::size_t i = 0; i < n_trees * n_features; ++i) CHECK(!std::isinf(found[i]));
     }
     first_uses(forest, packed.depth.data(), n_features, found.data());
-    for (std::size_t i = 0; i < n_trees * n_features; ++i) CHECK(found[i] >= 0 && found[i] <= packed.depth[i / n_features]);
+    for (std::size_t i = 0; i < n_trees * n_features; ++i)
+        CHECK(found[i] >= 0 && found[i] <= packed.depth[i / n_features]);
 }
 
 // Rows that meet come in ascending order, and what they are worth to each other is a share.
@@ -326,11 +348,13 @@ void check_proximities(const Packed& packed, const RandomTable<Code>& made, std:
     const std::size_t n_rows = made.table.n_rows, n_trees = packed.node_start.size() - 1;
     Control control;
     std::vector<std::int32_t> leaves(n_rows * n_trees);
-    find_leaves(packed.forest(made.has_nominal), made.by_column.data(), n_rows, made.table.n_features(), n_threads, false,
-                leaves.data(), control);
+    find_leaves(packed.forest(made.has_nominal), made.by_column.data(), n_rows, made.table.n_features(), n_threads,
+                false, leaves.data(), control);
     const LeafTable table{leaves.data(), n_rows, n_trees, packed.leaf_start.data()};
-    const std::pair<Present, Meeting> cases[] = {{Present::all, Meeting::share_of_trees}, {Present::oob, Meeting::share_of_outside},
-                                                 {Present::inbag, Meeting::share_of_leaf}, {Present::distinct, Meeting::share_of_leaf}};
+    const std::pair<Present, Meeting> cases[] = {{Present::all, Meeting::share_of_trees},
+                                                 {Present::oob, Meeting::share_of_outside},
+                                                 {Present::inbag, Meeting::share_of_leaf},
+                                                 {Present::distinct, Meeting::share_of_leaf}};
     for (const auto& [present, meeting] : cases)
         for (const std::size_t most : {0, 1, 5}) {
             const RowsInLeaves known(table, present, 5, 1.0);
@@ -352,8 +376,10 @@ template <class Code>
 bool is_accepted(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes, std::size_t n_threads) {
     std::vector<std::int64_t> n_bins;
     std::vector<std::uint8_t> nominal;
-    for (const Feature& feature : made.table.features) n_bins.push_back(feature.n_bins), nominal.push_back(feature.nominal);
-    const Known known{n_bins.data(), nominal.data(), n_bins.size(), static_cast<std::int64_t>(packed.entry_class.size())};
+    for (const Feature& feature : made.table.features)
+        n_bins.push_back(feature.n_bins), nominal.push_back(feature.nominal);
+    const Known known{n_bins.data(), nominal.data(), n_bins.size(),
+                      static_cast<std::int64_t>(packed.entry_class.size())};
     const ForestView forest = packed.forest(made.has_nominal);
     const LeafView leaves = packed.leaves(n_classes);
     Control control;
@@ -370,7 +396,8 @@ template <class Code>
 void check_validation(Draws& draws, const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes) {
     CHECK(is_accepted(packed, made, n_classes, 2));
     if (made.table.n_rows > 60) return;
-    const std::pair<int, int> fields[] = {{36, 28}, {36, 28}, {16, 17}, {33, 2}, {35, 1}, {0, 16}};  // first bit and width
+    const std::pair<int, int> fields[] = {{36, 28}, {36, 28}, {16, 17},
+                                          {33, 2},  {35, 1},  {0, 16}};  // first bit and width
     for (int repeat = 0; repeat < 20; ++repeat) {
         Packed other = packed;
         const std::size_t at = draws.below(static_cast<std::uint32_t>(other.nodes.size()));
@@ -379,11 +406,15 @@ void check_validation(Draws& draws, const Packed& packed, const RandomTable<Code
         const std::uint64_t value = draws.coin() ? draws.below(6) : draws.below_wide(std::uint64_t{1} << 32);
         const std::uint64_t bits = (other.nodes[at].bits() & ~mask) | ((value << shift) & mask);
         std::memcpy(static_cast<void*>(&other.nodes[at]), &bits, sizeof bits);
-        if (draws.coin()) other.payload[draws.below(static_cast<std::uint32_t>(other.payload.size()))] = static_cast<std::int32_t>(draws.below(9)) - 2;
+        if (draws.coin())
+            other.payload[draws.below(static_cast<std::uint32_t>(other.payload.size()))] =
+                static_cast<std::int32_t>(draws.below(9)) - 2;
         if (!other.entry_class.empty() && draws.coin()) {
-            other.entry_class[draws.below(static_cast<std::uint32_t>(other.entry_class.size()))] = static_cast<std::uint16_t>(draws.below(400));
+            other.entry_class[draws.below(static_cast<std::uint32_t>(other.entry_class.size()))] =
+                static_cast<std::uint16_t>(draws.below(400));
             if (other.entry_start.size() > 2)
-                other.entry_start[1 + draws.below(static_cast<std::uint32_t>(other.entry_start.size() - 2))] += static_cast<int>(draws.below(5)) - 2;
+                other.entry_start[1 + draws.below(static_cast<std::uint32_t>(other.entry_start.size() - 2))] +=
+                    static_cast<int>(draws.below(5)) - 2;
         }
         if (is_accepted(other, made, n_classes, 1)) check_readings(other, made, n_classes, 1);
     }
@@ -399,13 +430,16 @@ void check_counts(const Grown<LeafCounts>& grown, std::size_t n_rows, const Grow
 
 // Trees of a table in parts are those of the whole, in every array.
 template <class Code, class Target>
-void check_parts(Draws& draws, const RandomTable<Code>& made, const Labels& labels, const GrowOptions& options, const Target& target) {
+void check_parts(Draws& draws, const RandomTable<Code>& made, const ClassLabels& labels, const GrowOptions& options,
+                 const Target& target) {
     constexpr std::size_t n_trees = 2;
     PartsDriver<Code, Target> driver(made.table, labels, options, target, 1 + draws.below(4));
     const std::vector<Fields> trees = driver.grow(n_trees, 1 + draws.below(300), draws.coin() ? 1 : 1 << 16);
     Control control;
     for (std::size_t number = 0; number < n_trees; ++number) {
-        const Fields whole = pack_trees(grow_trees(made.table, labels, options, {}, {number, 1, 1}, searches_for(made.table, options, target), control), labels, options.leaf_rules());
+        const Fields whole = pack_trees(grow_trees(made.table, labels, options, {}, {number, 1, 1},
+                                                   searches_for(made.table, options, target), control),
+                                        labels, options.leaf_rules());
         CHECK(whole.size() == trees[number].size());
         for (std::size_t i = 0; i < whole.size(); ++i)
             CHECK(whole[i].name == trees[number][i].name && whole[i].values == trees[number][i].values);
@@ -418,12 +452,14 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
     constexpr std::size_t n_trees = 3, n_threads = 2;
     const std::uint32_t n_features = 1 + draws.below(7);
     RandomTable<Code> made(draws, n_rows, n_features, n_classes, draws.coin());
-    Labels labels = weighted && draws.coin() ? made.with_several(draws, n_classes) : made.labelled(n_classes, weighted);
+    ClassLabels labels =
+        weighted && draws.coin() ? made.with_several(draws, n_classes) : made.labelled(n_classes, weighted);
     for (const Splitter splitter : {Splitter::best, Splitter::random, Splitter::random_decision}) {
         const GrowOptions options = random_options(draws, n_features, n_classes, splitter, made.table.features);
         labels.balance_bag = weighted && draws.below(3) == 0;
         Control control;
-        auto trees = grow_trees(made.table, labels, options, {}, {0, n_trees, n_threads}, searches_for(made.table, options, target), control);
+        auto trees = grow_trees(made.table, labels, options, {}, {0, n_trees, n_threads},
+                                searches_for(made.table, options, target), control);
         for (const auto& grown : trees) {
             CHECK(grown.has_value());
             check_counts(*grown, n_rows, options);
@@ -437,7 +473,8 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
         check_validation(draws, packed, made, n_classes);
         std::uint32_t most_bins = 0;
         for (const Feature& feature : made.table.features) most_bins = std::max(most_bins, feature.n_bins);
-        if (n_rows <= 1500 && most_bins * n_classes <= 200000 && options.max_leaf_nodes == 0 && labels.rows == nullptr && !labels.balance_bag)
+        if (n_rows <= 1500 && most_bins * n_classes <= 200000 && options.max_leaf_nodes == 0 &&
+            labels.rows == nullptr && !labels.balance_bag)
             check_parts(draws, made, labels, options, target);
     }
 }
@@ -468,7 +505,9 @@ void drive_stopping() {
     Control failing;
     bool caught = false;
     try {
-        run_tasks(100, 3, failing, [](std::size_t task, std::size_t) { if (task == 7) throw std::length_error("too long"); });
+        run_tasks(100, 3, failing, [](std::size_t task, std::size_t) {
+            if (task == 7) throw std::length_error("too long");
+        });
     } catch (const std::length_error&) {
         caught = true;
     }
@@ -490,12 +529,10 @@ void drive(Criterion (*criterion_for)(std::size_t n_rows)) {
 
 int main(int n_words, char** words) {
     const char* what = n_words == 2 ? words[1] : "";
-    if (std::strcmp(what, "bytes") == 0)
-        drive<std::uint8_t, Gini>([](std::size_t) { return Gini{}; });
+    if (std::strcmp(what, "bytes") == 0) drive<std::uint8_t, Gini>([](std::size_t) { return Gini{}; });
     else if (std::strcmp(what, "words") == 0)
         drive<std::uint16_t, Logarithmic>([](std::size_t n_rows) { return Logarithmic::entropy(n_rows); });
-    else
-        return 2;
+    else return 2;
     std::printf("driven %s\n", what);
     return 0;
 }

@@ -13,21 +13,23 @@
 #include "core/grow/frontier.hpp"
 #include "core/grow/pack.hpp"
 #include "core/grow/write.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
 
 // Tree `number` of a forest whose arrays are given.
-inline GrownTree tree_from(const Given& arrays, std::size_t number) {
-    const auto span_in = [&](const char* name) { return some<std::int64_t>(arrays, name, number, number + 2); };
+inline GrownTree tree_from(const NamedValues& arrays, std::size_t number) {
+    const auto at = static_cast<std::int64_t>(number);
+    const auto span_in = [&](const char* name) { return some<std::int64_t>(arrays, name, at, at + 2); };
     const auto node = span_in("node_start"), leaf = span_in("leaf_start"), word = span_in("set_start");
     GrownTree tree;
-    for (const std::uint64_t bits : some<std::uint64_t>(arrays, "nodes", node[0], node[1])) tree.nodes.push_back(Node::from(bits));
+    for (const std::uint64_t bits : some<std::uint64_t>(arrays, "nodes", node[0], node[1]))
+        tree.nodes.push_back(Node::from(bits));
     tree.payload = some<std::int32_t>(arrays, "payload", node[0], node[1]);
     tree.set_words = some<std::uint64_t>(arrays, "set_words", word[0], word[1]);
     tree.n_leaves = static_cast<std::uint32_t>(leaf[1] - leaf[0]);
-    tree.depth = static_cast<std::uint32_t>(some<std::int64_t>(arrays, "depth", number, number + 1)[0]);
+    tree.depth = static_cast<std::uint32_t>(some<std::int64_t>(arrays, "depth", at, at + 1)[0]);
     return tree;
 }
 
@@ -40,9 +42,10 @@ public:
     // Factors that make classes weigh the same in a bag with these cells; empty if classes are not balanced.
     virtual std::vector<double> balance_of(const double* cells) const = 0;
     // Takes a tree that has grown below a node.
-    virtual void graft(std::size_t tree, std::uint32_t node, const Given& arrays, std::size_t number) = 0;
+    virtual void graft(std::size_t tree, std::uint32_t node, const NamedValues& arrays, std::size_t number) = 0;
     // Takes the counts of the rows of a node, and their weights in units, by class.
-    virtual void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts, const std::int64_t* weights) = 0;
+    virtual void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts,
+                       const std::int64_t* weights) = 0;
     // -> the arrays of a forest of one tree; its ends are freed
     virtual Fields assemble(std::size_t number, const TopTree& top) = 0;
 };
@@ -50,20 +53,23 @@ public:
 template <class Source>
 class Ends final : public AnyEnds {
 public:
-    Ends(const Source& source, const LeafRules& rules, std::size_t n_trees) : source_(source), rules_(rules), ends_(n_trees) {}
+    Ends(const Source& source, const LeafRules& rules, std::size_t n_trees)
+        : source_(source), rules_(rules), ends_(n_trees) {}
 
     bool leaves_add_up() const override { return Source::leaves_add_up; }
     std::vector<double> balance_of(const double* cells) const override { return source_.balance_of(cells); }
-    void graft(std::size_t tree, std::uint32_t node, const Given& arrays, std::size_t number) override {
-        const auto leaf = some<std::int64_t>(arrays, "leaf_start", number, number + 2);
-        ends_[tree].insert_or_assign(node, End{tree_from(arrays, number), Leaves(source_, rules_, arrays, leaf[0], leaf[1])});
+    void graft(std::size_t tree, std::uint32_t node, const NamedValues& arrays, std::size_t number) override {
+        const auto at = static_cast<std::int64_t>(number);
+        const auto leaf = some<std::int64_t>(arrays, "leaf_start", at, at + 2);
+        ends_[tree].insert_or_assign(node,
+                                     End{tree_from(arrays, number), Leaves(source_, rules_, arrays, leaf[0], leaf[1])});
     }
-    void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts, const std::int64_t* weights) override {
+    void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts,
+               const std::int64_t* weights) override {
         if constexpr (Source::leaves_add_up) {
             typename Source::LeafBuilder leaf(source_, rules_);
             leaf.open_leaf();
-            for (std::uint32_t k = 0; k < source_.n_classes; ++k)
-                if (counts[k] > 0) leaf.add(static_cast<std::uint16_t>(k), static_cast<std::uint32_t>(counts[k]), weights[k]);
+            leaf.add_counts(counts, weights);
             leaf.close_leaf(heritage.lower, heritage.upper);
             TreeWriter writer;
             writer.begin();
@@ -98,7 +104,8 @@ private:
         };
         const auto settle = [&](std::uint32_t number, std::uint32_t place) {
             writer.reach(top.nodes[number].depth);
-            if (top.nodes[number].is_early) graft(number, place); else stack.push_back({number, place});
+            if (top.nodes[number].is_early) graft(number, place);
+            else stack.push_back({number, place});
         };
         writer.begin();
         settle(0, 0);

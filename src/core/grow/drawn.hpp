@@ -9,7 +9,7 @@
 
 #include "core/grow/lane.hpp"
 #include "core/grow/occupancy.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/rows/codes.hpp"
 #include "core/rows/random.hpp"
@@ -18,9 +18,11 @@ namespace hedgerow {
 
 class RandomSplit {
 public:
-    HEDGEROW_APART explicit RandomSplit(bool wide)
-        : missing_(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>), marks_(wide), is_left_(std::size_t{missing_} + 1) {}
-    HEDGEROW_APART ~RandomSplit() {}
+    HEDGEROW_NOINLINE explicit RandomSplit(bool wide)
+        : missing_(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>),
+          marks_(wide),
+          is_left_(std::size_t{missing_} + 1) {}
+    HEDGEROW_NOINLINE ~RandomSplit() = default;
 
     // What `draw` must know: which codes occur; for_each_code(visit) visits them, as often as it likes.
     template <class ForEachCode>
@@ -29,14 +31,18 @@ public:
         std::uint32_t low = missing_, high = 0;
         bool has_missing = false;
         for_each_code([&]<class Code>(Code code) {
-            if (code == missing_code<Code>) { has_missing = true; return; }
+            if (code == missing_code<Code>) {
+                has_missing = true;
+                return;
+            }
             low = std::min<std::uint32_t>(low, code);
             high = std::max<std::uint32_t>(high, code);
         });
         low_ = low, high_ = high, has_missing_ = has_missing;
     }
     template <class Row>
-    HEDGEROW_APART void pass_rows(bool nominal, const AnyView& any, std::uint32_t number, const Row* rows, std::uint32_t n_rows) {
+    HEDGEROW_NOINLINE void pass_rows(bool nominal, const AnyView& any, std::uint32_t number, const Row* rows,
+                                     std::uint32_t n_rows) {
         any.visit([&](const auto& view) {
             const auto* column = view.column(number);
             pass(nominal, [&](auto&& visit) {
@@ -46,7 +52,7 @@ public:
     }
 
     // False if only one code occurs.
-    HEDGEROW_APART bool draw(const Feature& feature, std::uint32_t number, Draws& draws) {
+    HEDGEROW_NOINLINE bool draw(const Feature& feature, std::uint32_t number, Draws& draws) {
         split.feature = number;
         return feature.nominal ? draw_subset(feature, draws) : draw_threshold(feature, draws);
     }
@@ -60,7 +66,7 @@ public:
             for (std::uint16_t code : split.left_codes) is_left_[code] = 0;
     }
     bool is_left(std::uint32_t code) const {
-        return code == missing_                        ? split.missing_left
+        return code == missing_                    ? split.missing_left
                : split.kind == NodeKind::threshold ? code <= split.threshold
                                                    : is_left_[code] != 0;
     }
@@ -80,7 +86,8 @@ private:
 
     bool draw_subset(const Feature& feature, Draws& draws) {
         order_.clear();
-        marks_.drain(feature.n_bins, [this](std::uint32_t code) { order_.push_back(static_cast<std::uint16_t>(code)); });
+        marks_.drain(feature.n_bins,
+                     [this](std::uint32_t code) { order_.push_back(static_cast<std::uint16_t>(code)); });
         if (order_.size() < 2) return false;
         const std::size_t always_left = draws.below(static_cast<std::uint32_t>(order_.size()));
         const std::size_t always_right =

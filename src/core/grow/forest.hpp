@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/rows/codes.hpp"
 
@@ -13,15 +13,15 @@ struct WhichTrees {
     std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
 };
 
-// Codes, and by name their bins, the target, the options and, if trees are grown below nodes that were reached elsewhere,
-// these nodes -> the arrays of a forest; defined in growers.hpp.
+// Codes, and by name their bins, the target, the options and, if trees are grown below nodes that were reached
+// elsewhere, these nodes -> the arrays of a forest; defined in growers.hpp.
 template <class Code>
-Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Given& target, const Given& given,
-                   const Given* below, const WhichTrees& which, Control& control);
+Fields grow_forest(const CodeColumns<Code>& codes, const NamedValues& bins, const NamedValues& target,
+                   const NamedValues& given, const NamedValues* below, const WhichTrees& which, Control& control);
 
-extern template Fields grow_forest(const CodeColumns<std::uint8_t>&, const Given&, const Given&, const Given&,
-                                   const Given*, const WhichTrees&, Control&);
-extern template Fields grow_forest(const CodeColumns<std::uint16_t>&, const Given&, const Given&, const Given&,
-                                   const Given*, const WhichTrees&, Control&);
+extern template Fields grow_forest(const CodeColumns<std::uint8_t>&, const NamedValues&, const NamedValues&,
+                                   const NamedValues&, const NamedValues*, const WhichTrees&, Control&);
+extern template Fields grow_forest(const CodeColumns<std::uint16_t>&, const NamedValues&, const NamedValues&,
+                                   const NamedValues&, const NamedValues*, const WhichTrees&, Control&);
 
 }  // namespace hedgerow

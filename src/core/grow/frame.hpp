@@ -43,7 +43,8 @@ struct Heritage {
     std::uint64_t key = 0;
     std::uint32_t depth = 0;
     std::uint32_t used = UsedFeatures::none;
-    double lower = 0, upper = 1;  // bounds from monotonic ancestors, on the share of the last class or the place of a mean
+    double lower = 0,
+           upper = 1;  // bounds from monotonic ancestors, on the share of the last class or the place of a mean
 
     static Heritage root(std::uint64_t seed, std::uint64_t tree) {
         return {derive_key(derive_key(seed, Purpose::grow), tree)};

@@ -1,8 +1,8 @@
 // Frontier: sums over all parts of a table -> the tops of trees, level by level.
 //
-// This is for tables whose rows are in many places. The caller lets every part compute the sums that `questions` names and
-// passes them to `answer`, until there are no questions left. Nodes end, inherit and split by the rules of the grower
-// (frame.hpp), so the trees are those that one machine would grow.
+// This is for tables whose rows are in many places. The caller lets every part compute the sums that `questions` names
+// and passes them to `answer`, until there are no questions left. Nodes end, inherit and split by the rules of the
+// grower (frame.hpp), so the trees are those that one machine would grow.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +21,7 @@
 #include "core/grow/options.hpp"
 #include "core/grow/question.hpp"
 #include "core/grow/write.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/table.hpp"
 #include "core/rows/codes.hpp"
 
@@ -36,14 +36,14 @@ struct TopNode : Heritage {
     bool is_split() const { return state == State::split; }
 
     State state = State::open;
-    bool is_early = false;              // a leaf from the beginning, not because no split was found
-    std::vector<double> totals;         // sums over its rows in the bag; the last is their number
+    bool is_early = false;       // a leaf from the beginning, not because no split was found
+    std::vector<double> totals;  // sums over its rows in the bag; the last is their number
     NodeSplit split;
     std::uint32_t first_child = 0, n_children = 0;
     // While it is open:
-    std::vector<std::uint32_t> needed;  // features to be summed next
+    std::vector<std::uint32_t> needed;                  // features to be summed next
     std::map<std::uint32_t, std::vector<double>> sums;  // by feature, for those that have been summed
-    std::vector<double> first{1, 0};    // in a regression, the amount and the sum of its first row
+    std::vector<double> first{1, 0};                    // in a regression, the amount and the sum of its first row
     std::uint32_t n_asked = 0;
 };
 
@@ -51,7 +51,7 @@ struct TopNode : Heritage {
 struct TopTree {
     SplitRules rules;
     UsedFeatures used;
-    double gathered_per_row = 1;        // rows to be gathered for each row in the bag
+    double gathered_per_row = 1;  // rows to be gathered for each row in the bag
     std::deque<TopNode> nodes;
 };
 
@@ -76,12 +76,17 @@ struct TreeQuestions {
 
 class Frontier {
 public:
-    // `n_rows` is that of the whole table; nodes that need at most `gather_rows` gathered rows are gathered. Trees are those from
-    // number `first_tree` of the forest on.
-    Frontier(std::vector<Feature> features, const GrowOptions& options, std::unique_ptr<AnySumSearch> search, std::size_t n_rows,
-             std::size_t n_trees, std::size_t gather_rows, std::size_t first_tree = 0)
-        : features_(std::move(features)), options_(options), n_rows_(n_rows), gather_rows_(gather_rows), first_tree_(first_tree),
-          search_(std::move(search)), trees_(n_trees) {}
+    // `n_rows` is that of the whole table; nodes that need at most `gather_rows` gathered rows are gathered. Trees are
+    // those from number `first_tree` of the forest on.
+    Frontier(std::vector<Feature> features, const GrowOptions& options, std::unique_ptr<AnySumSearch> search,
+             std::size_t n_rows, std::size_t n_trees, std::size_t gather_rows, std::size_t first_tree = 0)
+        : features_(std::move(features)),
+          options_(options),
+          n_rows_(n_rows),
+          gather_rows_(gather_rows),
+          first_tree_(first_tree),
+          search_(std::move(search)),
+          trees_(n_trees) {}
 
     const GrowOptions& options() const { return options_; }
     const TopTree& tree(std::size_t number) const { return trees_.at(number); }
@@ -218,7 +223,8 @@ private:
     void look(const Place& place, const NewSums& fresh) {
         TopTree& tree = trees_[place.tree];
         TopNode& node = node_at(place);
-        Question question{node, tree.rules, &tree.used, node.totals, node.first, std::vector<const double*>(features_.size(), nullptr)};
+        Question question{node,        tree.rules, &tree.used,
+                          node.totals, node.first, std::vector<const double*>(features_.size(), nullptr)};
         for (const auto& [feature, sums] : node.sums) question.bins[feature] = sums.data();
         for (std::size_t i = 0; i < fresh.features.size(); ++i) question.bins[fresh.features[i]] = fresh.sums[i];
         const std::size_t n_known = node.sums.size() + fresh.features.size();
@@ -242,7 +248,8 @@ private:
         TopNode& node = node_at(place);
         const std::uint32_t n_bins = features_[split.feature].n_bins, n_children = split.n_children(n_bins);
         const std::size_t n_cells = node.totals.size();
-        const std::uint32_t used = split.kind == NodeKind::multiway ? tree.used.add(split.feature, node.used) : node.used;
+        const std::uint32_t used =
+            split.kind == NodeKind::multiway ? tree.used.add(split.feature, node.used) : node.used;
         node.first_child = static_cast<std::uint32_t>(tree.nodes.size());
         node.n_children = n_children;
         for (std::uint32_t side = 0; side < n_children; ++side) {
@@ -257,7 +264,9 @@ private:
             for (std::size_t cell = 0; cell < n_cells; ++cell) totals[cell] += bins[bin * n_cells + cell];
         }
         bound_sides(options_.sign_of(split.feature), tree.nodes[node.first_child], tree.nodes[node.first_child + 1],
-                    [&](int side) { return search_->share_of(tree.nodes[node.first_child + static_cast<std::uint32_t>(side)].totals); });
+                    [&](int side) {
+            return search_->share_of(tree.nodes[node.first_child + static_cast<std::uint32_t>(side)].totals);
+        });
         node.split = split;
         end(node, TopNode::State::split, false);
         for (std::uint32_t side = 0; side < n_children; ++side) settle(place.tree, node.first_child + side);
@@ -269,8 +278,10 @@ private:
         TopNode& node = trees_[number].nodes[at];
         const std::uint32_t n_rows = node.n_rows();
         if (n_rows == 0) end(node, TopNode::State::borrowed, true);
-        else if (must_end(options_, node, n_rows, n_rows) || search_->is_pure(node.totals)) end(node, TopNode::State::leaf, true);
-        else if (n_rows * tree.gathered_per_row <= static_cast<double>(gather_rows_) || n_rows <= few_rows) end(node, TopNode::State::gathered, false);
+        else if (must_end(options_, node, n_rows, n_rows) || search_->is_pure(node.totals))
+            end(node, TopNode::State::leaf, true);
+        else if (n_rows * tree.gathered_per_row <= static_cast<double>(gather_rows_) || n_rows <= few_rows)
+            end(node, TopNode::State::gathered, false);
         else below_.push_back({number, at});
     }
 

@@ -15,7 +15,7 @@
 #include "core/grow/rows.hpp"
 #include "core/grow/search.hpp"
 #include "core/grow/write.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/rows/bag.hpp"
@@ -29,11 +29,11 @@ struct Start {
     std::uint32_t begin = 0, end = 0;
     const std::uint16_t* times = nullptr;  // how often the bag of the tree holds each row of the table
     Heritage node;
-    std::int64_t total_amount = 0;         // of the tree
-    std::vector<std::uint32_t> used;       // nominal features that a random decision tree has used above
+    std::int64_t total_amount = 0;    // of the tree
+    std::vector<std::uint32_t> used;  // nominal features that a random decision tree has used above
 
     // Arrays over nodes -> the nodes; `used` has the features of all nodes, one node after another.
-    static std::vector<Start> all_from(const Given& given, std::size_t n_rows) {
+    static std::vector<Start> all_from(const NamedValues& given, std::size_t n_rows) {
         const auto keys = given.array<std::uint64_t>("key");
         const std::size_t n = keys.size();
         const std::uint16_t* times = given.array<std::uint16_t>("times", n_rows);
@@ -46,12 +46,17 @@ struct Start {
         const auto* amount = given.array<std::int64_t>("total_amount", n);
         std::vector<Start> starts;
         for (std::size_t i = 0; i < n; ++i) {
-            if (row_start[i] < 0 || row_start[i] > row_start[i + 1] || row_start[i + 1] > static_cast<std::int64_t>(n_rows))
+            if (row_start[i] < 0 || row_start[i] > row_start[i + 1] ||
+                row_start[i + 1] > static_cast<std::int64_t>(n_rows))
                 throw std::invalid_argument("the rows of a node must lie within the table");
-            if (used_start[i] < 0 || used_start[i] > used_start[i + 1] || used_start[i + 1] > static_cast<std::int64_t>(used.size()))
+            if (used_start[i] < 0 || used_start[i] > used_start[i + 1] ||
+                used_start[i + 1] > static_cast<std::int64_t>(used.size()))
                 throw std::invalid_argument("used_start must ascend within used");
-            starts.push_back({static_cast<std::uint32_t>(row_start[i]), static_cast<std::uint32_t>(row_start[i + 1]), times,
-                              {keys[i], depth[i], UsedFeatures::none, lower[i], upper[i]}, amount[i],
+            starts.push_back({static_cast<std::uint32_t>(row_start[i]),
+                              static_cast<std::uint32_t>(row_start[i + 1]),
+                              times,
+                              {keys[i], depth[i], UsedFeatures::none, lower[i], upper[i]},
+                              amount[i],
                               {used.begin() + used_start[i], used.begin() + used_start[i + 1]}});
         }
         return starts;
@@ -68,8 +73,15 @@ public:
 
     Grower(const AnyTable& table, const Source& source, const GrowOptions& options, std::unique_ptr<Search> search,
            Control& control, bool calling_thread)
-        : table_(table), source_(source), options_(options), search_(std::move(search)), rows_(table), control_(control),
-          calling_thread_(calling_thread), value_amount_(std::size_t{table.missing()} + 1), value_rows_(std::size_t{table.missing()} + 1),
+        : table_(table),
+          source_(source),
+          options_(options),
+          search_(std::move(search)),
+          rows_(table),
+          control_(control),
+          calling_thread_(calling_thread),
+          value_amount_(std::size_t{table.missing()} + 1),
+          value_rows_(std::size_t{table.missing()} + 1),
           occupied_(table.wide) {}
 
     Grown<Leaves> grow(std::uint64_t tree_number) {
@@ -92,7 +104,8 @@ private:
     // A node that waits to be split.
     struct Frame : Heritage, RowSpan {
         std::uint32_t node = 0;
-        Frame(const Heritage& heritage, const RowSpan& span, std::uint32_t number) : Heritage(heritage), RowSpan(span), node(number) {}
+        Frame(const Heritage& heritage, const RowSpan& span, std::uint32_t number)
+            : Heritage(heritage), RowSpan(span), node(number) {}
     };
     struct Candidate {
         double gain;
@@ -116,7 +129,8 @@ private:
     Grown<Leaves> grow_from(const Frame& root, std::int64_t total_amount) {
         rules_ = SplitRules(options_, total_amount);
         search_->begin_tree(rules_);
-        if (options_.max_leaf_nodes > 0) grow_best_first(root); else grow_depth_first(root);
+        if (options_.max_leaf_nodes > 0) grow_best_first(root);
+        else grow_depth_first(root);
         return {writer_.finish(), leaves_->finish()};
     }
 
@@ -133,12 +147,13 @@ private:
                 continue;
             }
             double gain = 0;
-            if (find_split(frame, split, gain)) apply(frame, split); else make_leaf(frame);
+            if (find_split(frame, split, gain)) apply(frame, split);
+            else make_leaf(frame);
         }
     }
 
     // Splits the node with the largest gain next, until the tree has enough leaves.
-    HEDGEROW_APART void grow_best_first(const Frame& root) {
+    HEDGEROW_NOINLINE void grow_best_first(const Frame& root) {
         std::priority_queue<Candidate> frontier;
         std::uint32_t n_ends = 1;  // number of leaves if growing stopped now
         settle(root);
@@ -164,10 +179,12 @@ private:
     }
 
     // A new node: a leaf if it may not be split, otherwise it waits on the stack.
-    HEDGEROW_APART void settle(const Frame& frame) {
+    HEDGEROW_NOINLINE void settle(const Frame& frame) {
         writer_.reach(frame.depth);
-        const bool is_end = must_end(options_, frame, n_rows_in(frame), frame.size()) || (!options_.is_blind() && is_pure(frame));
-        if (is_end) make_leaf(frame); else stack_.push_back(frame);
+        const bool is_end =
+            must_end(options_, frame, n_rows_in(frame), frame.size()) || (!options_.is_blind() && is_pure(frame));
+        if (is_end) make_leaf(frame);
+        else stack_.push_back(frame);
     }
 
     // The number of rows, not of entries.
@@ -185,7 +202,7 @@ private:
         return true;
     }
 
-    HEDGEROW_APART void make_leaf(const Frame& frame) {
+    HEDGEROW_NOINLINE void make_leaf(const Frame& frame) {
         writer_.leaf(frame.node);
         leaves_->open_leaf();
         const Row *inside = rows_.inside(frame), *outside = rows_.outside(frame);
@@ -197,7 +214,7 @@ private:
 
     // ---- splits -----------------------------------------------------------------------------------------
 
-    HEDGEROW_APART void apply(const Frame& frame, const Split& split) {
+    HEDGEROW_NOINLINE void apply(const Frame& frame, const Split& split) {
         const std::uint32_t child = writer_.add_children(2);
         Frame left = frame, right = frame;
         left.node = child;
@@ -255,13 +272,14 @@ private:
         const std::uint32_t n_features = table_.n_features();
         for (std::uint32_t attempt = 0; attempt < n_features; ++attempt) {
             const std::uint32_t number = draws.below(n_features);
-            const bool accepted = table_.features[number].nominal ? try_multiway(frame, number) : try_drawn_value(frame, number, draws);
+            const bool accepted =
+                table_.features[number].nominal ? try_multiway(frame, number) : try_drawn_value(frame, number, draws);
             if (accepted) return true;
         }
         return false;
     }
 
-    HEDGEROW_APART bool try_drawn_value(const Frame& frame, std::uint32_t number, Draws& draws) {
+    HEDGEROW_NOINLINE bool try_drawn_value(const Frame& frame, std::uint32_t number, Draws& draws) {
         DrawnValue drawn(draws, static_cast<std::uint64_t>(rows_.amount(frame)));
         const Row* rows = rows_.inside(frame);
         rows_.view(frame).visit([&](const auto& view) {
@@ -278,7 +296,9 @@ private:
             value_amount_[code] = value_rows_[code] = 0;
         });
         Split split;
-        if (!drawn.settle(number, frame.size(), {std::max(1U, options_.min_samples_leaf), rules_.min_amount_leaf}, split)) return false;
+        if (!drawn.settle(number, frame.size(), {std::max(1U, options_.min_samples_leaf), rules_.min_amount_leaf},
+                          split))
+            return false;
         apply(frame, split);
         return true;
     }
@@ -289,7 +309,8 @@ private:
         const AnyView& any = rows_.view(frame);
         const std::uint32_t n_categories = table_.features[number].n_bins;
         const auto child_of = [&](const Row& row) {
-            const std::uint32_t code = any.visit([&](const auto& view) { return std::uint32_t{view.at(row.offset, number)}; });
+            const std::uint32_t code =
+                any.visit([&](const auto& view) { return std::uint32_t{view.at(row.offset, number)}; });
             return code == table_.missing() ? n_categories : code;
         };
         child_rows_.assign(n_categories + 1, 0);
@@ -311,8 +332,8 @@ private:
             next.end = frame.begin + start[side + 1];
             settle(next);
         };
-        settle_children(writer_, child, n_children, [&](std::uint32_t side) { return start[side] < start[side + 1]; }, settle_child,
-                        [&](std::uint32_t node) { make_leaf({frame, frame, node}); });
+        settle_children(writer_, child, n_children, [&](std::uint32_t side) { return start[side] < start[side + 1]; },
+                        settle_child, [&](std::uint32_t node) { make_leaf({frame, frame, node}); });
     }
 
     const AnyTable table_;

@@ -1,6 +1,6 @@
 // Growers: a table and a target -> a forest, on several threads.
 //
-// There are sixteen targets, each with a search of its own; they are compiled in growers.cpp.
+// Each split target has a search of its own; they are compiled in growers.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +12,10 @@
 #include "core/grow/forest.hpp"
 #include "core/grow/grow.hpp"
 #include "core/grow/pack.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/rows/codes.hpp"
-#include "core/targets/targets.hpp"
+#include "core/targets/multi_output.hpp"
 
 namespace hedgerow {
 
@@ -33,8 +33,9 @@ MakeSearch<typename Target::Row> searches_for(const AnyTable& table, const GrowO
 
 // Grows trees by their numbers or, if nodes are given, the parts of trees below them.
 template <class Row, class Source>
-HEDGEROW_APART auto grow_trees(const AnyTable& table, const Source& source, const GrowOptions& options, const std::vector<Start>& starts,
-                               const WhichTrees& which, const MakeSearch<Row>& make_search, Control& control) {
+HEDGEROW_NOINLINE auto grow_trees(const AnyTable& table, const Source& source, const GrowOptions& options,
+                                  const std::vector<Start>& starts, const WhichTrees& which,
+                                  const MakeSearch<Row>& make_search, Control& control) {
     using OneGrower = Grower<Row, Source>;
     const std::size_t n_tasks = starts.empty() ? which.n_trees : starts.size();
     std::vector<std::optional<Grown<typename OneGrower::Leaves>>> trees(n_tasks);
@@ -42,37 +43,35 @@ HEDGEROW_APART auto grow_trees(const AnyTable& table, const Source& source, cons
     run_tasks(n_tasks, which.n_threads, control, [&](std::size_t number, std::size_t thread) {
         if (!growers[thread])
             growers[thread] = std::make_unique<OneGrower>(table, source, options, make_search(), control, thread == 0);
-        trees[number] = starts.empty() ? growers[thread]->grow(which.first_tree + number) : growers[thread]->grow(starts[number]);
+        trees[number] =
+            starts.empty() ? growers[thread]->grow(which.first_tree + number) : growers[thread]->grow(starts[number]);
     });
     return trees;
 }
 
 struct ToGrow {
     const AnyTable& table;
-    const Given& target;
+    const NamedValues& target;
     const GrowOptions& options;
     const std::vector<Start>& starts;
     const WhichTrees& which;
     Control& control;
 };
 
-// Labels or numbers, and what else is known -> the arrays of a forest.
+// A source, and what else is known -> the arrays of a forest.
 template <class Source>
-Fields grow_on(const Source& source, const ToGrow& asked) {
-    source.check(asked.table.n_rows);
-    return with_criterion(source, asked.target, asked.table.n_rows, [&]<class Target>(const Target& target, const Source&) {
-        const MakeSearch<typename Target::Row> searches = searches_for(asked.table, asked.options, target);
-        return pack_trees(grow_trees(asked.table, source, asked.options, asked.starts, asked.which, searches, asked.control), source,
-                          asked.options.leaf_rules());
+HEDGEROW_NOINLINE Fields grow_on(const Source& source, const ToGrow& job) {
+    source.check(job.table.n_rows);
+    return with_criterion(source, job.target, job.table.n_rows, [&]<class Target>(const Target& target, const Source&) {
+        const MakeSearch<typename Target::Row> searches = searches_for(job.table, job.options, target);
+        return pack_trees(grow_trees(job.table, source, job.options, job.starts, job.which, searches, job.control),
+                          source, job.options.leaf_rules());
     });
 }
-extern template Fields grow_on(const Labels&, const ToGrow&);
-extern template Fields grow_on(const Numbers&, const ToGrow&);
-extern template Fields grow_on(const Several&, const ToGrow&);
 
 template <class Code>
-Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Given& target, const Given& given,
-                   const Given* below, const WhichTrees& which, Control& control) {
+Fields grow_forest(const CodeColumns<Code>& codes, const NamedValues& bins, const NamedValues& target,
+                   const NamedValues& given, const NamedValues* below, const WhichTrees& which, Control& control) {
     const GrowOptions options = GrowOptions::from(given);
     CodeTable<Code> table = table_from(codes, bins);
     std::vector<Start> starts;
@@ -84,7 +83,8 @@ Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Give
     }
     std::vector<Code> by_row;
     table.lay_out(by_row);
-    return with_source(target, [&](const auto& source) { return grow_on(source, {table, target, options, starts, which, control}); });
+    return with_source(
+        target, [&](const auto& source) { return grow_on(source, {table, target, options, starts, which, control}); });
 }
 
 }  // namespace hedgerow

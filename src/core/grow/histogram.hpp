@@ -25,7 +25,8 @@ struct Requests {
     }
 };
 
-// Where sums lie: one feature after the other; each has n_bins + 1 bins, the last for missing values, and a bin has n_cells.
+// Where sums lie: one feature after the other; each has n_bins + 1 bins, the last for missing values, and a bin has
+// n_cells.
 struct BinLayout {
     std::span<const std::int64_t> n_bins;
     std::size_t n_cells = 2;
@@ -41,16 +42,17 @@ struct BinLayout {
     }
 };
 
-// What rows add to their bins. A row adds its amount to the cell of its class (or to the only one); in a regression it adds
-// its amount and its sum; and it adds 1 to the last cell. The rows of node i are rows[start[i]] … rows[start[i + 1] - 1].
+// What rows add to their bins. A row adds its amount to the cell of its class (or to the only one); in a regression it
+// adds its amount and its sum; and it adds 1 to the last cell. The rows of node i are rows[start[i]] … rows[start[i +
+// 1] - 1].
 template <class Cell>
 struct RowAmounts {
     std::span<const std::int64_t> start;
     std::span<const std::uint32_t> rows;
-    std::span<const Cell> amounts;                               // in the order of `rows`
-    std::optional<std::span<const Cell>> sums;                   // in a regression, in the same order
-    std::optional<std::span<const std::uint16_t>> labels;        // of all rows of the part; absent if rows have no classes
-    std::uint32_t n_cells = 2;                                   // of a bin
+    std::span<const Cell> amounts;                         // in the order of `rows`
+    std::optional<std::span<const Cell>> sums;             // in a regression, in the same order
+    std::optional<std::span<const std::uint16_t>> labels;  // of all rows of the part; absent if rows have no classes
+    std::uint32_t n_cells = 2;                             // of a bin
 
     void check(std::size_t n_rows) const {
         if (labels && labels->size() != n_rows) throw std::invalid_argument("labels must have one entry for each row");
@@ -69,7 +71,8 @@ public:
     std::size_t size(std::span<const std::uint32_t> features) const { return layout_.size(features); }
     // -> the end of the cells
     Cell* add(std::size_t node, std::span<const std::uint32_t> features, Cell* cells) const {
-        const auto first = static_cast<std::size_t>(given_.start[node]), end = static_cast<std::size_t>(given_.start[node + 1]);
+        const auto first = static_cast<std::size_t>(given_.start[node]),
+                   end = static_cast<std::size_t>(given_.start[node + 1]);
         std::size_t n_cells = 0;
         for (std::size_t block = first; block < end; block += together, n_cells = 0)
             for (const std::uint32_t feature : features) {
@@ -80,7 +83,8 @@ public:
     }
 
 private:
-    static constexpr std::size_t together = 512;  // rows that are read for all features while their codes are in the cache
+    static constexpr std::size_t together =
+        512;  // rows that are read for all features while their codes are in the cache
 
     std::size_t bin_of(Code code, std::uint32_t feature) const {
         return code == missing_code<Code> ? static_cast<std::size_t>(layout_.n_bins[feature]) : std::size_t{code};

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/grow/occupancy.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/read/tree.hpp"
 #include "core/rows/codes.hpp"
@@ -22,13 +22,13 @@ struct Split {
     double score = no_score;
     NodeKind kind = NodeKind::threshold;
     std::uint32_t feature = 0;
-    std::uint32_t threshold = 0;               // last code that goes left
-    std::uint32_t next_code = 0;               // the next code that occurs in the node; above the threshold until that is settled
-    std::int64_t left_amount = 0;              // of the rows that go left; known only if features compete by ratios
+    std::uint32_t threshold = 0;   // last code that goes left
+    std::uint32_t next_code = 0;   // the next code that occurs in the node; above the threshold until that is settled
+    std::int64_t left_amount = 0;  // of the rows that go left; known only if features compete by ratios
     bool missing_left = false;
-    bool missing_seen = false;                 // otherwise missing values go to the larger side
-    std::vector<std::uint16_t> left_codes;     // for a subset: the categories that go left …
-    std::vector<std::uint16_t> right_codes;    // … and right; the others do not occur in the node
+    bool missing_seen = false;               // otherwise missing values go to the larger side
+    std::vector<std::uint16_t> left_codes;   // for a subset: the categories that go left …
+    std::vector<std::uint16_t> right_codes;  // … and right; the others do not occur in the node
 
     // A threshold of a feature without missing values; both codes occur in the node, and none between them.
     void cut(std::uint32_t number, std::uint32_t low, std::uint32_t high) {
@@ -56,48 +56,51 @@ inline Code code_above(Code code, const Code* codes, std::uint32_t n_codes) {
 
 // What the sums of one feature over the rows of a node have in common for all targets.
 struct LaneOrder {
-    std::uint32_t missing;                 // the code of missing values
+    std::uint32_t missing;  // the code of missing values
     Zeroed<std::uint32_t> rows_in_bin;
-    Zeroed<std::uint16_t> order;           // occupied value bins, ascending
+    Zeroed<std::uint16_t> order;  // occupied value bins, ascending
     Occupancy marks;
     std::uint32_t n_occupied = 0;
     bool has_missing = false, rows_counted = false, summed = false;
     std::vector<std::pair<double, std::uint16_t>> ranked;
 
-    HEDGEROW_APART explicit LaneOrder(bool wide)
-        : missing(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>), rows_in_bin(n_codes()), order(n_codes()), marks(wide) {}
-    HEDGEROW_APART ~LaneOrder() {}
+    HEDGEROW_NOINLINE explicit LaneOrder(bool wide)
+        : missing(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>),
+          rows_in_bin(n_codes()),
+          order(n_codes()),
+          marks(wide) {}
+    HEDGEROW_NOINLINE ~LaneOrder() = default;
 
     std::size_t n_codes() const { return std::size_t{missing} + 1; }
 
     template <class Row>
-    HEDGEROW_APART void count_rows(const AnyView& any, std::uint32_t number, const Row* rows, std::uint32_t n_rows) {
+    HEDGEROW_NOINLINE void count_rows(const AnyView& any, std::uint32_t number, const Row* rows, std::uint32_t n_rows) {
         rows_counted = true;
         any.visit([&](const auto& view) {
             const auto* column = view.column(number);
             for (std::uint32_t i = 0; i < n_rows; ++i) ++rows_in_bin[column[rows[i].offset * view.row_stride]];
         });
     }
-    HEDGEROW_APART void forget_rows() {
+    HEDGEROW_NOINLINE void forget_rows() {
         for (std::uint32_t i = 0; i < n_occupied; ++i) rows_in_bin[order[i]] = 0;
         rows_in_bin[missing] = 0;
         rows_counted = false;
     }
     // The occupied bins of a node whose bins are marked.
-    HEDGEROW_APART void list_marked(std::uint32_t n_bins) {
+    HEDGEROW_NOINLINE void list_marked(std::uint32_t n_bins) {
         std::uint16_t* next = order.data();
         marks.drain(n_bins, [&](std::uint32_t code) { *next++ = static_cast<std::uint16_t>(code); });
         has_missing = next != order.data() && next[-1] == missing;
         n_occupied = static_cast<std::uint32_t>(next - order.data()) - has_missing;
     }
     // Orders the occupied bins by the shares in `ranked`.
-    HEDGEROW_APART void order_by_share() {
+    HEDGEROW_NOINLINE void order_by_share() {
         std::sort(ranked.begin(), ranked.end());
         for (std::size_t i = 0; i < ranked.size(); ++i) order[i] = ranked[i].second;
     }
-    HEDGEROW_APART void order_by_code() { std::sort(order.data(), order.data() + n_occupied); }
+    HEDGEROW_NOINLINE void order_by_code() { std::sort(order.data(), order.data() + n_occupied); }
 
-    HEDGEROW_APART void keep_subset(std::uint32_t number, const Place& place, Split& best) const {
+    HEDGEROW_NOINLINE void keep_subset(std::uint32_t number, const Place& place, Split& best) const {
         best.score = place.score;
         best.kind = NodeKind::subset;
         best.feature = number;
@@ -111,7 +114,8 @@ struct LaneOrder {
             else (left ? best.left_codes : best.right_codes).push_back(order[i]);
         }
     }
-    void keep_threshold(const Feature& feature, std::uint32_t number, bool missing_left, const Place& place, Split& best) const {
+    void keep_threshold(const Feature& feature, std::uint32_t number, bool missing_left, const Place& place,
+                        Split& best) const {
         best.score = place.score;
         best.kind = NodeKind::threshold;
         best.feature = number;

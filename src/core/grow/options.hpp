@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
@@ -15,19 +15,20 @@ struct GrowOptions {
     Splitter splitter = Splitter::best;
     CountSense count_sense = CountSense::all;
     std::uint32_t max_features = 1;
-    bool counts_constants = false;         // whether max_features counts drawn features that are constant in the node
+    bool counts_constants = false;  // whether max_features counts drawn features that are constant in the node
     std::uint32_t max_depth = 0xffffffff;
     std::uint32_t min_samples_split = 2;
     std::uint32_t min_samples_leaf = 1;
-    double min_weight_fraction_leaf = 0;   // share of the weight of the tree that each side of a split must have
-    std::uint32_t max_leaf_nodes = 0;      // 0: no limit, depth first; otherwise best first
+    double min_weight_fraction_leaf = 0;  // share of the weight of the tree that each side of a split must have
+    std::uint32_t max_leaf_nodes = 0;     // 0: no limit, depth first; otherwise best first
     double min_impurity_decrease = 0;
-    double bag_mean = 0;                   // expected multiplicity of a row; 0: every row once; negative: exactly drawn
+    double bag_mean = 0;  // expected multiplicity of a row; 0: every row once; negative: exactly drawn
     std::uint64_t seed = 0;
-    std::vector<std::int8_t> monotonic;    // per feature, empty for none
-    std::vector<double> feature_weights;   // how likely each feature is drawn, infinite: always looked at; empty: all alike
+    std::vector<std::int8_t> monotonic;  // per feature, empty for none
+    std::vector<double>
+        feature_weights;  // how likely each feature is drawn, infinite: always looked at; empty: all alike
 
-    static GrowOptions from(const Given& given) {
+    static GrowOptions from(const NamedValues& given) {
         GrowOptions options;
         options.splitter = static_cast<Splitter>(given.choice("splitter", {"best", "random", "random_decision"}));
         options.count_sense = static_cast<CountSense>(given.choice("leaf_counts", {"all", "inbag", "distinct", "oob"}));
@@ -48,7 +49,8 @@ struct GrowOptions {
         if (given.has("feature_weights")) {
             const auto weights = given.array<double>("feature_weights");
             options.feature_weights.assign(weights.begin(), weights.end());
-            for (const double weight : weights) options.max_features += std::isinf(weight);  // besides those that are drawn
+            for (const double weight : weights)
+                options.max_features += std::isinf(weight);  // besides those that are drawn
         }
         return options;
     }
@@ -63,14 +65,16 @@ struct GrowOptions {
 // What every split of one tree must respect.
 struct SplitRules {
     std::uint32_t min_samples_leaf = 1;
-    std::int64_t total_amount = 0;         // of the tree
-    std::int64_t min_amount_leaf = 0;      // weight that each side of a split must have
-    bool bounded = false;                  // whether some feature has a monotonic constraint
+    std::int64_t total_amount = 0;     // of the tree
+    std::int64_t min_amount_leaf = 0;  // weight that each side of a split must have
+    bool bounded = false;              // whether some feature has a monotonic constraint
 
     SplitRules() = default;
     SplitRules(const GrowOptions& options, std::int64_t total)
-        : min_samples_leaf(options.min_samples_leaf), total_amount(total),
-          min_amount_leaf(static_cast<std::int64_t>(std::ceil(options.min_weight_fraction_leaf * static_cast<double>(total)))),
+        : min_samples_leaf(options.min_samples_leaf),
+          total_amount(total),
+          min_amount_leaf(
+              static_cast<std::int64_t>(std::ceil(options.min_weight_fraction_leaf * static_cast<double>(total)))),
           bounded(!options.monotonic.empty()) {}
 
     // Whether any split must respect more than the gain.

@@ -13,9 +13,9 @@
 
 namespace hedgerow {
 
-// Features in random order. Each draw is one step of a Fisher–Yates shuffle, which is undone after each node, so that the
-// draws of a node depend only on its key. With weights, features of infinite weight come first, without a draw; the next is
-// drawn by its share of the weights that are left, and features of weight 0 are never drawn.
+// Features in random order. Each draw is one step of a Fisher–Yates shuffle, which is undone after each node, so that
+// the draws of a node depend only on its key. With weights, features of infinite weight come first, without a draw; the
+// next is drawn by its share of the weights that are left, and features of weight 0 are never drawn.
 class FeatureOrder {
 public:
     FeatureOrder(std::uint32_t n_features, const std::vector<double>& weights) : weights_(weights), swaps_(n_features) {
@@ -45,7 +45,8 @@ private:
         for (std::size_t i = n_drawn_; i < permutation_.size(); ++i) rest += weights_[permutation_[i]];
         rest *= draws.unit();
         std::uint32_t other = n_drawn_;
-        while (other + 1 < permutation_.size() && rest >= weights_[permutation_[other]]) rest -= weights_[permutation_[other++]];
+        while (other + 1 < permutation_.size() && rest >= weights_[permutation_[other]])
+            rest -= weights_[permutation_[other++]];
         return other;
     }
 
@@ -54,12 +55,12 @@ private:
     std::uint32_t n_always_ = 0, n_drawn_ = 0;
 };
 
-// Draws features until max_features of them vary in the node that the target has entered, or, with `counts_constants`, until
-// so many are drawn and one of them has a split; keeps the best split among them. look(wanted) looks at up to `wanted` more
-// features and returns how many of them vary.
+// Draws features until max_features of them vary in the node that the target has entered, or, with `counts_constants`,
+// until so many are drawn and one of them has a split; keeps the best split among them. look(wanted) looks at up to
+// `wanted` more features and returns how many of them vary.
 template <class Target, class Look>
-inline void search_features(const Target& target, FeatureOrder& order, std::uint32_t max_features, bool counts_constants,
-                            Split& best, Look&& look) {
+inline void search_features(const Target& target, FeatureOrder& order, std::uint32_t max_features,
+                            bool counts_constants, Split& best, Look&& look) {
     best.score = no_score;
     const double perfect = target.perfect_score();
     std::uint32_t n_counted = 0;
@@ -73,14 +74,16 @@ inline void search_features(const Target& target, FeatureOrder& order, std::uint
 }
 
 // Whether a split found with this gain may be made.
-inline bool gains_enough(const Split& best, double gain, bool needs_gain, std::int64_t total_amount, double min_impurity_decrease) {
+inline bool gains_enough(const Split& best, double gain, bool needs_gain, std::int64_t total_amount,
+                         double min_impurity_decrease) {
     constexpr double least_gain = 0x1.0p-12;  // bits · rows; criteria are summed in units of 2^-16 bit
     if (!best.found() || (needs_gain && !(gain > least_gain))) return false;
     return gain / static_cast<double>(total_amount) + 1e-15 >= min_impurity_decrease;
 }
 
 // The threshold of a random decision tree: the value of a row that is drawn in proportion to its weight. It is found by
-// passing the values in ascending order, so it does not depend on the order of the rows, or on how many machines have them.
+// passing the values in ascending order, so it does not depend on the order of the rows, or on how many machines have
+// them.
 class DrawnValue {
 public:
     DrawnValue(Draws& draws, std::uint64_t amount)
@@ -98,7 +101,8 @@ public:
     // Whether both sides of the threshold have enough rows; if so, stores the split.
     bool settle(std::uint32_t feature, std::uint32_t n_rows, const Limits& limits, Split& split) const {
         if (!found_ || (value_ == 0 && !inclusive_) || !limits.allow_rows(n_left_, n_rows - n_left_) ||
-            !limits.allow_amounts(static_cast<std::int64_t>(amount_left_), static_cast<std::int64_t>(amount_ - amount_left_)))
+            !limits.allow_amounts(static_cast<std::int64_t>(amount_left_),
+                                  static_cast<std::int64_t>(amount_ - amount_left_)))
             return false;
         split = Split{};
         split.feature = feature;
@@ -125,9 +129,11 @@ inline bool divides(const std::vector<std::uint32_t>& child_rows, std::uint32_t 
 }
 
 // Sets the bits of the categories that go left; categories that do not occur in the node go to the larger side.
-inline void write_subset(const Split& split, bool larger_left, std::uint32_t n_categories, std::vector<std::uint64_t>& bits) {
+inline void write_subset(const Split& split, bool larger_left, std::uint32_t n_categories,
+                         std::vector<std::uint64_t>& bits) {
     bits.assign(n_words_for(n_categories), larger_left ? ~std::uint64_t{0} : 0);
-    for (std::uint16_t code : larger_left ? split.right_codes : split.left_codes) bits[code / 64] ^= std::uint64_t{1} << (code & 63);
+    for (std::uint16_t code : larger_left ? split.right_codes : split.left_codes)
+        bits[code / 64] ^= std::uint64_t{1} << (code & 63);
 }
 
 }  // namespace hedgerow

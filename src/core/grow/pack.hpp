@@ -8,13 +8,14 @@
 
 #include "core/grow/write.hpp"
 #include "core/kit/memory.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
 
 inline std::vector<std::uint64_t> bits_of(const std::vector<Node>& nodes) {
     std::vector<std::uint64_t> bits;
+    bits.reserve(nodes.size());
     for (const Node node : nodes) bits.push_back(node.bits());
     return bits;
 }
@@ -23,8 +24,8 @@ inline std::vector<std::uint64_t> bits_of(const std::vector<Node>& nodes) {
 inline constexpr std::size_t given_back_together = std::size_t{16} << 20;
 
 // Takes the completed trees before the first one that is not, so that there are fewer trees, but no gaps. Each tree is
-// freed as soon as it is copied, and given back to the system, so that there are never two copies of the forest (a million
-// rows, 30 trees of 134 MB: 500 MB at most instead of 600).
+// freed as soon as it is copied, and given back to the system, so that there are never two copies of the forest (a
+// million rows, 30 trees of 134 MB: 500 MB at most instead of 600).
 template <class Leaves, class Source>
 Fields pack_trees(std::vector<std::optional<Grown<Leaves>>>&& trees, const Source& source, const LeafRules& rules) {
     Leaves leaves(source, rules);

@@ -9,7 +9,7 @@
 
 #include "core/grow/frame.hpp"
 #include "core/grow/options.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/read/node.hpp"
 #include "core/read/subset.hpp"
 #include "core/rows/codes.hpp"
@@ -19,11 +19,12 @@ namespace hedgerow {
 // A node that waits for its split. Cells are those of histogram.hpp; the number of rows is always the last.
 struct Question {
     Heritage node;
-    SplitRules rules;                     // of its tree
-    const UsedFeatures* used = nullptr;   // of its tree
-    std::vector<double> totals;           // of its rows, cell by cell
-    std::vector<double> first;            // in a regression, the amount and the sum of its first row
-    // For each feature its bins, that of missing values last, of as many cells as `totals`; null if they are not summed yet.
+    SplitRules rules;                    // of its tree
+    const UsedFeatures* used = nullptr;  // of its tree
+    std::vector<double> totals;          // of its rows, cell by cell
+    std::vector<double> first;           // in a regression, the amount and the sum of its first row
+    // For each feature its bins, that of missing values last, of as many cells as `totals`; null if they are not summed
+    // yet.
     std::vector<const double*> bins;
     std::uint32_t n_rows() const { return static_cast<std::uint32_t>(totals.back()); }
 };
@@ -33,7 +34,7 @@ struct NodeSplit {
     NodeKind kind = NodeKind::threshold;
     std::uint32_t feature = 0, code = 0;  // the code of a subset is its form
     bool missing_left = false;
-    std::vector<std::uint64_t> words;     // of a subset
+    std::vector<std::uint64_t> words;  // of a subset
 
     Node as_node(std::uint32_t child) const {
         if (kind == NodeKind::threshold) return Node::split_at(code, feature, missing_left, child);
@@ -60,8 +61,8 @@ public:
     virtual ~AnySumSearch() = default;
     // `spare`: how many features to ask for in addition to those that the node needs if all of them vary.
     virtual Answer choose(const Question& question, std::uint32_t spare) = 0;
-    // From the cells of a node: their number, the weight of its rows, whether their labels are all equal (unless this must
-    // be asked for), and the share of the last class or the place of the mean.
+    // From the cells of a node: their number, the weight of its rows, whether their labels are all equal (unless this
+    // must be asked for), and the share of the last class or the place of the mean.
     virtual std::size_t n_cells() const = 0;
     virtual std::int64_t amount_of(const std::vector<double>& cells) const = 0;
     virtual bool is_pure(const std::vector<double>& cells) const = 0;
@@ -69,7 +70,7 @@ public:
 };
 
 // The search that suits a target; compiled in growers.cpp.
-std::unique_ptr<AnySumSearch> sum_search_for(const Given& target, const std::vector<Feature>& features, const GrowOptions& options,
-                                             std::size_t n_rows);
+std::unique_ptr<AnySumSearch> sum_search_for(const NamedValues& target, const std::vector<Feature>& features,
+                                             const GrowOptions& options, std::size_t n_rows);
 
 }  // namespace hedgerow

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/rows/bag.hpp"
 #include "core/rows/codes.hpp"
 #include "core/targets/target.hpp"
@@ -50,7 +50,8 @@ public:
             const std::size_t row = row_of ? row_of[entry] : entry;
             const bool follows = row_of && entry > 0 && row_of[entry - 1] == row;
             const std::uint32_t times = bag.multiplicity(row);
-            inside_[n_inside] = outside_[n_outside] = Row::make(source, {entry, static_cast<std::uint32_t>(row), times, follows});
+            inside_[n_inside] = outside_[n_outside] =
+                Row::make(source, {entry, static_cast<std::uint32_t>(row), times, follows});
             n_inside += times > 0;
             n_outside += times == 0;
         }
@@ -60,12 +61,14 @@ public:
     }
     // Rows begin, …, end - 1 of the table, with multiplicities that are given and weights that include them.
     template <class Source>
-    RowSpan take(const Source& source, const std::uint16_t* times, std::uint32_t begin, std::uint32_t end, bool counts_outside) {
+    RowSpan take(const Source& source, const std::uint16_t* times, std::uint32_t begin, std::uint32_t end,
+                 bool counts_outside) {
         inside_.resize(end - begin);
         outside_.resize(inside_.size());
         std::size_t n_inside = 0, n_outside = 0;
         for (std::uint32_t row = begin; row < end; ++row)
-            (times[row] > 0 ? inside_[n_inside++] : outside_[n_outside++]) = Row::make_inside(source, {row, row, times[row], false});
+            (times[row] > 0 ? inside_[n_inside++] : outside_[n_outside++]) =
+                Row::make_inside(source, {row, row, times[row], false});
         return keep(n_inside, counts_outside ? n_outside : 0);
     }
 
@@ -85,14 +88,16 @@ public:
         while (level + 1 < n_levels && span.size() <= level_rows[level + 1]) ++level;
         // It does not pay for a handful of rows, or if most of the rows around would be copied.
         const std::uint64_t around = span.level == 0 ? table_.n_rows : level_rows[span.level];
-        if (level == span.level || !table_.by_row.codes || span.size() < 32 || 4 * std::uint64_t{span.size()} > around) return;
+        if (level == span.level || !table_.by_row.codes || span.size() < 32 || 4 * std::uint64_t{span.size()} > around)
+            return;
         const AnyView source = span.level == 0 ? table_.by_row : views_[span.level];
         const std::size_t n_bytes = table_.by_row.row_stride * source.code_size();  // a multiple of 8
         const std::size_t n_rows = std::size_t{span.size()} + span.outside_size();
         std::vector<std::byte>& buffer = copies_[level];
         if (buffer.size() < n_rows * n_bytes) buffer.resize(n_rows * n_bytes);
         copy_codes(source, inside_.data() + span.begin, span.size(), 0, buffer.data(), n_bytes);
-        copy_codes(source, outside_.data() + span.outside_begin, span.outside_size(), span.size(), buffer.data(), n_bytes);
+        copy_codes(source, outside_.data() + span.outside_begin, span.outside_size(), span.size(), buffer.data(),
+                   n_bytes);
         views_[level] = table_.by_row;
         views_[level].codes = buffer.data();
         span.level = level;
@@ -109,9 +114,11 @@ public:
     }
     // Puts the rows in the bag in the order of their children, whose numbers of rows are known. -> where each begins
     template <class ChildOf>
-    std::vector<std::uint32_t> deal_inside(const RowSpan& span, const std::vector<std::uint32_t>& child_rows, ChildOf&& child_of) {
+    std::vector<std::uint32_t> deal_inside(const RowSpan& span, const std::vector<std::uint32_t>& child_rows,
+                                           ChildOf&& child_of) {
         std::vector<std::uint32_t> start(child_rows.size() + 1, 0);
-        for (std::size_t child = 0; child < child_rows.size(); ++child) start[child + 1] = start[child] + child_rows[child];
+        for (std::size_t child = 0; child < child_rows.size(); ++child)
+            start[child + 1] = start[child] + child_rows[child];
         std::vector<std::uint32_t> next = start;
         for (std::uint32_t i = span.begin; i < span.end; ++i) scratch_[next[child_of(inside_[i])]++] = inside_[i];
         std::copy_n(scratch_.data(), span.size(), inside_.data() + span.begin);
@@ -130,8 +137,8 @@ private:
     }
 
     // Codes of `rows` -> rows first, first + 1, … of the buffer, where the rows then point.
-    static void copy_codes(const AnyView& source, Row* rows, std::uint32_t n_rows, std::uint32_t first, std::byte* buffer,
-                           std::size_t n_bytes) {
+    static void copy_codes(const AnyView& source, Row* rows, std::uint32_t n_rows, std::uint32_t first,
+                           std::byte* buffer, std::size_t n_bytes) {
         const std::size_t stride = source.row_stride * source.code_size();
         for (std::uint32_t i = 0; i < n_rows; ++i) {
             const std::byte* from = source.codes + rows[i].offset * stride;
@@ -144,12 +151,13 @@ private:
     // A row is moved as one to three words, not member by member.
     using Bits = std::conditional_t<sizeof(Row) == 8, std::uint64_t, std::array<std::uint64_t, sizeof(Row) / 8>>;
     static std::uint32_t offset_in(const Bits& bits) {
-        if constexpr (sizeof(Row) > 8) return static_cast<std::uint32_t>(bits[0]); else return static_cast<std::uint32_t>(bits);
+        if constexpr (sizeof(Row) > 8) return static_cast<std::uint32_t>(bits[0]);
+        else return static_cast<std::uint32_t>(bits);
     }
 
     template <class GoesRight>
-    HEDGEROW_APART std::uint32_t divide(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, const AnyView& any,
-                                        std::uint32_t feature, GoesRight goes_right) {
+    HEDGEROW_NOINLINE std::uint32_t divide(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end,
+                                           const AnyView& any, std::uint32_t feature, GoesRight goes_right) {
         return any.visit([&](const auto& view) {
             return divide_by(all.data(), begin, end, view.column(feature), view.row_stride, goes_right);
         });
@@ -157,7 +165,8 @@ private:
 
     // Stable and without branches; rows that go right are kept in scratch memory meanwhile.
     template <class Code, class GoesRight>
-    std::uint32_t divide_by(Row* rows, std::uint32_t begin, std::uint32_t end, const Code* column, std::size_t stride, GoesRight goes_right) {
+    std::uint32_t divide_by(Row* rows, std::uint32_t begin, std::uint32_t end, const Code* column, std::size_t stride,
+                            GoesRight goes_right) {
         Row* waiting = scratch_.data();
         std::uint32_t n_left = begin, n_right = 0;
         for (std::uint32_t i = begin; i < end; ++i) {

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/grow/compare.hpp"
-#include "core/grow/few.hpp"
 #include "core/grow/frame.hpp"
 #include "core/grow/options.hpp"
 #include "core/grow/order.hpp"
-#include "core/grow/pairs.hpp"
+#include "core/grow/small_multiclass_search.hpp"
+#include "core/grow/small_regression_search.hpp"
 #include "core/grow/split.hpp"
+#include "core/grow/two_class_search.hpp"
 #include "core/rows/codes.hpp"
 #include "core/rows/random.hpp"
 
@@ -19,18 +19,20 @@ namespace hedgerow {
 // Draws features of a node that the target has entered until max_features of them count, and keeps the best split among
 // them. look(draws, wanted, best) looks at up to `wanted` more features. -> whether the split may be made
 template <class Search, class Look>
-inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Feature>& features, const GrowOptions& options,
-                       const SplitRules& rules, std::uint64_t key, std::uint32_t max_features, Split& best, double& gain, Look&& look) {
+inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Feature>& features,
+                       const GrowOptions& options, const SplitRules& rules, std::uint64_t key,
+                       std::uint32_t max_features, Split& best, double& gain, Look&& look) {
     Draws draws(key);
-    search_features(search.target, order, max_features, options.counts_constants, best, [&](std::uint32_t wanted) { return look(draws, wanted); });
+    search_features(search.target, order, max_features, options.counts_constants, best,
+                    [&](std::uint32_t wanted) { return look(draws, wanted); });
     search.compare_ratios(best);
     gain = best.found() ? search.target.gain_from(best.score) : 0;
     if (best.found()) best.settle_threshold(features[best.feature]);
     return gains_enough(best, gain, search.target.needs_gain(), rules.total_amount, options.min_impurity_decrease);
 }
 
-// A search in vector instructions, for targets that have one: it finds the same split of plain features as the general search,
-// but faster, or declines.
+// A search in vector instructions, for targets that have one: it finds the same split of plain features as the general
+// search, but faster, or declines.
 template <class Target>
 struct QuickSearch {
     static constexpr bool exists = false;
@@ -39,21 +41,23 @@ struct QuickSearch {
     template <class... Anything>
     void enter(const Anything&...) {}
     template <class... Anything>
-    std::uint32_t look(const Anything&...) { return declined; }
+    std::uint32_t look(const Anything&...) {
+        return declined;
+    }
 };
 #ifdef HEDGEROW_VECTORS
 template <class Criterion>
-struct QuickSearch<ClassPair<Criterion>> : PairSearch<Criterion> {
-    using PairSearch<Criterion>::PairSearch;
+struct QuickSearch<ClassPair<Criterion>> : TwoClassSearch<Criterion> {
+    using TwoClassSearch<Criterion>::TwoClassSearch;
     static constexpr bool exists = true;
 };
 template <>
-struct QuickSearch<ClassVector<Gini, CountedRow, 8>> : CompareSearch {
-    using CompareSearch::CompareSearch;
+struct QuickSearch<ClassVector<Gini, CountedRow, 8>> : SmallMulticlassSearch {
+    using SmallMulticlassSearch::SmallMulticlassSearch;
     static constexpr bool exists = true;
 };
 template <>
-struct QuickSearch<Moments<SquaredError>> : FewRows {
+struct QuickSearch<Moments<SquaredError>> : SmallRegressionSearch {
     explicit QuickSearch(bool) {}
     static constexpr bool exists = true;
 };
@@ -67,8 +71,8 @@ struct NodeRows {
     std::uint32_t n_rows;
 };
 
-// What a grower asks for each of its nodes. A grower knows this interface only, so that there is one for each kind of rows
-// instead of one for each target: the core compiles in half the time, and a node costs one indirect call more.
+// What a grower asks for each of its nodes. A grower knows this interface only, so that there is one for each kind of
+// rows instead of one for each target: the core compiles in half the time, and a node costs one indirect call more.
 template <class Row>
 class NodeSearch {
 public:
@@ -78,14 +82,18 @@ public:
     virtual double share_of(const Row* rows, std::uint32_t n_rows) = 0;
 };
 
-template <class Target>
+template <SplitTarget Target>
 class RowSearch final : public NodeSearch<typename Target::Row> {
 public:
     using Row = typename Target::Row;
     using Rows = NodeRows<Row>;
 
     RowSearch(const std::vector<Feature>& features, bool wide, const GrowOptions& options, const Target& target)
-        : features_(features), options_(options), search_(target, wide), quick_(wide), order_(static_cast<std::uint32_t>(features.size()), options.feature_weights) {}
+        : features_(features),
+          options_(options),
+          search_(target, wide),
+          quick_(wide),
+          order_(static_cast<std::uint32_t>(features.size()), options.feature_weights) {}
 
     void begin_tree(const SplitRules& rules) override { rules_ = rules; }
     double share_of(const Row* rows, std::uint32_t n_rows) override { return search_.target.share_of(rows, n_rows); }
@@ -95,9 +103,11 @@ public:
         target.enter_node(rows.rows, rows.n_rows);
         quick_.enter(rows.rows, rows.n_rows, target);
         const auto look = [&](Draws& draws, std::uint32_t wanted) {
-            return options_.splitter == Splitter::best ? try_best(node, rows, draws, wanted, best) : try_random(node, rows, draws, best);
+            return options_.splitter == Splitter::best ? try_best(node, rows, draws, wanted, best)
+                                                       : try_random(node, rows, draws, best);
         };
-        const bool found = find_split(search_, order_, features_, options_, rules_, node.key, options_.max_features, best, gain, look);
+        const bool found =
+            find_split(search_, order_, features_, options_, rules_, node.key, options_.max_features, best, gain, look);
         target.leave_node(rows.rows, rows.n_rows);
         return found;
     }
@@ -109,7 +119,8 @@ private:
     std::uint32_t try_best(const Heritage& node, const Rows& rows, Draws& draws, std::uint32_t wanted, Split& best) {
         constexpr std::uint32_t lanes = SplitSearch<Target>::lanes;
         // The first feature that varies often separates a few rows perfectly, so features are looked at one at a time.
-        const std::uint32_t n_numbers = rows.n_rows <= (Quick::exists ? 3U : 8U) ? 1 : std::min({wanted, order_.n_left(), lanes});
+        const std::uint32_t n_numbers =
+            rows.n_rows <= (Quick::exists ? 3U : 8U) ? 1 : std::min({wanted, order_.n_left(), lanes});
         std::uint32_t numbers[lanes] = {};
         bool plain = !rules_.restricted();
         for (std::uint32_t i = 0; i < n_numbers; ++i) {
@@ -121,12 +132,12 @@ private:
                 quick_.look(rows.view, features_, numbers, n_numbers, rows.rows, rows.n_rows, search_.target, best);
             if (n_varying != Quick::declined) return n_varying;
         }
-        search_.fill(rows.view, features_, numbers, static_cast<int>(n_numbers), rows.rows, rows.n_rows, rules_.restricted(),
-                     rules_.counts_rows());
+        search_.fill(rows.view, features_, numbers, static_cast<int>(n_numbers), rows.rows, rows.n_rows,
+                     rules_.restricted(), rules_.counts_rows());
         std::uint32_t n_varying = 0;
         for (std::uint32_t i = 0; i < n_numbers; ++i)
-            n_varying += search_.try_best(static_cast<int>(i), features_[numbers[i]], numbers[i], rows.rows, rows.n_rows,
-                                          node.limits(options_, rules_, numbers[i]), best);
+            n_varying += search_.try_best(static_cast<int>(i), features_[numbers[i]], numbers[i], rows.rows,
+                                          rows.n_rows, node.limits(options_, rules_, numbers[i]), best);
         search_.empty(static_cast<int>(n_numbers));
         return n_varying;
     }

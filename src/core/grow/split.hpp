@@ -9,7 +9,7 @@
 
 #include "core/grow/drawn.hpp"
 #include "core/grow/lane.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/rows/codes.hpp"
 #include "core/rows/random.hpp"
@@ -27,10 +27,11 @@ struct Lane : LaneOrder {
     Zeroed<Bin> bins;
     Zeroed<Bin> sums;  // running sums of the occupied bins, in place of the bins themselves
 
-    HEDGEROW_APART explicit Lane(bool wide) : LaneOrder(wide), bins(n_codes()), sums(Bins::sums_up ? n_codes() + 3 : 0) {}
+    HEDGEROW_NOINLINE explicit Lane(bool wide)
+        : LaneOrder(wide), bins(n_codes()), sums(Bins::sums_up ? n_codes() + 3 : 0) {}
 
     // Lists the occupied bins, sums them and clears them, all in one pass.
-    HEDGEROW_APART void sum_up(std::uint32_t n_bins, bool dense) {
+    HEDGEROW_NOINLINE void sum_up(std::uint32_t n_bins, bool dense) {
         if constexpr (Bins::sums_up) {
             Bin sum{};
             std::uint32_t n = 0;
@@ -85,7 +86,8 @@ struct Lane : LaneOrder {
 
 // Several features in one pass: while one sum waits for memory, the others go on.
 template <int n_lanes, class Code, class Bins>
-void fill_lanes(Bins& kind, Lane<Bins>* all, const CodeView<Code>& view, const std::uint32_t* numbers, const typename Bins::Row* rows, std::uint32_t n_rows) {
+void fill_lanes(Bins& kind, Lane<Bins>* all, const CodeView<Code>& view, const std::uint32_t* numbers,
+                const typename Bins::Row* rows, std::uint32_t n_rows) {
     if constexpr (n_lanes <= Bins::lanes) {
         const Code* columns[n_lanes];
         typename Bins::Bin* bins[n_lanes];
@@ -109,11 +111,12 @@ void fill_lanes(Bins& kind, Lane<Bins>* all, const CodeView<Code>& view, const s
     }
 }
 
-// Sums the rows of a node by bin for several features in one pass. It is the same for all criteria, and compiled once for them.
+// Sums the rows of a node by bin for several features in one pass. It is the same for all criteria, and compiled once
+// for them.
 template <class Bins>
-HEDGEROW_APART void fill(Bins& kind, Lane<Bins>* all, const AnyView& any, const std::vector<Feature>& features,
-                         const std::uint32_t* numbers, int n_numbers, const typename Bins::Row* rows, std::uint32_t n_rows,
-                         bool restricted, bool counts_rows) {
+HEDGEROW_NOINLINE void fill(Bins& kind, Lane<Bins>* all, const AnyView& any, const std::vector<Feature>& features,
+                            const std::uint32_t* numbers, int n_numbers, const typename Bins::Row* rows,
+                            std::uint32_t n_rows, bool restricted, bool counts_rows) {
     any.visit([&](const auto& view) {
         switch (n_numbers) {
             case 1: fill_lanes<1>(kind, all, view, numbers, rows, n_rows); break;
@@ -143,12 +146,14 @@ public:
     SplitSearch(const Target& target, bool wide) : SplitSearch(target, wide, std::make_index_sequence<lanes>{}) {}
 
     // Sums the rows of a node by bin for up to `lanes` features in one pass.
-    void fill(const AnyView& view, const std::vector<Feature>& features, const std::uint32_t* numbers, int n_numbers, const Row* rows,
-              std::uint32_t n_rows, bool restricted, bool counts_rows) {
-        hedgerow::fill(static_cast<Bins&>(target), lanes_, view, features, numbers, n_numbers, rows, n_rows, restricted, counts_rows);
+    void fill(const AnyView& view, const std::vector<Feature>& features, const std::uint32_t* numbers, int n_numbers,
+              const Row* rows, std::uint32_t n_rows, bool restricted, bool counts_rows) {
+        hedgerow::fill(static_cast<Bins&>(target), lanes_, view, features, numbers, n_numbers, rows, n_rows, restricted,
+                       counts_rows);
     }
 
-    // Looks at a filled feature; stores its split in `best` if it is better. False if the feature is constant in the node.
+    // Looks at a filled feature; stores its split in `best` if it is better. False if the feature is constant in the
+    // node.
     bool try_best(int filled, const Feature& feature, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
                   const Limits& limits, Split& best) {
         Lane& lane = lanes_[filled];
@@ -161,8 +166,9 @@ public:
         return varies;
     }
 
-    // If features compete by ratios: of the best splits of all features, those that gain at least the average of all that gain
-    // something are compared by gain divided by split information, the entropy of left and right (Quinlan's C4.5).
+    // If features compete by ratios: of the best splits of all features, those that gain at least the average of all
+    // that gain something are compared by gain divided by split information, the entropy of left and right (Quinlan's
+    // C4.5).
     void compare_ratios(Split& best) {
         if constexpr (has_ratios) {
             double sum = 0, highest = 0;
@@ -191,7 +197,8 @@ public:
     };
 
     // The same as `fill`, for one feature.
-    HEDGEROW_SELDOM void load(int filled, const Summed& summed, const Feature& feature, bool restricted, bool counts_rows) {
+    HEDGEROW_COLD void load(int filled, const Summed& summed, const Feature& feature, bool restricted,
+                            bool counts_rows) {
         Lane& lane = lanes_[filled];
         std::copy_n(summed.bins, feature.n_bins, lane.bins.data());
         lane.bins[lane.missing] = summed.bins[feature.n_bins];
@@ -203,16 +210,17 @@ public:
     }
 
     // Extremely randomised trees: one random threshold or subset for each feature, scored like any other.
-    HEDGEROW_APART bool try_random(const AnyView& any, const Feature& feature, std::uint32_t number, const Row* rows,
-                    std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
+    HEDGEROW_NOINLINE bool try_random(const AnyView& any, const Feature& feature, std::uint32_t number, const Row* rows,
+                                      std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
         random_.pass_rows(feature.nominal, any, number, rows, n_rows);
         if (!random_.draw(feature, number, draws)) return false;
-        judge_drawn(rows, n_rows, limits, best, [&] {
+        score_drawn(rows, n_rows, limits, best, [&] {
             std::uint32_t rows_left = 0;
             any.visit([&](const auto& view) {
                 const auto* column = view.column(number);
                 for (std::uint32_t i = 0; i < n_rows; ++i)
-                    if (random_.is_left(column[rows[i].offset * view.row_stride])) target.move_row(rows[i]), ++rows_left;
+                    if (random_.is_left(column[rows[i].offset * view.row_stride]))
+                        target.move_row(rows[i]), ++rows_left;
             });
             return rows_left;
         });
@@ -220,15 +228,17 @@ public:
     }
 
     // The same from sums.
-    HEDGEROW_SELDOM bool try_random(const Summed& summed, const Feature& feature, std::uint32_t number, const Row* rows,
-                    std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
+    HEDGEROW_COLD bool try_random(const Summed& summed, const Feature& feature, std::uint32_t number, const Row* rows,
+                                  std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
         const auto for_each_code = [&](auto&& visit) {
             for (std::uint32_t at = 0; at <= feature.n_bins; ++at)
-                if (summed.rows[at] > 0) visit(at, static_cast<std::uint16_t>(at == feature.n_bins ? lanes_[0].missing : at));
+                if (summed.rows[at] > 0)
+                    visit(at, static_cast<std::uint16_t>(at == feature.n_bins ? lanes_[0].missing : at));
         };
-        random_.pass(feature.nominal, [&](auto&& visit) { for_each_code([&](std::uint32_t, std::uint16_t code) { visit(code); }); });
+        random_.pass(feature.nominal,
+                     [&](auto&& visit) { for_each_code([&](std::uint32_t, std::uint16_t code) { visit(code); }); });
         if (!random_.draw(feature, number, draws)) return false;
-        judge_drawn(rows, n_rows, limits, best, [&] {
+        score_drawn(rows, n_rows, limits, best, [&] {
             std::uint32_t rows_left = 0;
             for_each_code([&](std::uint32_t at, std::uint16_t code) {
                 if (random_.is_left(code)) target.move(summed.bins[at]), rows_left += summed.rows[at];
@@ -253,8 +263,8 @@ private:
 
     static constexpr bool has_ratios = requires(const Target& each) { each.by_ratio(); };
 
-    // Lets a feature look for its best split, which then competes with those of the others: at once by its score, or later
-    // by its ratio.
+    // Lets a feature look for its best split, which then competes with those of the others: at once by its score, or
+    // later by its ratio.
     template <class Look>
     void of_feature(Split& best, Look&& look) {
         if constexpr (has_ratios)
@@ -268,8 +278,8 @@ private:
         look(best);
     }
 
-    void best_threshold(Lane& lane, const Feature& feature, std::uint32_t number, const Row* rows,
-                        std::uint32_t n_rows, const Limits& limits, Split& best) {
+    void best_threshold(Lane& lane, const Feature& feature, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
+                        const Limits& limits, Split& best) {
         for (int missing_left = 0; missing_left <= lane.has_missing; ++missing_left) {
             // If missing values go right, "all values go left" is a place too.
             const std::int64_t n_places = std::int64_t{lane.n_occupied} - !(lane.has_missing && !missing_left);
@@ -282,10 +292,12 @@ private:
 
     // Orders the categories by the share of a class and cuts that order. With two classes the best of all subsets is
     // among the cuts; with more, every common class gives an order, and the best cut of all orders wins.
-    HEDGEROW_APART void best_subset(Lane& lane, std::uint32_t number, const Row* rows, std::uint32_t n_rows, const Limits& limits,
-                     Split& best) {
+    HEDGEROW_NOINLINE void best_subset(Lane& lane, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
+                                       const Limits& limits, Split& best) {
         const std::uint32_t n_values = lane.n_occupied;
-        if (lane.has_missing) lane.order[lane.n_occupied++] = static_cast<std::uint16_t>(lane.missing);  // missing values are one more category
+        if (lane.has_missing)
+            lane.order[lane.n_occupied++] =
+                static_cast<std::uint16_t>(lane.missing);  // missing values are one more category
         target.ordering_classes([&](std::uint32_t label) {
             lane.ranked.resize(lane.n_occupied);
             for (std::uint32_t i = 0; i < lane.n_occupied; ++i)
@@ -300,8 +312,8 @@ private:
         lane.n_occupied = n_values;
     }
 
-    HEDGEROW_APART Place scan(Lane& lane, bool missing_left, std::int64_t n_places, const Row* rows, std::uint32_t n_rows,
-               const Limits& limits) {
+    HEDGEROW_NOINLINE Place scan(Lane& lane, bool missing_left, std::int64_t n_places, const Row* rows,
+                                 std::uint32_t n_rows, const Limits& limits) {
         target.begin_scan();
         if (missing_left) target.move(lane.bins[lane.missing]);
         Place place;
@@ -316,7 +328,8 @@ private:
     }
 
     // Stores the amount left of a place, if features compete by ratios.
-    void keep_amount(const Lane& lane, bool missing_left, const Place& place, const Row* rows, std::uint32_t n_rows, Split& best) {
+    void keep_amount(const Lane& lane, bool missing_left, const Place& place, const Row* rows, std::uint32_t n_rows,
+                     Split& best) {
         if constexpr (has_ratios) {
             if (!target.by_ratio()) return;
             target.begin_scan();
@@ -351,7 +364,7 @@ private:
 
     // Scores the drawn split, whose left side `move_left` moves, and lets it compete if the limits allow it.
     template <class MoveLeft>
-    void judge_drawn(const Row* rows, std::uint32_t n_rows, const Limits& limits, Split& best, MoveLeft&& move_left) {
+    void score_drawn(const Row* rows, std::uint32_t n_rows, const Limits& limits, Split& best, MoveLeft&& move_left) {
         random_.begin_asking();
         target.begin_scan();
         const std::uint32_t rows_left = move_left();

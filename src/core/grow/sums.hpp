@@ -1,7 +1,9 @@
-// Sums: sums of the rows of a node in the bins of some features -> its split, or the features that must be summed first.
+// Sums: sums of the rows of a node in the bins of some features -> its split, or the features that must be summed
+// first.
 //
 // For tables whose rows are in many places. It is the same search, with the same draws, as for rows in one place
-// (search.hpp). A node must have more than a handful of rows; the rows of small nodes are gathered and grown in one place.
+// (search.hpp). A node must have more than a handful of rows; the rows of small nodes are gathered and grown in one
+// place.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +21,7 @@
 #include "core/grow/split.hpp"
 #include "core/read/subset.hpp"
 #include "core/rows/codes.hpp"
-#include "core/targets/targets.hpp"
+#include "core/targets/multi_output.hpp"
 
 namespace hedgerow {
 
@@ -50,8 +52,12 @@ class SumSearch final : public AnySumSearch {
 public:
     using Source = typename Target::Source;
 
-    SumSearch(const std::vector<Feature>& features, const GrowOptions& options, const Target& target, const Source& source)
-        : features_(features), options_(options), source_(source), search_(target, true),
+    SumSearch(const std::vector<Feature>& features, const GrowOptions& options, const Target& target,
+              const Source& source)
+        : features_(features),
+          options_(options),
+          source_(source),
+          search_(target, true),
           order_(static_cast<std::uint32_t>(features.size()), options.feature_weights) {}
 
     std::size_t n_cells() const override { return source_.n_cells(); }
@@ -59,7 +65,7 @@ public:
     bool is_pure(const std::vector<double>& cells) const override { return source_.is_pure(cells.data()); }
     double share_of(const std::vector<double>& cells) const override { return source_.share_of(cells.data()); }
 
-    HEDGEROW_SELDOM Answer choose(const Question& question, std::uint32_t spare) override {
+    HEDGEROW_COLD Answer choose(const Question& question, std::uint32_t spare) override {
         Split best;
         bool found = find(question, options_.max_features, best);
         if (!needed_.empty() && spare > 0) found = find(question, options_.max_features + spare, best);
@@ -74,21 +80,23 @@ private:
     // The score that is assumed for a feature that is not summed yet; any other score beats it.
     static constexpr double some_score = no_score / 2;
 
-    HEDGEROW_SELDOM bool find(const Question& question, std::uint32_t max_features, Split& best) {
+    HEDGEROW_COLD bool find(const Question& question, std::uint32_t max_features, Split& best) {
         needed_.clear();
         enter(question);
         double gain = 0;
         const auto look = [&](Draws& draws, std::uint32_t wanted) {
-            return options_.splitter == Splitter::best ? try_best(question, draws, wanted, best) : try_random(question, draws, best);
+            return options_.splitter == Splitter::best ? try_best(question, draws, wanted, best)
+                                                       : try_random(question, draws, best);
         };
-        const bool found = find_split(search_, order_, features_, options_, question.rules, question.node.key, max_features, best,
-                                      gain, look);
+        const bool found = find_split(search_, order_, features_, options_, question.rules, question.node.key,
+                                      max_features, best, gain, look);
         search_.target.leave_node(nullptr, 0);
         return found;
     }
 
-    // A feature that is not summed yet is assumed to vary, so the features after it are those that will likely be needed.
-    HEDGEROW_SELDOM std::uint32_t try_best(const Question& question, Draws& draws, std::uint32_t wanted, Split& best) {
+    // A feature that is not summed yet is assumed to vary, so the features after it are those that will likely be
+    // needed.
+    HEDGEROW_COLD std::uint32_t try_best(const Question& question, Draws& draws, std::uint32_t wanted, Split& best) {
         const std::uint32_t n_numbers = std::min({wanted, order_.n_left(), std::uint32_t{Search::lanes}});
         std::uint32_t numbers[Search::lanes] = {}, n_varying = 0;
         for (std::uint32_t i = 0; i < n_numbers; ++i) {
@@ -98,15 +106,20 @@ private:
         if (!needed_.empty()) best.score = std::max(best.score, some_score);
         for (std::uint32_t i = 0; i < n_numbers; ++i) {
             const Feature& feature = features_[numbers[i]];
-            if (question.bins[numbers[i]] == nullptr) { ++n_varying; continue; }
-            search_.load(0, summed(question, numbers[i]), feature, question.rules.restricted(), question.rules.counts_rows());
-            n_varying += search_.try_best(0, feature, numbers[i], nullptr, question.n_rows(), limits(question, numbers[i]), best);
+            if (question.bins[numbers[i]] == nullptr) {
+                ++n_varying;
+                continue;
+            }
+            search_.load(0, summed(question, numbers[i]), feature, question.rules.restricted(),
+                         question.rules.counts_rows());
+            n_varying += search_.try_best(0, feature, numbers[i], nullptr, question.n_rows(),
+                                          limits(question, numbers[i]), best);
             search_.empty(1);
         }
         return n_varying;
     }
 
-    HEDGEROW_SELDOM std::uint32_t try_random(const Question& question, Draws& draws, Split& best) {
+    HEDGEROW_COLD std::uint32_t try_random(const Question& question, Draws& draws, Split& best) {
         const std::uint32_t number = order_.draw(draws);
         if (question.bins[number] == nullptr) {
             needed_.push_back(number);
@@ -115,7 +128,8 @@ private:
             return 1;
         }
         const typename Search::Summed sums = summed(question, number);
-        return search_.try_random(sums, features_[number], number, nullptr, question.n_rows(), limits(question, number), draws, best);
+        return search_.try_random(sums, features_[number], number, nullptr, question.n_rows(), limits(question, number),
+                                  draws, best);
     }
 
     Limits limits(const Question& question, std::uint32_t number) const {
@@ -132,20 +146,22 @@ private:
         }
     }
 
-    // The bins of a feature in the form of the target. If its bins are lists of rows, one row stands for all rows of a class
-    // in a bin.
-    HEDGEROW_SELDOM typename Search::Summed summed(const Question& question, std::uint32_t number) {
+    // The bins of a feature in the form of the target. If its bins are lists of rows, one row stands for all rows of a
+    // class in a bin.
+    HEDGEROW_COLD typename Search::Summed summed(const Question& question, std::uint32_t number) {
         const std::size_t width = question.totals.size(), n_bins = features_[number].n_bins + 1;
         const double* cells = question.bins[number];
         bins_.assign(n_bins, Bin{});
         n_rows_.resize(n_bins);
-        for (std::size_t bin = 0; bin < n_bins; ++bin) n_rows_[bin] = static_cast<std::uint32_t>(cells[bin * width + width - 1]);
+        for (std::size_t bin = 0; bin < n_bins; ++bin)
+            n_rows_[bin] = static_cast<std::uint32_t>(cells[bin * width + width - 1]);
         if constexpr (Target::sums_up) {
             for (std::size_t bin = 0; bin < n_bins; ++bin) bins_[bin] = search_.target.bin_from(cells + bin * width);
         } else {
             search_.target.leave_node(nullptr, 0);
             rows_.clear();
-            for (std::size_t bin = 0; bin < n_bins; ++bin) source_.add_rows(cells + bin * width, static_cast<std::uint32_t>(bin), rows_);
+            for (std::size_t bin = 0; bin < n_bins; ++bin)
+                source_.add_rows(cells + bin * width, static_cast<std::uint32_t>(bin), rows_);
             search_.target.enter_node(rows_.data(), static_cast<std::uint32_t>(rows_.size()));
             for (std::uint32_t i = 0; i < rows_.size(); ++i) search_.target.add(bins_[rows_[i].offset], rows_[i], i);
         }
@@ -166,14 +182,17 @@ private:
 // The split of a random decision tree; cells are an amount and rows.
 class BlindSumSearch final : public AnySumSearch {
 public:
-    BlindSumSearch(const std::vector<Feature>& features, const GrowOptions& options) : features_(features), options_(options) {}
+    BlindSumSearch(const std::vector<Feature>& features, const GrowOptions& options)
+        : features_(features), options_(options) {}
 
     std::size_t n_cells() const override { return 2; }
-    std::int64_t amount_of(const std::vector<double>& cells) const override { return static_cast<std::int64_t>(cells[0]); }
+    std::int64_t amount_of(const std::vector<double>& cells) const override {
+        return static_cast<std::int64_t>(cells[0]);
+    }
     bool is_pure(const std::vector<double>&) const override { return false; }
     double share_of(const std::vector<double>&) const override { return 0; }
 
-    HEDGEROW_SELDOM Answer choose(const Question& question, std::uint32_t spare) override {
+    HEDGEROW_COLD Answer choose(const Question& question, std::uint32_t spare) override {
         Answer answer;
         Draws draws(question.node.key);
         const auto n_features = static_cast<std::uint32_t>(features_.size());
@@ -182,11 +201,13 @@ public:
             const bool known = question.bins[number] != nullptr, waits = !answer.needed.empty();
             if (features_[number].nominal) {
                 if (question.used->has(question.node.used, number)) continue;
-                if (known && !waits && divides_rows(question, number)) return {NodeSplit{NodeKind::multiway, number, features_[number].n_bins, false, {}}, {}};
+                if (known && !waits && divides_rows(question, number))
+                    return {NodeSplit{NodeKind::multiway, number, features_[number].n_bins, false, {}}, {}};
             } else {
                 DrawnValue drawn(draws, static_cast<std::uint64_t>(question.totals[0]));
                 Split split;
-                if (known && !waits && accepts(question, number, drawn, split)) return answer_from(split, features_[number], question);
+                if (known && !waits && accepts(question, number, drawn, split))
+                    return answer_from(split, features_[number], question);
             }
             const bool listed = std::find(answer.needed.begin(), answer.needed.end(), number) != answer.needed.end();
             if (!known && !listed) answer.needed.push_back(number);
@@ -203,28 +224,30 @@ private:
     }
     bool accepts(const Question& question, std::uint32_t number, DrawnValue& drawn, Split& split) const {
         const std::uint32_t n_bins = features_[number].n_bins;
-        const auto cell = [&](std::uint32_t bin, int which) { return static_cast<std::uint64_t>(question.bins[number][2 * bin + which]); };
+        const auto cell = [&](std::uint32_t bin, int which) {
+            return static_cast<std::uint64_t>(question.bins[number][2 * bin + which]);
+        };
         for (std::uint32_t bin = 0; bin < n_bins; ++bin)
             if (cell(bin, 1) > 0) drawn.pass(bin, cell(bin, 0), static_cast<std::uint32_t>(cell(bin, 1)));
         drawn.miss(cell(n_bins, 0), static_cast<std::uint32_t>(cell(n_bins, 1)));
-        return drawn.settle(number, question.n_rows(), {std::max(1U, options_.min_samples_leaf), question.rules.min_amount_leaf}, split);
+        return drawn.settle(number, question.n_rows(),
+                            {std::max(1U, options_.min_samples_leaf), question.rules.min_amount_leaf}, split);
     }
 
     std::vector<Feature> features_;
     GrowOptions options_;
 };
 
-// The search that suits labels or numbers, and a criterion; compiled in growers.cpp.
+// The search that suits a source and a criterion; compiled in growers.cpp.
 template <class Source>
-std::unique_ptr<AnySumSearch> sum_search_on(const Source& source, const Given& given, const std::vector<Feature>& features,
-                                            const GrowOptions& options, std::size_t n_rows) {
-    return with_criterion(source, given, n_rows, [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<AnySumSearch> {
+std::unique_ptr<AnySumSearch> sum_search_on(const Source& source, const NamedValues& given,
+                                            const std::vector<Feature>& features, const GrowOptions& options,
+                                            std::size_t n_rows) {
+    return with_criterion(source, given, n_rows,
+                          [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<AnySumSearch> {
         if constexpr (Target::adds_up) return std::make_unique<SumSearch<Target>>(features, options, target, source);
         else throw std::invalid_argument("criterion must be one whose sums add up over the parts of a table");
     });
 }
-extern template std::unique_ptr<AnySumSearch> sum_search_on(const Labels&, const Given&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
-extern template std::unique_ptr<AnySumSearch> sum_search_on(const Numbers&, const Given&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
-extern template std::unique_ptr<AnySumSearch> sum_search_on(const Several&, const Given&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
 
 }  // namespace hedgerow

@@ -1,14 +1,15 @@
 // Write: splits and leaves in the order they are made -> the nodes of a tree, numbered.
 //
-// Children get neighbouring numbers when their parent is split, and leaves get theirs when they are made. Both depend only
-// on the order in which nodes are settled and split, which is the same wherever a tree is grown: see settle_children.
+// Children get neighbouring numbers when their parent is split, and leaves get theirs when they are made. Both depend
+// only on the order in which nodes are settled and split, which is the same wherever a tree is grown: see
+// settle_children.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/read/tree.hpp"
 
 namespace hedgerow {
@@ -97,12 +98,12 @@ private:
     GrownTree tree_;
 };
 
-// New children are settled from the last to the first: settle(side) makes a leaf, or puts the node on a stack, so that the
-// first child is split next. Children without rows share one leaf, made by make_leaf(child), which holds the evidence of the
-// node itself.
+// New children are settled from the last to the first: settle(side) makes a leaf, or puts the node on a stack, so that
+// the first child is split next. Children without rows share one leaf, made by make_leaf(child), which holds the
+// evidence of the node itself.
 template <class HasRows, class Settle, class MakeLeaf>
-inline void settle_children(TreeWriter& writer, std::uint32_t first, std::uint32_t n_children, HasRows&& has_rows, Settle&& settle,
-                            MakeLeaf&& make_leaf) {
+inline void settle_children(TreeWriter& writer, std::uint32_t first, std::uint32_t n_children, HasRows&& has_rows,
+                            Settle&& settle, MakeLeaf&& make_leaf) {
     std::int32_t lender = -1;
     for (std::uint32_t side = n_children; side-- > 0;) {
         if (has_rows(side)) {

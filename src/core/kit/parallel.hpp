@@ -50,9 +50,9 @@ private:
     unsigned ticks_ = 0;
 };
 
-// Runs work(task, thread) for tasks 0 … n_tasks-1, handed out in order. Thread 0 is the caller, which works in any case:
-// where no further thread can be had, those that have started do everything.
-// An exception in a task stops the others and is thrown here; no thread outlives the call.
+// Runs work(task, thread) for tasks 0 … n_tasks-1, handed out in order. Thread 0 is the caller, which works in any
+// case: where no further thread can be had, those that have started do everything. An exception in a task stops the
+// others and is thrown here; no thread outlives the call.
 inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& control,
                       const std::function<void(std::size_t, std::size_t)>& work) {
     std::atomic<std::size_t> next{0};
@@ -70,7 +70,7 @@ inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& contr
             }
         } catch (const Stopped&) {
         } catch (...) {
-            const std::lock_guard<std::mutex> lock(mutex);
+            const std::scoped_lock lock(mutex);
             if (!failure) failure = std::current_exception();
             control.stop();
         }
@@ -83,7 +83,7 @@ inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& contr
         for (std::size_t thread = 1; thread < n_threads; ++thread)
             threads.emplace_back([&, thread] {
                 loop(thread);
-                const std::lock_guard<std::mutex> lock(mutex);
+                const std::scoped_lock lock(mutex);
                 ++n_finished;
                 finished.notify_one();
             });
@@ -99,7 +99,7 @@ inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& contr
             try {
                 control.look_on();
             } catch (...) {
-                const std::lock_guard<std::mutex> guard(mutex);
+                const std::scoped_lock guard(mutex);
                 if (!failure) failure = std::current_exception();
                 control.stop();
             }

@@ -1,16 +1,16 @@
 // Vectors: short vectors of numbers, if the compiler has them.
 //
-// GCC and Clang have them for every processor. With other compilers, and if HEDGEROW_PORTABLE is defined (as in a test), the
-// general search replaces those written in vectors and finds the same splits.
+// GCC and Clang have them for every processor. With other compilers, and if HEDGEROW_PORTABLE is defined (as in a
+// test), the general search replaces those written in vectors and finds the same splits.
 //
-// Vectors have 16 bytes on every processor. Where it pays, a loop is compiled once more for those with 32 (AVX2), and the
-// processor at hand decides which one runs; it must find the same split in both.
+// Vectors have 16 bytes on every processor. Where it pays, a loop is compiled once more for those with 32 (AVX2), and
+// the processor at hand decides which one runs; it must find the same split in both.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(HEDGEROW_PORTABLE)
 #define HEDGEROW_VECTORS
@@ -18,7 +18,8 @@
 
 namespace hedgerow {
 
-// Two numbers side by side, on every compiler. Compilers do not find the larger ones of several numbers at once by themselves.
+// Two numbers side by side, on every compiler. Compilers do not find the larger ones of several numbers at once by
+// themselves.
 #ifdef HEDGEROW_VECTORS
 using Pair = double __attribute__((vector_size(16)));
 inline Pair larger(Pair one, Pair other) { return one < other ? other : one; }
@@ -39,12 +40,12 @@ inline void fetch(const void*) {}
 #endif
 // Pairs from neighbouring numbers, of which the last one may be alone; and back.
 template <std::size_t n>
-HEDGEROW_INSIDE void load_pairs(const double* from, Pair* pairs) {
+HEDGEROW_FORCE_INLINE void load_pairs(const double* from, Pair* pairs) {
     for (std::size_t k = 0; k < n / 2; ++k) std::memcpy(pairs + k, from + 2 * k, sizeof(Pair));
     if constexpr (n % 2 == 1) pairs[n / 2] = Pair{from[n - 1], 0.0};
 }
 template <std::size_t n>
-HEDGEROW_INSIDE void store_pairs(const Pair* pairs, double* to) {
+HEDGEROW_FORCE_INLINE void store_pairs(const Pair* pairs, double* to) {
     std::memcpy(to, pairs, n * sizeof(double));
 }
 
@@ -74,7 +75,7 @@ inline bool has_wide_vectors() { return false; }
 
 // Whether some bit of a vector is set.
 template <class Vector>
-HEDGEROW_INSIDE bool any(const Vector& vector) {
+HEDGEROW_FORCE_INLINE bool any(const Vector& vector) {
     std::uint64_t words[sizeof vector / 8], all = 0;
     std::memcpy(words, &vector, sizeof words);
     for (const std::uint64_t word : words) all |= word;
@@ -85,9 +86,11 @@ HEDGEROW_INSIDE bool any(const Vector& vector) {
 #if defined(__clang__) || __GNUC__ >= 12
 inline Integers firsts(Integers low, Integers high) { return __builtin_shufflevector(low, high, 0, 2, 4, 6); }
 inline Integers seconds(Integers low, Integers high) { return __builtin_shufflevector(low, high, 1, 3, 5, 7); }
-HEDGEROW_INSIDE void join(Integers low, Integers high, WideIntegers& both) { both = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7); }
+HEDGEROW_FORCE_INLINE void join(Integers low, Integers high, WideIntegers& both) {
+    both = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
 #else
-HEDGEROW_INSIDE void join(Integers low, Integers high, WideIntegers& both) {
+HEDGEROW_FORCE_INLINE void join(Integers low, Integers high, WideIntegers& both) {
     for (int i = 0; i < 4; ++i) both[i] = low[i], both[4 + i] = high[i];
 }
 inline Integers firsts(Integers low, Integers high) { return __builtin_shuffle(low, high, Integers{0, 2, 4, 6}); }
@@ -101,7 +104,8 @@ inline Integers multiply_pairs(Shorts one, Shorts other) { return __builtin_ia32
 #else
 inline Shorts packed(Integers low, Integers high) {
     Shorts both{};
-    for (int i = 0; i < 4; ++i) both[i] = static_cast<std::int16_t>(low[i]), both[4 + i] = static_cast<std::int16_t>(high[i]);
+    for (int i = 0; i < 4; ++i)
+        both[i] = static_cast<std::int16_t>(low[i]), both[4 + i] = static_cast<std::int16_t>(high[i]);
     return both;
 }
 inline Integers multiply_pairs(Shorts one, Shorts other) {

@@ -16,8 +16,8 @@
 
 namespace hedgerow {
 
-// A part of a row below this goes on to the larger side alone, so that a blank row reaches about a thousand leaves of a tree
-// and not all of them.
+// A part of a row below this goes on to the larger side alone, so that a blank row reaches about a thousand leaves of a
+// tree and not all of them.
 inline constexpr double smallest_part = 1.0 / 1024;
 
 // What must be known to send rows down both sides.
@@ -33,7 +33,8 @@ inline std::vector<double> node_covers(const ForestView& forest, std::span<const
     for (std::size_t number = 0; number < forest.n_trees; ++number) {
         const auto n_nodes = static_cast<std::size_t>(forest.node_start[number + 1] - forest.node_start[number]);
         const auto n_leaves = static_cast<std::size_t>(forest.leaf_start[number + 1] - forest.leaf_start[number]);
-        const OwnTable<double> sums = sum_up<double>(forest.tree(number), n_nodes, {amounts.data() + forest.leaf_start[number], n_leaves, 1});
+        const OwnTable<double> sums =
+            sum_up<double>(forest.tree(number), n_nodes, {amounts.data() + forest.leaf_start[number], n_leaves, 1});
         covers.insert(covers.end(), sums.data.get(), sums.data.get() + n_nodes);
     }
     return covers;
@@ -42,18 +43,20 @@ inline std::vector<double> node_covers(const ForestView& forest, std::span<const
 // Parts of a row that have not been sent on yet: a node, and the share of the row.
 using Waiting = std::vector<std::pair<std::uint32_t, double>>;
 
-// arrive(leaf node, share) for the leaves of a tree to which a row may belong, from left to right; shares add up to one.
-// A multiway split has a child for values without rows, which repeats the counts of its siblings: the row goes there.
+// arrive(leaf node, share) for the leaves of a tree to which a row may belong, from left to right; shares add up to
+// one. A multiway split has a child for values without rows, which repeats the counts of its siblings: the row goes
+// there.
 template <class Code, class Arrive>
-inline void walk_both(const TreeView& tree, const double* covers, const std::uint8_t* gapless, const Code* row, Waiting& waiting,
-                      Arrive&& arrive) {
+inline void walk_both(const TreeView& tree, const double* covers, const std::uint8_t* gapless, const Code* row,
+                      Waiting& waiting, Arrive&& arrive) {
     waiting.assign(1, {0, 1.0});
     while (!waiting.empty()) {
         auto [at, part] = waiting.back();
         waiting.pop_back();
         while (!is_leaf(tree, at)) {
             const Node& node = tree.nodes[at];
-            if (row[node.feature()] != missing_code<Code> || !gapless[node.feature()] || node.kind() == NodeKind::multiway) {
+            if (row[node.feature()] != missing_code<Code> || !gapless[node.feature()] ||
+                node.kind() == NodeKind::multiway) {
                 at = next_node(tree, at, row);
                 continue;
             }
@@ -73,8 +76,8 @@ inline void walk_both(const TreeView& tree, const double* covers, const std::uin
 
 // each(row, tree, leaf, share) for all rows and trees, a row at a time; then done(row, tree).
 template <class Code, class Each, class Done>
-void for_each_branch(const ForestView& forest, const Branching& branching, const CodeColumns<Code>& codes, std::size_t n_threads,
-                     Control& control, Each&& each, Done&& done) {
+void for_each_branch(const ForestView& forest, const Branching& branching, const CodeColumns<Code>& codes,
+                     std::size_t n_threads, Control& control, Each&& each, Done&& done) {
     constexpr std::size_t block = 16;
     run_tasks((codes.n_rows + block - 1) / block, n_threads, control, [&](std::size_t task, std::size_t) {
         const std::size_t first = task * block, n_rows = std::min(block, codes.n_rows - first);
@@ -95,8 +98,9 @@ void for_each_branch(const ForestView& forest, const Branching& branching, const
     });
 }
 
-// (n, trees · K): counts as a single leaf would have them: the mean of the class shares of the leaves, weighted by the shares
-// of the sides, and the mean of their rows; if pooled, the sum of their counts. Empty leaves say nothing about shares.
+// (n, trees · K): counts as a single leaf would have them: the mean of the class shares of the leaves, weighted by the
+// shares of the sides, and the mean of their rows; if pooled, the sum of their counts. Empty leaves say nothing about
+// shares.
 template <class Code>
 OwnTable<double> mixed_counts(const ForestView& forest, const LeafView& leaves, const Branching& branching,
                               const CodeColumns<Code>& codes, std::size_t n_threads, Control& control) {
@@ -132,11 +136,12 @@ OwnTable<double> mixed_counts(const ForestView& forest, const LeafView& leaves, 
     return mixed;
 }
 
-// (n, trees · S): the mean of the states (leaves, S) of the leaves of each tree, weighted by the shares of the sides or, if
-// pooled, by the rows of the leaves (leaves,).
+// (n, trees · S): the mean of the states (leaves, S) of the leaves of each tree, weighted by the shares of the sides
+// or, if pooled, by the rows of the leaves (leaves,).
 template <class Code>
 OwnTable<double> mixed_states(const ForestView& forest, const Table<const double>& states, std::span<const double> rows,
-                              const Branching& branching, const CodeColumns<Code>& codes, std::size_t n_threads, Control& control) {
+                              const Branching& branching, const CodeColumns<Code>& codes, std::size_t n_threads,
+                              Control& control) {
     const std::size_t width = states.n_columns;
     OwnTable<double> mixed(codes.n_rows, forest.n_trees * width), weight(codes.n_rows, forest.n_trees);
     std::fill_n(mixed.data.get(), codes.n_rows * forest.n_trees * width, 0.0);

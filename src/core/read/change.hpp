@@ -1,10 +1,10 @@
 // Change: a row and a forest -> the cheapest change of its codes after which one class remains.
 //
-// First a change is made greedily, one feature after the other. It limits the cost of all that follows: only leaves that can
-// be entered for less are looked at. Among these the search is branch and bound over boxes of codes, cheapest first. A box
-// costs as much as the cheapest of its points. It is dropped as soon as no choice of one leaf in each tree, among those that
-// meet the box, lets a class dominate. The first point from the queue at which one class remains is the smallest change that
-// exists. If too many leaves are within the limit, smaller limits are searched first.
+// First a change is made greedily, one feature after the other. It limits the cost of all that follows: only leaves
+// that can be entered for less are looked at. Among these the search is branch and bound over boxes of codes, cheapest
+// first. A box costs as much as the cheapest of its points. It is dropped as soon as no choice of one leaf in each
+// tree, among those that meet the box, lets a class dominate. The first point from the queue at which one class remains
+// is the smallest change that exists. If too many leaves are within the limit, smaller limits are searched first.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -22,8 +22,8 @@
 
 namespace hedgerow {
 
-// The smallest change found: codes (F,), the class that remains (-1 if nothing was found), its cost, a lower bound of the cost
-// of any change, and whether the search is complete.
+// The smallest change found: codes (F,), the class that remains (-1 if nothing was found), its cost, a lower bound of
+// the cost of any change, and whether the search is complete.
 struct Change {
     std::vector<std::int32_t> codes;
     std::int64_t label = -1;
@@ -48,13 +48,15 @@ public:
         : forest_(forest), moves_(moves), margins_(margins), row_(forest, moves, codes), extent_(margins) {}
 
     Change run(double seconds, Control& control) {
-        end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e6)));
+        end_ = Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e6)));
         if (margins_.known()) change_one_by_one();
         double most = 0;
         for (std::size_t place = 0; place < moves_.n_places(); ++place) {
             double dearest = 0;
             if (moves_.is_free(place))
-                for (std::int32_t code = moves_.first[place]; code <= moves_.last[place]; ++code) dearest = std::max(dearest, moves_.cost(place, code));
+                for (std::int32_t code = moves_.first[place]; code <= moves_.last[place]; ++code)
+                    dearest = std::max(dearest, moves_.cost(place, code));
             most += dearest;
         }
         most = most * (1 + 1e-9) + 1e-9;  // no change costs so much
@@ -91,11 +93,13 @@ private:
         std::uint64_t number;
         std::vector<std::int32_t> first, last;  // by active place
         std::vector<std::uint64_t> bits;
-        std::vector<std::uint32_t> alive;       // the leaves that meet it, in the order of trees
-        bool tried;                             // one class does not remain at its cheapest point
+        std::vector<std::uint32_t> alive;  // the leaves that meet it, in the order of trees
+        bool tried;                        // one class does not remain at its cheapest point
     };
     struct Dearer {
-        bool operator()(const Box* a, const Box* b) const { return a->cost != b->cost ? a->cost > b->cost : a->number > b->number; }
+        bool operator()(const Box* a, const Box* b) const {
+            return a->cost != b->cost ? a->cost > b->cost : a->number > b->number;
+        }
     };
 
     // ---- a first answer ----------------------------------------------------------------------------------
@@ -107,7 +111,8 @@ private:
         for (int step = 0; step < greedy_steps; ++step) {
             std::vector<typename Lines<Code>::Spot> spots = lines.around(row_, point);
             if (spots.empty()) return;
-            const auto furthest = *std::max_element(spots.begin(), spots.end(), [](const auto& a, const auto& b) { return a.hope < b.hope; });
+            const auto furthest = *std::max_element(spots.begin(), spots.end(),
+                                                    [](const auto& a, const auto& b) { return a.hope < b.hope; });
             std::erase_if(spots, [](const auto& spot) { return spot.hope <= 0; });
             std::stable_sort(spots.begin(), spots.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
             for (const auto& spot : spots) {
@@ -167,7 +172,8 @@ private:
             root_.first.push_back(first), root_.last.push_back(last);
             root_.bits.resize(boxes_.n_words(), 0);
             if (words)
-                for (std::int32_t code = first; code <= last; ++code) set_bit(root_.bits.data() + boxes_.bit_start[boxes_.width() - 1], code);
+                for (std::int32_t code = first; code <= last; ++code)
+                    set_bit(root_.bits.data() + boxes_.bit_start[boxes_.width() - 1], code);
         }
     }
 
@@ -176,7 +182,8 @@ private:
         row_.move_to(row_.start());
         Box now = root_;
         std::vector<double> costs(boxes_.width());
-        for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = cell_cost(i, now.first[i], now.last[i], words_of(now.bits, i));
+        for (std::size_t i = 0; i < costs.size(); ++i)
+            costs[i] = cell_cost(i, now.first[i], now.last[i], words_of(now.bits, i));
         std::vector<Pending> waiting, undo;
         waiting.push_back({0, 0, none, 0, 0, {}});
         while (!waiting.empty() && leaves_.size() <= room) {
@@ -193,7 +200,8 @@ private:
                 if (cost >= limit) continue;
             }
             std::uint32_t at = next.node;
-            while (!is_leaf(view, at) && active_of_[static_cast<std::size_t>(row_.place_of(split_feature(view, at)))] < 0)
+            while (!is_leaf(view, at) &&
+                   active_of_[static_cast<std::size_t>(row_.place_of(split_feature(view, at)))] < 0)
                 at = next_node(view, at, row_.codes());
             if (is_leaf(view, at)) {
                 if (row_.may_enter(tree, view, at)) keep(tree, view, at, now);
@@ -211,9 +219,11 @@ private:
     }
 
     // The children of a node that meet the box.
-    void divide(const TreeView& view, std::uint32_t at, const Box& box, std::size_t level, std::vector<Pending>& waiting) {
+    void divide(const TreeView& view, std::uint32_t at, const Box& box, std::size_t level,
+                std::vector<Pending>& waiting) {
         const Node& node = view.nodes[at];
-        const auto active = static_cast<std::size_t>(active_of_[static_cast<std::size_t>(row_.place_of(node.feature()))]);
+        const auto active =
+            static_cast<std::size_t>(active_of_[static_cast<std::size_t>(row_.place_of(node.feature()))]);
         const std::int32_t first = box.first[active], last = box.last[active];
         if (!is_nominal(active)) {
             const auto edge = static_cast<std::int32_t>(node.code());
@@ -243,19 +253,28 @@ private:
     }
     void put(Box& box, std::vector<double>& costs, const Pending& part) const {
         box.first[part.active] = part.first, box.last[part.active] = part.last;
-        std::copy(part.bits.begin(), part.bits.end(), box.bits.begin() + static_cast<std::ptrdiff_t>(boxes_.bit_start[part.active]));
+        std::copy(part.bits.begin(), part.bits.end(),
+                  box.bits.begin() + static_cast<std::ptrdiff_t>(boxes_.bit_start[part.active]));
         costs[part.active] = cell_cost(part.active, part.first, part.last, words_of(box.bits, part.active));
     }
 
     // ---- boxes -------------------------------------------------------------------------------------------
 
     static bool has_bit(const std::uint64_t* words, std::int32_t code) { return (words[code >> 6] >> (code & 63)) & 1; }
-    static void set_bit(std::uint64_t* words, std::int32_t code) { words[code >> 6] |= std::uint64_t{1} << (code & 63); }
+    static void set_bit(std::uint64_t* words, std::int32_t code) {
+        words[code >> 6] |= std::uint64_t{1} << (code & 63);
+    }
     bool is_nominal(std::size_t active) const { return boxes_.bit_start[active] != boxes_.bit_start[active + 1]; }
-    const std::uint64_t* words_of(const std::vector<std::uint64_t>& bits, std::size_t active) const { return bits.data() + boxes_.bit_start[active]; }
+    const std::uint64_t* words_of(const std::vector<std::uint64_t>& bits, std::size_t active) const {
+        return bits.data() + boxes_.bit_start[active];
+    }
     std::int32_t start(std::size_t active) const { return row_.start()[boxes_.places[active]]; }
-    std::int32_t first_of(std::uint32_t leaf, std::size_t active) const { return boxes_.first[leaf * boxes_.width() + active]; }
-    std::int32_t last_of(std::uint32_t leaf, std::size_t active) const { return boxes_.last[leaf * boxes_.width() + active]; }
+    std::int32_t first_of(std::uint32_t leaf, std::size_t active) const {
+        return boxes_.first[leaf * boxes_.width() + active];
+    }
+    std::int32_t last_of(std::uint32_t leaf, std::size_t active) const {
+        return boxes_.last[leaf * boxes_.width() + active];
+    }
     const std::uint64_t* words_of(std::uint32_t leaf, std::size_t active) const {
         return boxes_.bits.data() + leaf * boxes_.n_words() + boxes_.bit_start[active];
     }
@@ -269,13 +288,17 @@ private:
     bool within(std::uint32_t leaf, const Box& box, double limit) const {
         double cost = 0;
         for (std::size_t i = 0; i < boxes_.width(); ++i) {
-            if (is_nominal(i)) cost += has_bit(words_of(leaf, i), start(i)) && has_bit(words_of(box.bits, i), start(i)) ? 0.0 : 1.0;
-            else cost += cell_cost(i, std::max(first_of(leaf, i), box.first[i]), std::min(last_of(leaf, i), box.last[i]), nullptr);
+            if (is_nominal(i))
+                cost += has_bit(words_of(leaf, i), start(i)) && has_bit(words_of(box.bits, i), start(i)) ? 0.0 : 1.0;
+            else
+                cost += cell_cost(i, std::max(first_of(leaf, i), box.first[i]), std::min(last_of(leaf, i), box.last[i]),
+                                  nullptr);
         }
         return cost < limit;
     }
     bool meets(std::uint32_t leaf, const Box& box, std::size_t active) const {
-        if (!is_nominal(active)) return first_of(leaf, active) <= box.last[active] && last_of(leaf, active) >= box.first[active];
+        if (!is_nominal(active))
+            return first_of(leaf, active) <= box.last[active] && last_of(leaf, active) >= box.first[active];
         const std::uint64_t *a = words_of(leaf, active), *b = words_of(box.bits, active);
         for (std::size_t i = 0; i < boxes_.bit_start[active + 1] - boxes_.bit_start[active]; ++i)
             if (a[i] & b[i]) return true;
@@ -385,7 +408,8 @@ private:
         if (!margins_.known()) return another_leaf(box);
         extent_.clear();
         for (std::size_t tree = 0; tree < forest_.n_trees; ++tree)
-            extent_.add(tree, starts_[tree + 1] - starts_[tree], [&](std::size_t i) { return content(box, starts_[tree] + i); });
+            extent_.add(tree, starts_[tree + 1] - starts_[tree],
+                        [&](std::size_t i) { return content(box, starts_[tree] + i); });
         const auto [label, hope] = margins_.best(extent_.most(), moves_.wanted);
         if (hope <= 0) return nowhere;
         const std::size_t rival = closest_rival(box, label);
@@ -393,7 +417,8 @@ private:
         std::size_t found = nowhere;
         for (std::size_t tree = 0; tree < forest_.n_trees; ++tree) {
             const double share = margins_.tree_share(tree);
-            const double at_point = where_[tree] == nowhere ? -1e3 : share * margins_.added(content(box, where_[tree]), label, rival);
+            const double at_point =
+                where_[tree] == nowhere ? -1e3 : share * margins_.added(content(box, where_[tree]), label, rival);
             for (std::size_t i = starts_[tree]; i < starts_[tree + 1]; ++i) {
                 const double more = share * margins_.added(content(box, i), label, rival) - at_point;
                 if (more > gain) gain = more, found = i;
@@ -411,7 +436,9 @@ private:
             if (other == label) continue;
             double margin = 0;
             for (std::size_t tree = 0; tree < forest_.n_trees; ++tree)
-                margin += where_[tree] == nowhere ? -1e3 : margins_.tree_share(tree) * margins_.added(content(box, where_[tree]), label, other);
+                margin += where_[tree] == nowhere
+                              ? -1e3
+                              : margins_.tree_share(tree) * margins_.added(content(box, where_[tree]), label, other);
             if (margin < least) least = margin, rival = other;
         }
         return rival;
@@ -427,12 +454,15 @@ private:
     }
 
     // Cuts a box at the end of a leaf without its cheapest point, in the feature where that costs most.
-    std::vector<Box> cut(const Box& box, const std::vector<std::int32_t>& point, std::uint32_t leaf, double limit) const {
+    std::vector<Box> cut(const Box& box, const std::vector<std::int32_t>& point, std::uint32_t leaf,
+                         double limit) const {
         std::size_t at = none;
         double dearest = -1;
         for (std::size_t i = 0; i < point.size(); ++i) {
             if (holds(leaf, i, point[i])) continue;
-            const double extra = is_nominal(i) ? 1.0 : moves_.cost(boxes_.places[i], std::clamp(point[i], first_of(leaf, i), last_of(leaf, i)));
+            const double extra = is_nominal(i) ? 1.0
+                                               : moves_.cost(boxes_.places[i],
+                                                             std::clamp(point[i], first_of(leaf, i), last_of(leaf, i)));
             if (extra > dearest) dearest = extra, at = i;
         }
         std::vector<Box> children;
@@ -467,7 +497,7 @@ private:
     Change best_;
     Clock::time_point end_;
     std::vector<Leaf> leaves_;
-    Boxes boxes_;                          // those of the leaves
+    Boxes boxes_;  // those of the leaves
     Box root_;
     std::vector<std::int32_t> active_of_;  // place -> its number among the active ones, or -1
     std::vector<std::size_t> starts_, where_;
@@ -475,11 +505,14 @@ private:
 
 // The smallest change of one row, found in at most so many seconds.
 template <class Code>
-Change smallest_change(const ForestView& forest, const Given& given, const CodeColumns<Code>& row, double seconds, Control& control) {
+Change smallest_change(const ForestView& forest, const NamedValues& given, const CodeColumns<Code>& row, double seconds,
+                       Control& control) {
     const Moves moves = Moves::from(given);
     const Margins margins = Margins::from(given);
     Change found;
-    run_tasks(1, 1, control, [&](std::size_t, std::size_t) { found = ChangeSearch<Code>(forest, moves, margins, row).run(seconds, control); });
+    run_tasks(1, 1, control, [&](std::size_t, std::size_t) {
+        found = ChangeSearch<Code>(forest, moves, margins, row).run(seconds, control);
+    });
     return found;
 }
 

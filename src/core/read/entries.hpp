@@ -17,8 +17,8 @@ struct LeafEntries {
     std::span<const double> amount;
 };
 
-// Goes from the last node of a tree to its root. Children come after their parents, and what a node holds is given away when
-// its parent has taken it, so that all entries in memory belong to different leaves.
+// Goes from the last node of a tree to its root. Children come after their parents, and what a node holds is given away
+// when its parent has taken it, so that all entries in memory belong to different leaves.
 class NodeEntries {
 public:
     struct Entry {
@@ -53,7 +53,8 @@ public:
 private:
     std::vector<Entry> of_leaf(std::int32_t leaf) const {
         std::vector<Entry> entries;
-        for (auto i = static_cast<std::size_t>(leaves_.start[leaf]); i < static_cast<std::size_t>(leaves_.start[leaf + 1]); ++i)
+        for (auto i = static_cast<std::size_t>(leaves_.start[leaf]);
+             i < static_cast<std::size_t>(leaves_.start[leaf + 1]); ++i)
             entries.push_back({leaves_.label[i], leaves_.amount[i]});
         return entries;
     }
@@ -62,7 +63,8 @@ private:
     std::vector<Entry> of_children(std::uint32_t at) {
         const auto before = [](const Entry& one, const Entry& other) { return one.label < other.label; };
         std::vector<Entry> all;
-        for (std::uint32_t child = first_child(tree_, at); child < first_child(tree_, at) + n_children(tree_, at); ++child) {
+        for (std::uint32_t child = first_child(tree_, at); child < first_child(tree_, at) + n_children(tree_, at);
+             ++child) {
             std::vector<Entry> given = std::move(held_[child]);
             held_[child] = {};
             if (is_borrowed(tree_, child)) continue;
@@ -73,10 +75,8 @@ private:
         if (n_children(tree_, at) > 2) std::stable_sort(all.begin(), all.end(), before);
         std::size_t n_kept = 0;
         for (std::size_t i = 0; i < all.size(); ++i) {
-            if (n_kept > 0 && all[n_kept - 1].label == all[i].label)
-                all[n_kept - 1].amount += all[i].amount;
-            else
-                all[n_kept++] = all[i];
+            if (n_kept > 0 && all[n_kept - 1].label == all[i].label) all[n_kept - 1].amount += all[i].amount;
+            else all[n_kept++] = all[i];
         }
         all.resize(n_kept);
         return all;

@@ -24,7 +24,10 @@ struct BaggedRows {
 };
 
 // How good the answer of a leaf is for a row of a class.
-enum class Worth : int { vote = 0, share = 1 };  // vote: 1 if its class leads, divided among ties; share: the share of its class
+enum class Worth : int {
+    vote = 0,
+    share = 1
+};  // vote: 1 if its class leads, divided among ties; share: the share of its class
 
 // `own`: the leaf has counted the row, so the row is taken out. A leaf without rows prefers no class.
 inline double worth_of(const LeafView& leaves, std::int64_t leaf, std::uint16_t label, bool own, Worth worth) {
@@ -47,18 +50,23 @@ inline double worth_of(const LeafView& leaves, std::int64_t leaf, std::uint16_t 
     return mine == largest ? 1.0 / n_largest : 0.0;
 }
 
-// How good the answer of a leaf is for a row: of the leaf it reaches, or of the one it reaches with values of another row.
-struct ClassJudge {
+// How good the answer of a leaf is for a row: of the leaf it reaches, or of the one it reaches with values of another
+// row.
+struct ClassScorer {
     const LeafView& leaves;
     const std::uint16_t* labels;
     Worth worth;
     bool counted;  // whether leaves have counted rows outside the bag, and so the row itself
 
-    double at_home(std::size_t row, std::int64_t leaf) const { return worth_of(leaves, leaf, labels[row], counted, worth); }
-    double astray(std::size_t row, std::int64_t leaf) const { return worth_of(leaves, leaf, labels[row], false, worth); }
+    double at_home(std::size_t row, std::int64_t leaf) const {
+        return worth_of(leaves, leaf, labels[row], counted, worth);
+    }
+    double astray(std::size_t row, std::int64_t leaf) const {
+        return worth_of(leaves, leaf, labels[row], false, worth);
+    }
 };
 
-struct NumberJudge {
+struct RealScorer {
     const double* predicted;  // by leaf
     const double* targets;
 
@@ -76,13 +84,14 @@ struct FeatureGroups {
     std::size_t n_groups = 0;
 };
 
-// How much worse the answers of a tree for the rows outside its bag get if a group of features is permuted among these rows.
-template <class Code, class Judge>
-class OutsidePermuter {
+// How much worse the answers of a tree for the rows outside its bag get if a group of features is permuted among these
+// rows.
+template <class Code, class Scorer>
+class OobPermuter {
 public:
-    OutsidePermuter(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups, const Judge& judge,
-                    std::uint64_t key, std::size_t n_repeats)
-        : forest_(forest), rows_(rows), groups_(groups), judge_(judge), key_(key), n_repeats_(n_repeats) {}
+    OobPermuter(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups,
+                const Scorer& scorer, std::uint64_t key, std::size_t n_repeats)
+        : forest_(forest), rows_(rows), groups_(groups), scorer_(scorer), key_(key), n_repeats_(n_repeats) {}
 
     // decrease[group]: mean over the rows outside the bag and over the repeats; NaN if there are no such rows.
     void permute(std::size_t number, double* decrease) {
@@ -127,7 +136,7 @@ private:
                 ++start_[feature + 1];
             }
             home_[i] = at;
-            worth_at_home_[i] = judge_.at_home(outside_[i], first_leaf_ + leaf_number(tree_, at));
+            worth_at_home_[i] = scorer_.at_home(outside_[i], first_leaf_ + leaf_number(tree_, at));
         }
         for (std::size_t feature = 0; feature < p; ++feature) start_[feature + 1] += start_[feature];
         by_feature_.resize(paths_.size());
@@ -154,7 +163,8 @@ private:
         Draws draws(derive_key(derive_key(derive_key(derive_key(key_, Purpose::permute), number), group), repeat));
         order_.resize(n);
         for (std::size_t i = 0; i < n; ++i) order_[i] = static_cast<std::uint32_t>(i);
-        for (std::size_t i = n; i > 1; --i) std::swap(order_[i - 1], order_[draws.below(static_cast<std::uint32_t>(i))]);
+        for (std::size_t i = n; i > 1; --i)
+            std::swap(order_[i - 1], order_[draws.below(static_cast<std::uint32_t>(i))]);
         const std::int64_t* features = groups_.features + groups_.start[group];
         const auto n_features = static_cast<std::size_t>(groups_.start[group + 1] - groups_.start[group]);
         kept_.resize(2 * touched_.size() * n_features);
@@ -166,10 +176,11 @@ private:
             }
         double lost = 0;
         write(given, features, n_features);
-        route_listed(tree_, by_row_.data(), p, touched_.data(), touched_.size(), [&](std::size_t i, std::uint32_t node) {
+        route_listed(tree_, by_row_.data(), p, touched_.data(), touched_.size(),
+                     [&](std::size_t i, std::uint32_t node) {
             const std::uint32_t row = touched_[i];
             if (node == home_[row]) return;
-            lost += worth_at_home_[row] - judge_.astray(outside_[row], first_leaf_ + leaf_number(tree_, node));
+            lost += worth_at_home_[row] - scorer_.astray(outside_[row], first_leaf_ + leaf_number(tree_, node));
         });
         write(old, features, n_features);
         return lost;
@@ -178,7 +189,8 @@ private:
     void write(const Code* values, const std::int64_t* features, std::size_t n_features) {
         for (std::size_t i = 0; i < touched_.size(); ++i)
             for (std::size_t k = 0; k < n_features; ++k)
-                by_row_[touched_[i] * rows_.n_features + static_cast<std::size_t>(features[k])] = values[i * n_features + k];
+                by_row_[touched_[i] * rows_.n_features + static_cast<std::size_t>(features[k])] =
+                    values[i * n_features + k];
     }
 
     struct Passed {
@@ -187,7 +199,7 @@ private:
     const ForestView& forest_;
     const BaggedRows<Code>& rows_;
     const FeatureGroups& groups_;
-    const Judge& judge_;
+    const Scorer& scorer_;
     const std::uint64_t key_;
     const std::size_t n_repeats_;
     TreeView tree_;
@@ -200,11 +212,12 @@ private:
 };
 
 // decrease (trees, groups).
-template <class Code, class Judge>
-void permute_outside(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups, const Judge& judge,
-                     std::uint64_t key, std::size_t n_repeats, std::size_t n_threads, double* decrease, Control& control) {
-    using Permuter = OutsidePermuter<Code, Judge>;
-    std::vector<Permuter> permuters(n_threads, Permuter(forest, rows, groups, judge, key, n_repeats));
+template <class Code, class Scorer>
+void permute_oob(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups,
+                 const Scorer& scorer, std::uint64_t key, std::size_t n_repeats, std::size_t n_threads,
+                 double* decrease, Control& control) {
+    using Permuter = OobPermuter<Code, Scorer>;
+    std::vector<Permuter> permuters(n_threads, Permuter(forest, rows, groups, scorer, key, n_repeats));
     run_tasks(forest.n_trees, n_threads, control, [&](std::size_t number, std::size_t thread) {
         permuters[thread].permute(number, decrease + number * groups.n_groups);
     });
@@ -212,15 +225,16 @@ void permute_outside(const ForestView& forest, const BaggedRows<Code>& rows, con
 
 // What splits should predict: for each class 1 for its rows and 0 for the others, or one number for each row.
 struct Responses {
-    std::vector<std::uint32_t> rows, start;   // the rows whose response k is not 0: from start[k] to start[k + 1]
-    const double* amounts = nullptr;          // by row; nullptr means 1 for each
+    std::vector<std::uint32_t> rows, start;  // the rows whose response k is not 0: from start[k] to start[k + 1]
+    const double* amounts = nullptr;         // by row; nullptr means 1 for each
 
     static Responses of_classes(const std::uint16_t* labels, std::size_t n_rows, std::uint32_t n_classes) {
         Responses responses{std::vector<std::uint32_t>(n_rows), std::vector<std::uint32_t>(n_classes + 1, 0)};
         for (std::size_t row = 0; row < n_rows; ++row) ++responses.start[labels[row] + 1U];
         for (std::uint32_t k = 0; k < n_classes; ++k) responses.start[k + 1] += responses.start[k];
         std::vector<std::uint32_t> next(responses.start.begin(), responses.start.end() - 1);
-        for (std::size_t row = 0; row < n_rows; ++row) responses.rows[next[labels[row]]++] = static_cast<std::uint32_t>(row);
+        for (std::size_t row = 0; row < n_rows; ++row)
+            responses.rows[next[labels[row]]++] = static_cast<std::uint32_t>(row);
         return responses;
     }
     static Responses of_numbers(const double* targets, std::size_t n_rows) {
@@ -233,10 +247,11 @@ struct Responses {
 
 // How much the splits on each feature of a tree say about the rows outside its bag.
 //
-// A split sends each row at its node to a child, and the rows of the bag in that child have a mean response. The gain is the
-// sum of response times mean over the rows outside the bag, minus its expectation if these rows were sent to the same
-// children at random. Computed on the rows of the bag instead, it would be the decrease of Gini impurity or of squared
-// error. Outside the bag it is zero on average for a feature that is unrelated to the responses of the rows at a node.
+// A split sends each row at its node to a child, and the rows of the bag in that child have a mean response. The gain
+// is the sum of response times mean over the rows outside the bag, minus its expectation if these rows were sent to the
+// same children at random. Computed on the rows of the bag instead, it would be the decrease of Gini impurity or of
+// squared error. Outside the bag it is zero on average for a feature that is unrelated to the responses of the rows at
+// a node.
 template <class Code>
 class OutsideGains {
 public:
@@ -257,13 +272,15 @@ public:
         for (std::size_t k = 0; k < responses_.n_responses() && n_outside > 0; ++k) {
             sum_up(responses_.start[k], responses_.start[k + 1], responses_.amounts, inside_, outside_);
             for (std::uint32_t at = 0; at < n_nodes_; ++at)
-                if (outside_[at] != 0 && !is_leaf(tree_, at)) gains[split_feature(tree_, at)] += gain_at(at) / n_outside;
+                if (outside_[at] != 0 && !is_leaf(tree_, at))
+                    gains[split_feature(tree_, at)] += gain_at(at) / n_outside;
         }
     }
 
 private:
     // Sums the amounts of listed rows at every node: of rows in the bag as often as it holds them, and of rows outside.
-    void sum_up(std::size_t begin, std::size_t end, const double* amounts, std::vector<double>& inside, std::vector<double>& outside) {
+    void sum_up(std::size_t begin, std::size_t end, const double* amounts, std::vector<double>& inside,
+                std::vector<double>& outside) {
         inside.assign(n_nodes_, 0), outside.assign(n_nodes_, 0);
         for (; begin < end; ++begin) {
             const std::uint32_t row = responses_.rows[begin];
@@ -279,10 +296,12 @@ private:
         }
     }
 
-    // The gain of one response of the rows outside the bag at the split of a node. A child without rows of the bag adds 0.
+    // The gain of one response of the rows outside the bag at the split of a node. A child without rows of the bag adds
+    // 0.
     double gain_at(std::uint32_t at) const {
         double given = 0, means = 0, n_rows = 0, total = 0;
-        for (std::uint32_t child = first_child(tree_, at); child < first_child(tree_, at) + n_children(tree_, at); ++child) {
+        for (std::uint32_t child = first_child(tree_, at); child < first_child(tree_, at) + n_children(tree_, at);
+             ++child) {
             if (all_inside_[child] == 0) continue;
             const double mean = inside_[child] / all_inside_[child];
             given += outside_[child] * mean, total += outside_[child];
@@ -302,8 +321,8 @@ private:
 
 // gains (trees, p).
 template <class Code>
-void gain_outside(const ForestView& forest, const BaggedRows<Code>& rows, const Responses& responses, std::size_t n_threads,
-                  double* gains, Control& control) {
+void gain_outside(const ForestView& forest, const BaggedRows<Code>& rows, const Responses& responses,
+                  std::size_t n_threads, double* gains, Control& control) {
     std::vector<Code> by_row;
     lay_out_rows(rows.by_column, rows.n_rows, rows.n_features, 0, rows.n_rows, by_row);
     std::vector<OutsideGains<Code>> measures(n_threads, OutsideGains<Code>(forest, rows, responses));

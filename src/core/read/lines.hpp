@@ -20,7 +20,8 @@ public:
         double hope, cost;  // by how much a class is ahead there; the cost of the move from the row
     };
 
-    Lines(const ForestView& forest, const Moves& moves, const Margins& margins) : forest_(forest), moves_(moves), margins_(margins) {
+    Lines(const ForestView& forest, const Moves& moves, const Margins& margins)
+        : forest_(forest), moves_(moves), margins_(margins) {
         std::size_t n = 0;
         for (std::size_t place = 0; place < moves.n_places(); ++place) {
             start_.push_back(n);
@@ -66,7 +67,8 @@ private:
                 Side side{at, place, first_[place], last_[place], std::move(staying_[place])};
                 part(view, side, [&](Side&& one) {
                     if (one.node != next) sides_.push_back(std::move(one));
-                    else first_[place] = one.first, last_[place] = one.last, staying_[place] = std::move(one.categories);
+                    else
+                        first_[place] = one.first, last_[place] = one.last, staying_[place] = std::move(one.categories);
                 });
                 while (!sides_.empty()) follow(tree, view, row);
             }
@@ -80,7 +82,8 @@ private:
     void follow(std::size_t tree, const TreeView& view, const MovingRow<Code>& row) {
         Side side = std::move(sides_.back());
         sides_.pop_back();
-        while (!is_leaf(view, side.node) && static_cast<std::size_t>(row.place_of(split_feature(view, side.node))) != side.place)
+        while (!is_leaf(view, side.node) &&
+               static_cast<std::size_t>(row.place_of(split_feature(view, side.node))) != side.place)
             side.node = next_node(view, side.node, row.codes());
         if (is_leaf(view, side.node)) add(tree, view, row, side);
         else part(view, side, [&](Side&& one) { sides_.push_back(std::move(one)); });
@@ -93,14 +96,18 @@ private:
         if (!moves_.nominal[side.place]) {
             const auto edge = static_cast<std::int32_t>(node.code());
             if (side.first <= edge) take(Side{node.child(), side.place, side.first, std::min(side.last, edge), {}});
-            if (side.last > edge) take(Side{node.child() + 1, side.place, std::max(side.first, edge + 1), side.last, {}});
+            if (side.last > edge)
+                take(Side{node.child() + 1, side.place, std::max(side.first, edge + 1), side.last, {}});
             return;
         }
-        const auto child = [&](std::int32_t code) { return child_for<Ready::for_all>(view, side.node, static_cast<Code>(code)); };
+        const auto child = [&](std::int32_t code) {
+            return child_for<Ready::for_all>(view, side.node, static_cast<Code>(code));
+        };
         std::stable_sort(side.categories.begin(), side.categories.end(),
                          [&](std::int32_t a, std::int32_t b) { return child(a) < child(b); });
         for (auto from = side.categories.begin(); from != side.categories.end();) {
-            const auto to = std::find_if(from, side.categories.end(), [&](std::int32_t code) { return child(code) != child(*from); });
+            const auto to = std::find_if(from, side.categories.end(),
+                                         [&](std::int32_t code) { return child(code) != child(*from); });
             take(Side{child(*from), side.place, side.first, side.last, {from, to}});
             from = to;
         }
@@ -111,7 +118,8 @@ private:
         for (const std::int32_t code : side.categories) add_codes(tree, view, row, side, code, code);
     }
     // Sums are kept as differences between neighbouring codes.
-    void add_codes(std::size_t tree, const TreeView& view, const MovingRow<Code>& row, const Side& side, std::int32_t first, std::int32_t last) {
+    void add_codes(std::size_t tree, const TreeView& view, const MovingRow<Code>& row, const Side& side,
+                   std::int32_t first, std::int32_t last) {
         const std::size_t from = start_[side.place] + static_cast<std::size_t>(first);
         const std::size_t to = start_[side.place] + static_cast<std::size_t>(last) + 1, width = margins_.width();
         const double* values = margins_.values(row.content(tree, view, side.node));

@@ -6,8 +6,9 @@
 //     (1 - vacuity) (p'[k] - p'[j]) - vacuity,
 //
 // where p' is a map of probabilities p. In a box, p and vacuity lie between the sums of the smallest and of the largest
-// values of each tree. The difference of two scores is linear in the logarithms of p, so its largest value is that of the
-// better end of each. This bounds p'[k] / p'[j], hence p'[k] and the margin. A bound can be too large, never too small.
+// values of each tree. The difference of two scores is linear in the logarithms of p, so its largest value is that of
+// the better end of each. This bounds p'[k] / p'[j], hence p'[k] and the margin. A bound can be too large, never too
+// small.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,15 +19,16 @@
 #include <utility>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 
 namespace hedgerow {
 
 class Margins {
 public:
-    // added (D, K, K): what a leaf of each content adds to lower[k] - upper[j], if it were the only tree; without it, margins
-    // are not known. sums (D, K + 1): probabilities and vacuity, of which rates (K, K, K) and ahead (K, K) are a map.
-    static Margins from(const Given& given) {
+    // added (D, K, K): what a leaf of each content adds to lower[k] - upper[j], if it were the only tree; without it,
+    // margins are not known. sums (D, K + 1): probabilities and vacuity, of which rates (K, K, K) and ahead (K, K) are
+    // a map.
+    static Margins from(const NamedValues& given) {
         Margins margins;
         margins.n_classes_ = given.number<std::size_t>("n_classes");
         margins.tree_shares_ = given.array<double>("tree_shares");
@@ -107,7 +109,12 @@ private:
 class Extent {
 public:
     explicit Extent(const Margins& margins)
-        : margins_(margins), low_(margins.width(), 0.0), high_(low_), least_(low_), largest_(low_), most_(margins.n_classes() * margins.n_classes()) {}
+        : margins_(margins),
+          low_(margins.width(), 0.0),
+          high_(low_),
+          least_(low_),
+          largest_(low_),
+          most_(margins.n_classes() * margins.n_classes()) {}
 
     void clear() { std::fill(low_.begin(), low_.end(), 0.0), std::fill(high_.begin(), high_.end(), 0.0); }
     // The contents of the leaves of a tree among which a row may choose: content(0), …, content(n - 1).
@@ -141,8 +148,9 @@ inline std::vector<double> largest_margins(const Margins& margins, std::span<con
                                            std::span<const std::int64_t> starts) {
     Extent extent(margins);
     for (std::size_t tree = 0; tree + 1 < starts.size(); ++tree)
-        extent.add(tree, static_cast<std::size_t>(starts[tree + 1] - starts[tree]),
-                   [&](std::size_t i) { return static_cast<std::uint32_t>(contents[static_cast<std::size_t>(starts[tree]) + i]); });
+        extent.add(tree, static_cast<std::size_t>(starts[tree + 1] - starts[tree]), [&](std::size_t i) {
+            return static_cast<std::uint32_t>(contents[static_cast<std::size_t>(starts[tree]) + i]);
+        });
     const double* most = extent.most();
     return {most, most + margins.n_classes() * margins.n_classes()};
 }

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/table.hpp"
 #include "core/read/read.hpp"
 #include "core/read/walk.hpp"
@@ -18,18 +18,19 @@ namespace hedgerow {
 
 // A row that may move, and what is known of the leaves. Places are the features on which some tree splits.
 struct Moves {
-    std::span<const std::int64_t> features;    // (F,): the feature of each place
-    std::span<const std::int64_t> cost_start;  // (F + 1,): where the costs of a place begin; none if its value is missing
-    std::span<const double> costs;             // of each code; 0 at the code of the row, larger with the distance
-    const std::uint8_t* nominal = nullptr;     // (F,)
-    const std::int32_t* first = nullptr;       // (F,): the codes that are allowed
+    std::span<const std::int64_t> features;  // (F,): the feature of each place
+    std::span<const std::int64_t>
+        cost_start;                         // (F + 1,): where the costs of a place begin; none if its value is missing
+    std::span<const double> costs;          // of each code; 0 at the code of the row, larger with the distance
+    const std::uint8_t* nominal = nullptr;  // (F,)
+    const std::int32_t* first = nullptr;    // (F,): the codes that are allowed
     const std::int32_t* last = nullptr;
-    std::span<const std::int32_t> contents;    // (L,): which content each leaf has
-    std::span<const std::uint8_t> plausible;   // (D,): whether a row may move into leaves of this content
-    const OutsideFunction* alone = nullptr;    // leaves, one of each tree -> the class that remains alone there, or -1
-    std::int64_t wanted = -1;                  // the class that is to remain; -1 for any
+    std::span<const std::int32_t> contents;   // (L,): which content each leaf has
+    std::span<const std::uint8_t> plausible;  // (D,): whether a row may move into leaves of this content
+    const OutsideFunction* alone = nullptr;   // leaves, one of each tree -> the class that remains alone there, or -1
+    std::int64_t wanted = -1;                 // the class that is to remain; -1 for any
 
-    static Moves from(const Given& given) {
+    static Moves from(const NamedValues& given) {
         Moves moves;
         moves.features = given.array<std::int64_t>("features");
         const std::size_t n = moves.features.size();
@@ -46,8 +47,12 @@ struct Moves {
     }
 
     std::size_t n_places() const { return features.size(); }
-    std::size_t n_codes(std::size_t place) const { return static_cast<std::size_t>(cost_start[place + 1] - cost_start[place]); }
-    double cost(std::size_t place, std::int32_t code) const { return costs[static_cast<std::size_t>(cost_start[place]) + static_cast<std::size_t>(code)]; }
+    std::size_t n_codes(std::size_t place) const {
+        return static_cast<std::size_t>(cost_start[place + 1] - cost_start[place]);
+    }
+    double cost(std::size_t place, std::int32_t code) const {
+        return costs[static_cast<std::size_t>(cost_start[place]) + static_cast<std::size_t>(code)];
+    }
     bool is_free(std::size_t place) const { return n_codes(place) > 0 && first[place] < last[place]; }
 };
 
@@ -63,14 +68,16 @@ public:
             place_of_[feature] = static_cast<std::int32_t>(place);
             start_.push_back(codes_[feature]);
         }
-        for (std::size_t tree = 0; tree < forest.n_trees; ++tree) own_.push_back(leaf_of(forest.tree(tree), codes_.data()));
+        for (std::size_t tree = 0; tree < forest.n_trees; ++tree)
+            own_.push_back(leaf_of(forest.tree(tree), codes_.data()));
     }
 
     const std::vector<std::int32_t>& start() const { return start_; }  // (F,): the codes of the row
     std::int32_t place_of(std::uint32_t feature) const { return place_of_[feature]; }
     const Code* codes() const { return codes_.data(); }
     std::uint32_t content(std::size_t tree, const TreeView& view, std::uint32_t node) const {
-        return static_cast<std::uint32_t>(moves_.contents[static_cast<std::size_t>(forest_.leaf_start[tree] + leaf_number(view, node))]);
+        return static_cast<std::uint32_t>(
+            moves_.contents[static_cast<std::size_t>(forest_.leaf_start[tree] + leaf_number(view, node))]);
     }
     // A row may move into leaves with training rows, and it may stay in its own.
     bool may_enter(std::size_t tree, const TreeView& view, std::uint32_t node) const {

@@ -42,7 +42,8 @@ public:
         return moved;
     }
 
-    // For a threshold, the last code that goes left; for a subset, its form; for a multiway split, the number of categories.
+    // For a threshold, the last code that goes left; for a subset, its form; for a multiway split, the number of
+    // categories.
     std::uint32_t code() const { return code_; }
     std::uint32_t feature() const { return feature_ | (rest_ & 1) << 16; }
     std::uint32_t low_feature() const { return feature_; }  // the feature, if the table has at most 65,536
@@ -50,12 +51,16 @@ public:
     std::uint32_t missing_left() const { return (rest_ >> 3) & 1; }
     std::uint32_t child() const { return rest_ >> 4; }
     bool is_leaf(std::uint32_t self) const { return child() == self; }
-    std::uint64_t bits() const { return std::uint64_t{code_} | std::uint64_t{feature_} << 16 | std::uint64_t{rest_} << 32; }
+    std::uint64_t bits() const {
+        return std::uint64_t{code_} | std::uint64_t{feature_} << 16 | std::uint64_t{rest_} << 32;
+    }
 
 private:
     Node(std::uint32_t code, std::uint32_t feature, NodeKind kind, bool missing_left, std::uint32_t child)
-        : code_(static_cast<std::uint16_t>(code)), feature_(static_cast<std::uint16_t>(feature)),
-          rest_(feature >> 16 | static_cast<std::uint32_t>(kind) << 1 | std::uint32_t{missing_left} << 3 | child << 4) {}
+        : code_(static_cast<std::uint16_t>(code)),
+          feature_(static_cast<std::uint16_t>(feature)),
+          rest_(feature >> 16 | static_cast<std::uint32_t>(kind) << 1 | std::uint32_t{missing_left} << 3 | child << 4) {
+    }
 
     // A step of a row loads these parts one by one; shifting them out of one word took a third longer.
     std::uint16_t code_ = 0, feature_ = 0;

@@ -1,4 +1,5 @@
-// Proximity: the leaves that rows reach -> which rows meet there and how often, without looking at rows that never meet.
+// Proximity: the leaves that rows reach -> which rows meet there and how often, without looking at rows that never
+// meet.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -15,7 +16,8 @@ namespace hedgerow {
 // Which rows count as members of a leaf, and how often.
 enum class Present : int { all = 0, inbag = 1, distinct = 2, oob = 3 };
 
-// leaves[row · n_trees + tree]: numbers within the tree, whose leaves begin at leaf_start[tree] among those of all trees.
+// leaves[row · n_trees + tree]: numbers within the tree, whose leaves begin at leaf_start[tree] among those of all
+// trees.
 struct LeafTable {
     const std::int32_t* leaves = nullptr;
     std::size_t n_rows = 0, n_trees = 0;
@@ -30,8 +32,10 @@ struct LeafTable {
 class RowsInLeaves {
 public:
     RowsInLeaves(const LeafTable& table, Present present, std::uint64_t seed, double bag_mean)
-        : n_rows_(table.n_rows), start_(static_cast<std::size_t>(table.leaf_start[table.n_trees]) + 1, 0),
-          total_(start_.size() - 1, 0.0), n_words_(present == Present::oob ? (table.n_trees + 63) / 64 : 0),
+        : n_rows_(table.n_rows),
+          start_(static_cast<std::size_t>(table.leaf_start[table.n_trees]) + 1, 0),
+          total_(start_.size() - 1, 0.0),
+          n_words_(present == Present::oob ? (table.n_trees + 63) / 64 : 0),
           outside_(n_words_ * table.n_rows, 0) {
         std::vector<std::uint32_t> times(table.n_rows, 1);
         for (const bool counting : {true, false}) {
@@ -67,11 +71,14 @@ public:
     std::int64_t end(std::size_t leaf) const { return start_[leaf + 1]; }
     std::uint32_t row(std::int64_t at) const { return rows_[static_cast<std::size_t>(at)]; }
     double times(std::int64_t at) const { return times_.empty() ? 1.0 : times_[static_cast<std::size_t>(at)]; }
-    bool is_outside(std::size_t row, std::size_t tree) const { return (outside_[row * n_words_ + tree / 64] >> (tree % 64)) & 1; }
+    bool is_outside(std::size_t row, std::size_t tree) const {
+        return (outside_[row * n_words_ + tree / 64] >> (tree % 64)) & 1;
+    }
     // The number of trees whose bags hold neither of two rows.
     int n_outside_both(std::size_t a, std::size_t b) const {
         int both = 0;
-        for (std::size_t word = 0; word < n_words_; ++word) both += std::popcount(outside_[a * n_words_ + word] & outside_[b * n_words_ + word]);
+        for (std::size_t word = 0; word < n_words_; ++word)
+            both += std::popcount(outside_[a * n_words_ + word] & outside_[b * n_words_ + word]);
         return both;
     }
 
@@ -93,9 +100,9 @@ private:
 
 // What a meeting of two rows in a leaf adds to their proximity.
 enum class Meeting : int {
-    share_of_trees = 0,   // 1 / trees
-    share_of_outside = 1, // rows of one table: 1 / trees whose bags hold neither
-    share_of_leaf = 2,    // the part of the row in the leaf / trees whose leaf is not empty: the weights of an average
+    share_of_trees = 0,    // 1 / trees
+    share_of_outside = 1,  // rows of one table: 1 / trees whose bags hold neither
+    share_of_leaf = 2,     // the part of the row in the leaf / trees whose leaf is not empty: the weights of an average
 };
 
 // Rows of a sparse table, end to end.
@@ -109,19 +116,29 @@ struct SparseRows {
 template <class Amount>
 class Meetings {
 public:
-    Meetings(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row, std::size_t most)
-        : table_(table), others_(others), meeting_(meeting), first_row_(first_row), most_(most), amount_(others.n_rows(), Amount{0}) {}
+    Meetings(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row,
+             std::size_t most)
+        : table_(table),
+          others_(others),
+          meeting_(meeting),
+          first_row_(first_row),
+          most_(most),
+          amount_(others.n_rows(), Amount{0}) {}
 
-    // The rows met, in ascending order: all, or if most > 0 those with the largest amounts, the earlier among equal ones.
+    // The rows met, in ascending order: all, or if most > 0 those with the largest amounts, the earlier among equal
+    // ones.
     void append(std::size_t row, SparseRows& part) {
         add_up(row);
         if (most_ > 0 && found_.size() > most_) {
-            const auto more = [](const Met& a, const Met& b) { return a.value != b.value ? a.value > b.value : a.row < b.row; };
+            const auto more = [](const Met& a, const Met& b) {
+                return a.value != b.value ? a.value > b.value : a.row < b.row;
+            };
             std::nth_element(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(most_), found_.end(), more);
             found_.resize(most_);
             in_order_ = false;
         }
-        if (!in_order_) std::sort(found_.begin(), found_.end(), [](const Met& a, const Met& b) { return a.row < b.row; });
+        if (!in_order_)
+            std::sort(found_.begin(), found_.end(), [](const Met& a, const Met& b) { return a.row < b.row; });
         for (const Met& met : found_) {
             part.columns.push_back(static_cast<std::int32_t>(met.row));
             part.values.push_back(met.value);
@@ -135,8 +152,8 @@ private:
         double value;
     };
 
-    // If a row has about as many meetings as there are rows, a scan of all rows is faster than a list of the rows met that
-    // must be sorted.
+    // If a row has about as many meetings as there are rows, a scan of all rows is faster than a list of the rows met
+    // that must be sorted.
     void add_up(std::size_t row) {
         const std::size_t n_rows = others_.n_rows();
         leaves_.clear();
@@ -153,10 +170,11 @@ private:
         in_order_ = static_cast<std::size_t>(n_meetings) > n_rows / 4;
         for (const std::size_t leaf : leaves_) {
             if (in_order_) each_in(leaf, [&](std::uint32_t other, Amount more) { amount_[other] += more; });
-            else each_in(leaf, [&](std::uint32_t other, Amount more) {
-                if (amount_[other] == 0) found_.push_back({other, 0});
-                amount_[other] += more;
-            });
+            else
+                each_in(leaf, [&](std::uint32_t other, Amount more) {
+                    if (amount_[other] == 0) found_.push_back({other, 0});
+                    amount_[other] += more;
+                });
         }
         if (in_order_) {
             for (std::uint32_t other = 0; other < n_rows; ++other)
@@ -171,7 +189,8 @@ private:
     template <class Add>
     void each_in(std::size_t leaf, Add&& add) const {
         for (std::int64_t at = others_.begin(leaf); at < others_.end(leaf); ++at) {
-            if constexpr (std::is_floating_point_v<Amount>) add(others_.row(at), others_.times(at) / others_.total(leaf));
+            if constexpr (std::is_floating_point_v<Amount>)
+                add(others_.row(at), others_.times(at) / others_.total(leaf));
             else add(others_.row(at), Amount{1});
         }
     }
@@ -195,8 +214,8 @@ private:
 // For each row of the table the rows it meets. first_row: the number of its first row among the other rows
 // (for share_of_outside).
 template <class Amount>
-SparseRows meet_by(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row, std::size_t most,
-                   std::size_t n_threads, Control& control) {
+SparseRows meet_by(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row,
+                   std::size_t most, std::size_t n_threads, Control& control) {
     constexpr std::size_t block = 64;
     const std::size_t n_blocks = (table.n_rows + block - 1) / block;
     std::vector<SparseRows> parts(n_blocks);
@@ -220,9 +239,10 @@ SparseRows meet_by(const LeafTable& table, const RowsInLeaves& others, Meeting m
     return all;
 }
 
-inline SparseRows meet(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row, std::size_t most,
-                       std::size_t n_threads, Control& control) {
-    if (meeting == Meeting::share_of_leaf) return meet_by<double>(table, others, meeting, first_row, most, n_threads, control);
+inline SparseRows meet(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row,
+                       std::size_t most, std::size_t n_threads, Control& control) {
+    if (meeting == Meeting::share_of_leaf)
+        return meet_by<double>(table, others, meeting, first_row, most, n_threads, control);
     return meet_by<std::uint32_t>(table, others, meeting, first_row, most, n_threads, control);
 }
 

@@ -1,7 +1,8 @@
-// Quantiles: the leaves that samples reach, and the rows in them -> quantiles of the targets of these rows for each sample, or
-// where a number lies among these targets.
+// Quantiles: the leaves that samples reach, and the rows in them -> quantiles of the targets of these rows for each
+// sample, or where a number lies among these targets.
 //
-// A leaf of -1 says that a tree has no say about a sample, because its bag holds it. Without any tree, the answer is NaN.
+// A leaf of -1 says that a tree has no say about a sample, because its bag holds it. Without any tree, the answer is
+// NaN.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -32,7 +33,8 @@ struct LeafRows {
 enum class Interpolation : int { linear = 0, inverse = 1, lower = 2, higher = 3, midpoint = 4, nearest = 5 };
 
 struct QuantileOptions {
-    bool trees_alike = true;   // every tree weighs the same, whatever the size of its leaf; otherwise every row weighs the same
+    bool trees_alike =
+        true;  // every tree weighs the same, whatever the size of its leaf; otherwise every row weighs the same
     Interpolation interpolation = Interpolation::linear;
 };
 
@@ -56,8 +58,11 @@ public:
         std::fill_n(out, 3, std::numeric_limits<double>::quiet_NaN());
         if (touched_.empty()) return;
         const auto share_of_first = [&](auto&& belongs) {
-            const auto end = std::partition_point(touched_.begin(), touched_.end(), [&](std::uint32_t rank) { return belongs(rows_.values[rank]); });
-            return end == touched_.begin() ? 0.0 : passed_[static_cast<std::size_t>(end - touched_.begin()) - 1] / passed_.back();
+            const auto end = std::partition_point(touched_.begin(), touched_.end(),
+                                                  [&](std::uint32_t rank) { return belongs(rows_.values[rank]); });
+            return end == touched_.begin()
+                       ? 0.0
+                       : passed_[static_cast<std::size_t>(end - touched_.begin()) - 1] / passed_.back();
         };
         out[0] = share_of_first([&](double value) { return value < number; });
         out[1] = share_of_first([&](double value) { return value <= number; });
@@ -82,7 +87,8 @@ private:
             const std::int64_t* span = rows_.row_start + rows_.leaf_start[tree] + leaves[tree];
             double of_leaf = 0;
             for (std::int64_t i = span[0]; i < span[1]; ++i) of_leaf += weight_of(rows_.ranks[i]);
-            const double share = options_.trees_alike ? static_cast<double>(n_found_) / (of_leaf * static_cast<double>(n_trees)) : 1.0;
+            const double share =
+                options_.trees_alike ? static_cast<double>(n_found_) / (of_leaf * static_cast<double>(n_trees)) : 1.0;
             for (std::int64_t i = span[0]; i < span[1]; ++i) {
                 const std::uint32_t rank = rows_.ranks[i];
                 if (by_rank_[rank] == 0) touched_.push_back(rank);
@@ -110,17 +116,20 @@ private:
 
     // The smallest target such that at least the share q of the weight is at or below it.
     double inverse(double quantile) const {
-        const double wanted = quantile * passed_.back() * (1 - 0x1.0p-45);  // a share that is missed by rounding counts as reached
+        const double wanted =
+            quantile * passed_.back() * (1 - 0x1.0p-45);  // a share that is missed by rounding counts as reached
         const auto at = std::lower_bound(passed_.begin(), passed_.end(), wanted) - passed_.begin();
         return value_at(std::min<std::size_t>(at, touched_.size() - 1));
     }
     // As if every target occurred as often as it weighs: the quantile is interpolated between the two nearest.
     double between(double quantile) const {
         const double wanted = quantile * (passed_.back() - 1) + 1;
-        const auto above = static_cast<std::size_t>(std::upper_bound(passed_.begin(), passed_.end(), wanted) - passed_.begin());
+        const auto above =
+            static_cast<std::size_t>(std::upper_bound(passed_.begin(), passed_.end(), wanted) - passed_.begin());
         if (above == 0) return value_at(0);
         if (above == passed_.size()) return value_at(above - 1);
-        const double low = value_at(above - 1), high = value_at(above), part = std::min(1.0, wanted - passed_[above - 1]);
+        const double low = value_at(above - 1), high = value_at(above),
+                     part = std::min(1.0, wanted - passed_[above - 1]);
         if (options_.interpolation == Interpolation::linear) return low + part * (high - low);
         const double slack = passed_.back() * 0x1.0p-45;  // a place that is missed by rounding counts as reached
         return part <= slack ? low : part >= 1 - slack ? high : either(low, high, part, passed_[above - 1]);
@@ -143,8 +152,9 @@ private:
 
 // leaves (n, trees) -> (n, width): find(finder, sample, leaves of the sample, its answers)
 template <class Find>
-inline OwnTable<double> find_in_leaves(const LeafRows& rows, const QuantileOptions& options, const Table<const std::int32_t>& leaves,
-                                       std::size_t width, std::size_t n_threads, Control& control, Find&& find) {
+inline OwnTable<double> find_in_leaves(const LeafRows& rows, const QuantileOptions& options,
+                                       const Table<const std::int32_t>& leaves, std::size_t width,
+                                       std::size_t n_threads, Control& control, Find&& find) {
     constexpr std::size_t block = 64;
     const std::size_t n_samples = leaves.n_rows;
     OwnTable<double> found(n_samples, width);
@@ -157,21 +167,23 @@ inline OwnTable<double> find_in_leaves(const LeafRows& rows, const QuantileOptio
 }
 
 // -> (n, quantiles)
-inline OwnTable<double> find_quantiles(const LeafRows& rows, const QuantileOptions& options, const Table<const std::int32_t>& leaves,
-                                       std::span<const double> quantiles, std::size_t n_threads, Control& control) {
+inline OwnTable<double> find_quantiles(const LeafRows& rows, const QuantileOptions& options,
+                                       const Table<const std::int32_t>& leaves, std::span<const double> quantiles,
+                                       std::size_t n_threads, Control& control) {
     return find_in_leaves(rows, options, leaves, quantiles.size(), n_threads, control,
                           [&](QuantileFinder& finder, std::size_t, const std::int32_t* reached, double* out) {
-                              finder.find(reached, quantiles.data(), quantiles.size(), out);
-                          });
+        finder.find(reached, quantiles.data(), quantiles.size(), out);
+    });
 }
 
 // One number for each sample -> (n, 3), as in QuantileFinder::place
-inline OwnTable<double> place_numbers(const LeafRows& rows, const QuantileOptions& options, const Table<const std::int32_t>& leaves,
-                                      std::span<const double> numbers, std::size_t n_threads, Control& control) {
+inline OwnTable<double> place_numbers(const LeafRows& rows, const QuantileOptions& options,
+                                      const Table<const std::int32_t>& leaves, std::span<const double> numbers,
+                                      std::size_t n_threads, Control& control) {
     return find_in_leaves(rows, options, leaves, 3, n_threads, control,
                           [&](QuantileFinder& finder, std::size_t sample, const std::int32_t* reached, double* out) {
-                              finder.place(reached, numbers[sample], out);
-                          });
+        finder.place(reached, numbers[sample], out);
+    });
 }
 
 }  // namespace hedgerow

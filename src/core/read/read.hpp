@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/vectors.hpp"
 #include "core/read/tree.hpp"
@@ -27,13 +27,17 @@ struct ForestView {
     bool has_nominal = false;
 
     // The arrays of a forest by name; whether they fit together is checked elsewhere.
-    static ForestView from(const Given& given) {
+    static ForestView from(const NamedValues& given) {
         const auto node_start = given.array<std::int64_t>("node_start");
         const auto nodes = given.array<std::uint64_t>("nodes");
-        ForestView forest{reinterpret_cast<const Node*>(nodes.data()), given.array<std::int32_t>("payload", nodes.size()),
-                          given.array<std::uint64_t>("set_words").data(), node_start.data(),
+        ForestView forest{reinterpret_cast<const Node*>(nodes.data()),
+                          given.array<std::int32_t>("payload", nodes.size()),
+                          given.array<std::uint64_t>("set_words").data(),
+                          node_start.data(),
                           given.array<std::int64_t>("leaf_start", node_start.size()),
-                          given.array<std::int64_t>("set_start", node_start.size()), node_start.size() - 1, false};
+                          given.array<std::int64_t>("set_start", node_start.size()),
+                          node_start.size() - 1,
+                          false};
         for (std::size_t i = 0; i < nodes.size() && !forest.has_nominal; ++i)
             forest.has_nominal = forest.nodes[i].kind() != NodeKind::threshold;
         return forest;
@@ -49,26 +53,29 @@ struct ForestView {
 struct LeafView {
     std::uint32_t n_classes = 0;
     const std::uint32_t* counts = nullptr;
-    const std::int64_t* entry_start = nullptr;   // null if dense
+    const std::int64_t* entry_start = nullptr;  // null if dense
     const std::uint16_t* entry_class = nullptr;
-    const double* weights = nullptr;             // null without weights
+    const double* weights = nullptr;  // null without weights
 
-    static LeafView from(const Given& given) {
+    static LeafView from(const NamedValues& given) {
         const auto pointer_to = [&]<class T>(const char* name, T) {
             return given.has(name) ? given.array<T>(name).data() : nullptr;
         };
         return {given.number<std::uint32_t>("n_classes"), given.array<std::uint32_t>("counts").data(),
-                pointer_to("entry_start", std::int64_t{}), pointer_to("entry_class", std::uint16_t{}), pointer_to("weights", double{})};
+                pointer_to("entry_start", std::int64_t{}), pointer_to("entry_class", std::uint16_t{}),
+                pointer_to("weights", double{})};
     }
 };
 
 // How many rows to send through all trees at once.
 //
-// Every block loads all trees into the cache. So a block has a row for every eight bytes of a tree, and a row pays for an eighth
-// of a cache line (trees of 19,000 nodes: 53 ns a row and tree with 4,096 rows, 30 with 16,384, 26 with 65,536). If rows are
-// long, they do not stay in the cache meanwhile, and a block has fewer of them. Blocks come in rounds, one block for each
-// thread, so that none waits long for the last one; if trees are small, there are four rounds.
-inline std::size_t rows_per_block(std::size_t n_rows, std::size_t bytes_per_row, std::size_t bytes_per_tree, std::size_t n_threads) {
+// Every block loads all trees into the cache. So a block has a row for every eight bytes of a tree, and a row pays for
+// an eighth of a cache line (trees of 19,000 nodes: 53 ns a row and tree with 4,096 rows, 30 with 16,384, 26 with
+// 65,536). If rows are long, they do not stay in the cache meanwhile, and a block has fewer of them. Blocks come in
+// rounds, one block for each thread, so that none waits long for the last one; if trees are small, there are four
+// rounds.
+inline std::size_t rows_per_block(std::size_t n_rows, std::size_t bytes_per_row, std::size_t bytes_per_tree,
+                                  std::size_t n_threads) {
     constexpr std::size_t cache = std::size_t{1} << 18, short_row = 128, fewest = 64, most = 65536;
     const std::size_t cached = std::min<std::size_t>(cache / bytes_per_row, 4096);
     const std::size_t for_trees = bytes_per_tree / 8 * short_row / std::max(short_row, bytes_per_row);
@@ -95,18 +102,20 @@ void for_row_blocks(const ForestView& forest, const Code* by_column, std::size_t
         transpose_codes(by_column + first, rows, n_features, n_rows, buffer.data(), n_features);
         Code highest = 0;
         for (std::size_t i = 0; i < rows * n_features; ++i) highest = std::max(highest, buffer[i]);
-        work(first, rows, RowView<Code>{buffer.data(), n_features, highest == missing_code<Code>, by_column + first, n_rows}, thread);
+        work(first, rows,
+             RowView<Code>{buffer.data(), n_features, highest == missing_code<Code>, by_column + first, n_rows},
+             thread);
     });
 }
 
 // Fewer rows than these go down many trees in step; more of them go down one tree after the other.
 inline constexpr std::size_t few_rows = 8;
 
-// Sends a block of rows down trees first_tree, …; arrived(place of the tree among these, its view, row, node) is called for
-// each row and tree, for a row in the order of the trees.
-template <class Code, class Arrived>
-void route_block(const ForestView& forest, std::size_t first_tree, std::size_t n_trees, const RowView<Code>& view, std::size_t rows,
-                 std::vector<std::uint32_t>& at, Arrived&& arrived) {
+// Sends a block of rows down trees first_tree, …; arrived(place of the tree among these, its view, row, node) is called
+// for each row and tree, for a row in the order of the trees.
+template <class Code, class RoutedRows>
+void route_block(const ForestView& forest, std::size_t first_tree, std::size_t n_trees, const RowView<Code>& view,
+                 std::size_t rows, std::vector<std::uint32_t>& at, RoutedRows&& arrived) {
     if (rows >= few_rows) {
         at.resize(rows);
         for (std::size_t place = 0; place < n_trees; ++place) {
@@ -135,8 +144,10 @@ void find_leaves(const ForestView& forest, const Code* by_column, std::size_t n_
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
                    [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
         std::vector<std::uint32_t> at;
-        route_block(forest, 0, forest.n_trees, view, rows, at, [&](std::size_t number, const TreeView& tree, std::size_t i, std::uint32_t node) {
-            leaves[(first + i) * forest.n_trees + number] = as_nodes ? static_cast<std::int32_t>(node) : tree.payload[node];
+        route_block(forest, 0, forest.n_trees, view, rows, at,
+                    [&](std::size_t number, const TreeView& tree, std::size_t i, std::uint32_t node) {
+            leaves[(first + i) * forest.n_trees + number] =
+                as_nodes ? static_cast<std::int32_t>(node) : tree.payload[node];
         });
     });
 }
@@ -144,36 +155,38 @@ void find_leaves(const ForestView& forest, const Code* by_column, std::size_t n_
 // How the states of the leaves that a row reaches become the state of the row.
 enum class Merge : int { add = 0, largest = 1, both = 2 };  // both: the largest, then the sums, side by side
 
-// Which trees judge a row of the training table, and whether the row is taken out of their leaves first.
+// Which trees predict a row of the training table, and whether the row is taken out of their leaves first.
 struct OutOfBag {
     std::uint64_t seed = 0;
     double bag_mean = 0;
     const std::uint16_t* labels = nullptr;  // null if the leaves have not counted the row itself
 };
 
-// States of the leaves of some trees: one for each distinct content, and `distinct` says which one a leaf has; or one for
-// each leaf; or, for rows that the leaves have counted, one for each leaf and class, which is the state of the leaf without
-// one row of that class.
+// States of the leaves of some trees: one for each distinct content, and `distinct` says which one a leaf has; or one
+// for each leaf; or, for rows that the leaves have counted, one for each leaf and class, which is the state of the leaf
+// without one row of that class.
 struct StateTable {
     const double* states = nullptr;
     std::size_t width = 0;
-    const std::int32_t* distinct = nullptr;        // over the leaves of all trees, or null
-    std::size_t first_tree = 0, n_trees = 0;       // the trees whose states these are
-    const double* tree_weights = nullptr;          // n_trees, or null if all are equal
+    const std::int32_t* distinct = nullptr;   // over the leaves of all trees, or null
+    std::size_t first_tree = 0, n_trees = 0;  // the trees whose states these are
+    const double* tree_weights = nullptr;     // n_trees, or null if all are equal
 };
 
-// Marks a tree that does not judge a row.
+// Marks a tree that does not predict a row.
 inline constexpr std::uint32_t no_state = 0xffffffff;
 
 // The row of the state table that holds the state of a leaf for a sample with `label`.
-inline std::uint32_t state_row(const LeafView& leaves, const StateTable& table, std::int64_t leaf, std::int64_t first_leaf,
-                               const std::uint16_t* label) {
+inline std::uint32_t state_row(const LeafView& leaves, const StateTable& table, std::int64_t leaf,
+                               std::int64_t first_leaf, const std::uint16_t* label) {
     if (table.distinct != nullptr) return static_cast<std::uint32_t>(table.distinct[leaf]);
     if (label == nullptr) return static_cast<std::uint32_t>(leaf - first_leaf);
-    if (leaves.entry_start == nullptr) return static_cast<std::uint32_t>((leaf - first_leaf) * leaves.n_classes + *label);
+    if (leaves.entry_start == nullptr)
+        return static_cast<std::uint32_t>((leaf - first_leaf) * leaves.n_classes + *label);
     std::int64_t at = leaves.entry_start[leaf];
     while (at < leaves.entry_start[leaf + 1] && leaves.entry_class[at] != *label) ++at;
-    return at < leaves.entry_start[leaf + 1] ? static_cast<std::uint32_t>(at - leaves.entry_start[first_leaf]) : no_state;
+    return at < leaves.entry_start[leaf + 1] ? static_cast<std::uint32_t>(at - leaves.entry_start[first_leaf])
+                                             : no_state;
 }
 
 // The states of this many trees are merged at once, so that the state of the row stays in registers meanwhile.
@@ -193,7 +206,8 @@ inline void take_in_columns(const double* states, std::size_t width, const doubl
         load_pairs<columns>(states + std::size_t{found[tree]} * width, state);
         for (std::size_t k = 0; k < pairs; ++k) {
             if constexpr (merge != Merge::add) largest[k] = larger(largest[k], state[k]);
-            if constexpr (merge != Merge::largest) sum[k] = plus(sum[k], weighted ? times(weights[tree], state[k]) : state[k]);
+            if constexpr (merge != Merge::largest)
+                sum[k] = plus(sum[k], weighted ? times(weights[tree], state[k]) : state[k]);
         }
     }
     if constexpr (merge != Merge::add) store_pairs<columns>(largest, merged);
@@ -209,9 +223,9 @@ inline void fetch_states(const StateTable& table, const std::uint32_t* found, st
     }
 }
 
-// Merges the states found[row · trees_together …] into merged[row · stride …], eight columns at a time. All columns of a row
-// come before the next row, because wide states would otherwise be loaded into the cache several times (40 columns, largest
-// and sum: 81 ns a row and tree become 65).
+// Merges the states found[row · trees_together …] into merged[row · stride …], eight columns at a time. All columns of
+// a row come before the next row, because wide states would otherwise be loaded into the cache several times (40
+// columns, largest and sum: 81 ns a row and tree become 65).
 template <Merge merge, bool weighted, std::size_t last_columns>
 void take_in_rows(const StateTable& table, const double* weights, const std::uint32_t* found, std::size_t n_rows,
                   std::size_t n_trees, double* merged, std::size_t stride) {
@@ -219,16 +233,19 @@ void take_in_rows(const StateTable& table, const double* weights, const std::uin
         if (row + 1 < n_rows) fetch_states(table, found + trees_together, n_trees);
         std::size_t first = 0;
         for (; first + 8 <= table.width; first += 8)
-            take_in_columns<merge, weighted, 8>(table.states + first, table.width, weights, found, n_trees, merged + first);
+            take_in_columns<merge, weighted, 8>(table.states + first, table.width, weights, found, n_trees,
+                                                merged + first);
         if constexpr (last_columns > 0)
-            take_in_columns<merge, weighted, last_columns>(table.states + first, table.width, weights, found, n_trees, merged + first);
+            take_in_columns<merge, weighted, last_columns>(table.states + first, table.width, weights, found, n_trees,
+                                                           merged + first);
     }
 }
 
 template <Merge merge, bool weighted>
-void take_in(const StateTable& table, const double* weights, const std::uint32_t* found, std::size_t n_rows, std::size_t n_trees,
-             double* merged, std::size_t stride) {
-    using Rows = void (*)(const StateTable&, const double*, const std::uint32_t*, std::size_t, std::size_t, double*, std::size_t);
+void take_in(const StateTable& table, const double* weights, const std::uint32_t* found, std::size_t n_rows,
+             std::size_t n_trees, double* merged, std::size_t stride) {
+    using Rows = void (*)(const StateTable&, const double*, const std::uint32_t*, std::size_t, std::size_t, double*,
+                          std::size_t);
     static constexpr Rows by_last_columns[8] = {
         take_in_rows<merge, weighted, 0>, take_in_rows<merge, weighted, 1>, take_in_rows<merge, weighted, 2>,
         take_in_rows<merge, weighted, 3>, take_in_rows<merge, weighted, 4>, take_in_rows<merge, weighted, 5>,
@@ -239,19 +256,21 @@ void take_in(const StateTable& table, const double* weights, const std::uint32_t
 
 // Merges the states of the leaves that a block of rows reaches in the trees of the table into merged[row · stride …].
 template <class Code>
-void fold_block(const ForestView& forest, const LeafView& leaves, const StateTable& table, Merge merge, const OutOfBag* outside,
-                std::span<const Bag> bags, std::size_t first, std::size_t rows, const RowView<Code>& view, double* merged) {
+void fold_block(const ForestView& forest, const LeafView& leaves, const StateTable& table, Merge merge,
+                const OutOfBag* outside, std::span<const Bag> bags, std::size_t first, std::size_t rows,
+                const RowView<Code>& view, double* merged) {
     const std::size_t stride = merge == Merge::both ? 2 * table.width : table.width;
     const std::int64_t first_leaf = forest.leaf_start[table.first_tree];
     const std::size_t most = rows < few_rows ? trees_in_step : trees_together;  // trees at a time
-    std::vector<std::uint32_t> judged, at(rows), found(rows * most);
+    std::vector<std::uint32_t> predicted, at(rows), found(rows * most);
     for (std::size_t start = 0; start < table.n_trees; start += most) {
         const std::size_t n_trees = std::min(most, table.n_trees - start);
         const auto arrived = [&](std::size_t place, const TreeView& tree, std::size_t row, std::uint32_t node) {
             const std::uint16_t* label = outside && outside->labels ? outside->labels + first + row : nullptr;
             const std::int64_t leaf = forest.leaf_start[table.first_tree + start + place] + tree.payload[node];
             const std::size_t group = place / trees_together * trees_together;
-            found[group * rows + row * trees_together + (place - group)] = state_row(leaves, table, leaf, first_leaf, label);
+            found[group * rows + row * trees_together + (place - group)] =
+                state_row(leaves, table, leaf, first_leaf, label);
         };
         if (!outside) route_block(forest, table.first_tree + start, n_trees, view, rows, at, arrived);
         else std::fill(found.begin(), found.end(), no_state);
@@ -259,18 +278,19 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
             const std::size_t number = table.first_tree + start + place;
             const TreeView tree = forest.tree(number);
             const Bag& bag = bags[start + place];
-            judged.clear();
+            predicted.clear();
             for (std::size_t i = 0; i < rows; ++i)
-                if (!bag.holds(first + i)) judged.push_back(static_cast<std::uint32_t>(i));
-            route_rows(tree, view, judged.data(), judged.size(), at.data());
-            for (std::size_t i = 0; i < judged.size(); ++i) arrived(place, tree, judged[i], at[i]);
+                if (!bag.holds(first + i)) predicted.push_back(static_cast<std::uint32_t>(i));
+            route_rows(tree, view, predicted.data(), predicted.size(), at.data());
+            for (std::size_t i = 0; i < predicted.size(); ++i) arrived(place, tree, predicted[i], at[i]);
         }
         for (std::size_t place = 0; place < n_trees; place += trees_together) {
             const double* weights = table.tree_weights ? table.tree_weights + start + place : nullptr;
             const std::uint32_t* group = found.data() + place * rows;
             const std::size_t n = std::min(trees_together, n_trees - place);
             if (merge == Merge::largest) take_in<Merge::largest, false>(table, weights, group, rows, n, merged, stride);
-            else if (merge == Merge::add && !weights) take_in<Merge::add, false>(table, weights, group, rows, n, merged, stride);
+            else if (merge == Merge::add && !weights)
+                take_in<Merge::add, false>(table, weights, group, rows, n, merged, stride);
             else if (merge == Merge::add) take_in<Merge::add, true>(table, weights, group, rows, n, merged, stride);
             else if (!weights) take_in<Merge::both, false>(table, weights, group, rows, n, merged, stride);
             else take_in<Merge::both, true>(table, weights, group, rows, n, merged, stride);
@@ -294,11 +314,12 @@ void fold_states(const ForestView& forest, const LeafView& leaves, const StateTa
     });
 }
 
-// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches, given the shares of
-// each distinct content of a leaf; no leaf is empty.
+// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches, given the shares
+// of each distinct content of a leaf; no leaf is empty.
 template <class Code>
 void average_states(const ForestView& forest, const LeafView& leaves, const StateTable& shares, const Code* by_column,
-                    std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {
+                    std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability,
+                    Control& control) {
     const std::size_t n_classes = shares.width;
     const auto n_heard = static_cast<double>(forest.n_trees);
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
@@ -335,8 +356,8 @@ inline bool add_shares(const LeafView& leaves, std::int64_t leaf, double* shares
     return true;
 }
 
-// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches, uniform if all of them
-// are empty. No table of rows × trees is made.
+// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches, uniform if all of
+// them are empty. No table of rows × trees is made.
 template <class Code>
 void average_shares(const ForestView& forest, const LeafView& leaves, const Code* by_column, std::size_t n_rows,
                     std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {
@@ -346,7 +367,8 @@ void average_shares(const ForestView& forest, const LeafView& leaves, const Code
         std::vector<std::uint32_t> heard(rows), at;
         double* block = probability + first * n_classes;
         std::fill(block, block + rows * n_classes, 0.0);
-        route_block(forest, 0, forest.n_trees, view, rows, at, [&](std::size_t number, const TreeView& tree, std::size_t i, std::uint32_t node) {
+        route_block(forest, 0, forest.n_trees, view, rows, at,
+                    [&](std::size_t number, const TreeView& tree, std::size_t i, std::uint32_t node) {
             heard[i] += add_shares(leaves, forest.leaf_start[number] + tree.payload[node], block + i * n_classes);
         });
         for (std::size_t i = 0; i < rows; ++i)
@@ -374,7 +396,9 @@ public:
 
 private:
     // Where the counts of a leaf begin, and how many there are.
-    std::int64_t begin(std::int64_t leaf) const { return leaves_.entry_start ? leaves_.entry_start[leaf] : leaf * leaves_.n_classes; }
+    std::int64_t begin(std::int64_t leaf) const {
+        return leaves_.entry_start ? leaves_.entry_start[leaf] : leaf * leaves_.n_classes;
+    }
     std::int64_t size(std::int64_t leaf) const { return begin(leaf + 1) - begin(leaf); }
 
     std::uint64_t hash(std::int64_t leaf) const {
@@ -389,18 +413,21 @@ private:
     bool same(std::int64_t one, std::int64_t other) const {
         if (size(one) != size(other)) return false;
         for (std::int64_t i = begin(one), j = begin(other); i < begin(one + 1); ++i, ++j)
-            if (leaves_.counts[i] != leaves_.counts[j] || (leaves_.entry_class && leaves_.entry_class[i] != leaves_.entry_class[j]))
+            if (leaves_.counts[i] != leaves_.counts[j] ||
+                (leaves_.entry_class && leaves_.entry_class[i] != leaves_.entry_class[j]))
                 return false;
         return true;
     }
     std::size_t place_of(std::int64_t leaf) const {
         std::size_t place = hash(leaf) & (slots_.size() - 1);
-        while (slots_[place] >= 0 && !same(examples[static_cast<std::size_t>(slots_[place])], leaf)) place = (place + 1) & (slots_.size() - 1);
+        while (slots_[place] >= 0 && !same(examples[static_cast<std::size_t>(slots_[place])], leaf))
+            place = (place + 1) & (slots_.size() - 1);
         return place;
     }
     void grow() {
         slots_.assign(std::max<std::size_t>(64, 2 * slots_.size()), -1);
-        for (std::size_t number = 0; number < examples.size(); ++number) slots_[place_of(examples[number])] = static_cast<std::int32_t>(number);
+        for (std::size_t number = 0; number < examples.size(); ++number)
+            slots_[place_of(examples[number])] = static_cast<std::int32_t>(number);
     }
 
     LeafView leaves_;

@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
 #include "core/read/branch.hpp"
 #include "core/read/change.hpp"
-#include "core/read/hulls.hpp"
 #include "core/read/importance.hpp"
-#include "core/read/outside.hpp"
+#include "core/read/leaf_ranges.hpp"
+#include "core/read/oob.hpp"
 #include "core/read/read.hpp"
 #include "core/read/shap.hpp"
 #include "core/read/shap_background.hpp"
@@ -44,53 +44,61 @@ struct Permuting {
 
 class Reader {
 public:
-    explicit Reader(const Given& arrays) : forest_(ForestView::from(arrays)), leaves_(LeafView::from(arrays)) {}
+    explicit Reader(const NamedValues& arrays) : forest_(ForestView::from(arrays)), leaves_(LeafView::from(arrays)) {}
 
     // (n, K): the mean of the class shares of the leaves.
     template <class Code>
     OwnTable<double> average(const CodeColumns<Code>& codes, std::size_t n_threads, Control& control) const {
         OwnTable<double> probability(codes.n_rows, leaves_.n_classes);
-        average_shares(forest_, leaves_, codes.codes, codes.n_rows, codes.n_features, n_threads, probability.data.get(), control);
+        average_shares(forest_, leaves_, codes.codes, codes.n_rows, codes.n_features, n_threads, probability.data.get(),
+                       control);
         return probability;
     }
     // The mean of shares (D, K); distinct[leaf] says which of them a leaf has.
     template <class Code>
     OwnTable<double> average_known(const CodeColumns<Code>& codes, const Table<const double>& shares,
-                                   std::span<const std::int32_t> distinct, std::size_t n_threads, Control& control) const {
+                                   std::span<const std::int32_t> distinct, std::size_t n_threads,
+                                   Control& control) const {
         require(distinct.size() == forest_.n_leaves(), "distinct must have one number per leaf");
         OwnTable<double> probability(codes.n_rows, shares.n_columns);
         const StateTable table{shares.data, shares.n_columns, distinct.data(), 0, forest_.n_trees, nullptr};
-        average_states(forest_, leaves_, table, codes.codes, codes.n_rows, codes.n_features, n_threads, probability.data.get(), control);
+        average_states(forest_, leaves_, table, codes.codes, codes.n_rows, codes.n_features, n_threads,
+                       probability.data.get(), control);
         return probability;
     }
     // (m, K): for each of some rows, the mean over the trees whose bags do not hold it, without the row itself.
     template <class Code>
-    OwnTable<double> average_outside(const CodeColumns<Code>& codes, std::span<const std::int64_t> rows, const OutsideRows& outside,
-                                     std::span<const std::uint16_t> labels, std::size_t n_threads, Control& control) const {
+    OwnTable<double> average_oob(const CodeColumns<Code>& codes, std::span<const std::int64_t> rows,
+                                 const OobRows& outside, std::span<const std::uint16_t> labels, std::size_t n_threads,
+                                 Control& control) const {
         require(rows.size() == codes.n_rows, "rows must fit the table");
         if (outside.labels) check_labels(labels, codes.n_rows);
         OwnTable<double> probability(codes.n_rows, leaves_.n_classes);
-        hedgerow::average_outside(forest_, leaves_, outside, codes.codes, codes.n_rows, codes.n_features, n_threads,
-                                  probability.data.get(), control);
+        hedgerow::average_oob(forest_, leaves_, outside, codes.codes, codes.n_rows, codes.n_features, n_threads,
+                              probability.data.get(), control);
         return probability;
     }
     // -> for each distinct content of a leaf the first leaf that has it (D,), and which one each leaf has (L,)
-    std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> distinct(std::size_t n_threads, Control& control) const {
+    std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> distinct(std::size_t n_threads,
+                                                                             Control& control) const {
         std::vector<std::int32_t> distinct(forest_.n_leaves());
         std::vector<std::int64_t> examples = find_distinct(forest_, leaves_, n_threads, distinct.data(), control);
         return {std::move(examples), std::move(distinct)};
     }
     // (n, trees): the leaf, or the node, that each row reaches.
     template <class Code>
-    OwnTable<std::int32_t> leaves(const CodeColumns<Code>& codes, std::size_t n_threads, bool as_nodes, Control& control) const {
+    OwnTable<std::int32_t> leaves(const CodeColumns<Code>& codes, std::size_t n_threads, bool as_nodes,
+                                  Control& control) const {
         OwnTable<std::int32_t> found(codes.n_rows, forest_.n_trees);
-        find_leaves(forest_, codes.codes, codes.n_rows, codes.n_features, n_threads, as_nodes, found.data.get(), control);
+        find_leaves(forest_, codes.codes, codes.n_rows, codes.n_features, n_threads, as_nodes, found.data.get(),
+                    control);
         return found;
     }
 
     // (n, trees): the largest of some amounts (p, n) on the path of each row.
     template <class Code>
-    OwnTable<double> path_most(const CodeColumns<Code>& codes, const Table<const double>& amounts, std::size_t n_threads, Control& control) const {
+    OwnTable<double> path_most(const CodeColumns<Code>& codes, const Table<const double>& amounts,
+                               std::size_t n_threads, Control& control) const {
         require(amounts.n_rows == codes.n_features && amounts.n_columns == codes.n_rows, "amounts must fit the codes");
         return hedgerow::path_most(forest_, codes, amounts, n_threads, control);
     }
@@ -102,46 +110,58 @@ public:
     }
     // (n, trees · K), and (n, trees · S): what the leaves of each tree to which a row may belong say together.
     template <class Code>
-    OwnTable<double> mixed_counts(const CodeColumns<Code>& codes, const Branching& branching, std::size_t n_threads, Control& control) const {
+    OwnTable<double> mixed_counts(const CodeColumns<Code>& codes, const Branching& branching, std::size_t n_threads,
+                                  Control& control) const {
         check_branching(codes, branching);
         return hedgerow::mixed_counts(forest_, leaves_, branching, codes, n_threads, control);
     }
     template <class Code>
-    OwnTable<double> mixed_states(const CodeColumns<Code>& codes, const Table<const double>& states, std::span<const double> rows,
-                                  const Branching& branching, std::size_t n_threads, Control& control) const {
+    OwnTable<double> mixed_states(const CodeColumns<Code>& codes, const Table<const double>& states,
+                                  std::span<const double> rows, const Branching& branching, std::size_t n_threads,
+                                  Control& control) const {
         check_branching(codes, branching);
-        require(states.n_rows == forest_.n_leaves() && rows.size() == forest_.n_leaves(), "states and rows must be those of all leaves");
+        require(states.n_rows == forest_.n_leaves() && rows.size() == forest_.n_leaves(),
+                "states and rows must be those of all leaves");
         return hedgerow::mixed_states(forest_, states, rows, branching, codes, n_threads, control);
     }
 
     // (leaves, m): what leaves have seen of the features that each tree has drawn (trees, m).
     template <class Code>
-    OwnTable<Mark> marks(const CodeColumns<Code>& codes, const Table<const std::int32_t>& drawn, std::span<const std::int64_t> n_bins,
-                         std::span<const std::uint8_t> nominal, const Bags& bags, std::size_t n_threads, Control& control) const {
-        require(drawn.n_rows <= forest_.n_trees && n_bins.size() == codes.n_features && nominal.size() == codes.n_features,
-                "drawn features and bins must fit the trees and the table");
+    OwnTable<Mark> marks(const CodeColumns<Code>& codes, const Table<const std::int32_t>& drawn,
+                         std::span<const std::int64_t> n_bins, std::span<const std::uint8_t> nominal, const Bags& bags,
+                         std::size_t n_threads, Control& control) const {
+        require(
+            drawn.n_rows <= forest_.n_trees && n_bins.size() == codes.n_features && nominal.size() == codes.n_features,
+            "drawn features and bins must fit the trees and the table");
         for (std::size_t i = 0; i < drawn.n_rows * drawn.n_columns; ++i)
-            require(drawn.data[i] >= 0 && static_cast<std::size_t>(drawn.data[i]) < codes.n_features, "drawn features must be those of the table");
+            require(drawn.data[i] >= 0 && static_cast<std::size_t>(drawn.data[i]) < codes.n_features,
+                    "drawn features must be those of the table");
         return find_marks(forest_, codes, drawn, n_bins, nominal, bags, n_threads, control);
     }
-    // How strange rows are to trees; training: their numbers in the training table, or empty.
+    // How novel rows are to trees; training: their numbers in the training table, or empty.
     template <class Code>
-    Strange strangeness(const CodeColumns<Code>& codes, const HullsView& hulls, const Table<const double>& cells,
-                        std::span<const std::int64_t> training, const Bags& bags, std::size_t n_threads, Control& control) const {
-        const std::size_t n_places = hulls.features.size();
-        require(hulls.places.n_rows <= forest_.n_trees &&
-                    hulls.marks.n_rows == static_cast<std::size_t>(forest_.leaf_start[hulls.places.n_rows]) &&
-                    hulls.marks.n_columns == hulls.places.n_columns, "marks must fit the leaves and the drawn features");
-        require(cells.n_rows == n_places && cells.n_columns == codes.n_rows && (training.empty() || training.size() == codes.n_rows),
+    Novelty novelty(const CodeColumns<Code>& codes, const LeafRanges& ranges, const Table<const double>& cells,
+                    std::span<const std::int64_t> training, const Bags& bags, std::size_t n_threads,
+                    Control& control) const {
+        const std::size_t n_places = ranges.features.size();
+        require(ranges.places.n_rows <= forest_.n_trees &&
+                    ranges.marks.n_rows == static_cast<std::size_t>(forest_.leaf_start[ranges.places.n_rows]) &&
+                    ranges.marks.n_columns == ranges.places.n_columns,
+                "marks must fit the leaves and the drawn features");
+        require(cells.n_rows == n_places && cells.n_columns == codes.n_rows &&
+                    (training.empty() || training.size() == codes.n_rows),
                 "cells and rows must fit the codes");
-        return measure_rows(forest_, hulls, codes, cells, training, bags, n_threads, control);
+        return measure_rows(forest_, ranges, codes, cells, training, bags, n_threads, control);
     }
 
     // The cheapest change of a row after which one class remains; the arrays are those of `Moves` and `Margins`.
     template <class Code>
-    Change smallest_change(const CodeColumns<Code>& row, const Given& given, double seconds, Control& control) const {
-        require(given.array<std::int32_t>("contents").size() == forest_.n_leaves(), "contents must have one number per leaf");
-        require(given.array<double>("tree_shares").size() == forest_.n_trees, "tree_shares must have one number per tree");
+    Change smallest_change(const CodeColumns<Code>& row, const NamedValues& given, double seconds,
+                           Control& control) const {
+        require(given.array<std::int32_t>("contents").size() == forest_.n_leaves(),
+                "contents must have one number per leaf");
+        require(given.array<double>("tree_shares").size() == forest_.n_trees,
+                "tree_shares must have one number per tree");
         const WideCodes wide(row);
         Change change = hedgerow::smallest_change(forest_, given, wide.columns(), seconds, control);
         for (auto& code : change.codes)
@@ -151,32 +171,37 @@ public:
 
     // Merges the states of the leaves into merged (n, S), or (n, 2S).
     template <class Code>
-    void fold(const CodeColumns<Code>& codes, const StatesGiven& given, Merge merge, const std::optional<OutOfBag>& outside,
-              std::size_t n_threads, const Table<double>& merged, Control& control) const {
+    void fold(const CodeColumns<Code>& codes, const StatesGiven& given, Merge merge,
+              const std::optional<OutOfBag>& outside, std::size_t n_threads, const Table<double>& merged,
+              Control& control) const {
         const std::size_t width = given.states.n_columns;
         require(merged.n_rows == codes.n_rows && merged.n_columns == (merge == Merge::both ? 2 * width : width),
                 "merged states must have one row per sample and the width of the states");
-        fold_states(forest_, leaves_, states_from(given), merge, outside ? &*outside : nullptr, codes.codes, codes.n_rows,
-                    codes.n_features, n_threads, merged.data, control);
+        fold_states(forest_, leaves_, states_from(given), merge, outside ? &*outside : nullptr, codes.codes,
+                    codes.n_rows, codes.n_features, n_threads, merged.data, control);
     }
 
-    // Adds the Shapley values of the trees to values (n, p, S), and interactions to pairs (n, p, p, S) unless they are null.
-    // Unknown features follow the covers of leaves or, unless it is null, a background; no path has more than `most` features.
+    // Adds the Shapley values of the trees to values (n, p, S), and interactions to pairs (n, p, p, S) unless they are
+    // null. Unknown features follow the covers of leaves or, unless it is null, a background; no path has more than
+    // `most` features.
     template <class Code>
     void explain(const CodeColumns<Code>& codes, const StatesGiven& given, std::span<const double> covers,
                  const CodeColumns<Code>& background, std::size_t most, std::size_t n_threads,
                  const Box<double, 3>& values, const Box<double, 4>& pairs, Control& control) const {
         const std::size_t n = codes.n_rows, p = codes.n_features, width = given.states.n_columns;
-        require(values.shape == std::array{n, p, width}, "values must have one row per sample, one column per feature and the width of the states");
-        require(!pairs.data || pairs.shape == std::array{n, p, p, width}, "pairs must have one row per sample, features twice and the width of the states");
+        require(values.shape == std::array{n, p, width},
+                "values must have one row per sample, one column per feature and the width of the states");
+        require(!pairs.data || pairs.shape == std::array{n, p, p, width},
+                "pairs must have one row per sample, features twice and the width of the states");
         require(!background.codes || background.n_features == p, "a background must have the features of the samples");
         const StateTable table = states_from(given);
         const WideCodes wide(codes), others(background);
         if (background.codes)
-            explain_against(forest_, table, others.columns().codes, background.n_rows, wide.columns().codes, n, p, n_threads, most,
-                            values.data, pairs.data, control);
+            explain_against(forest_, table, others.columns().codes, background.n_rows, wide.columns().codes, n, p,
+                            n_threads, most, values.data, pairs.data, control);
         else
-            explain_paths(forest_, covers.data(), table, wide.columns().codes, n, p, n_threads, values.data, pairs.data, control);
+            explain_paths(forest_, covers.data(), table, wide.columns().codes, n, p, n_threads, values.data, pairs.data,
+                          control);
     }
     // (leaves,): the probability of each leaf if nothing is known about a row, from the covers of the leaves.
     std::vector<double> leaf_shares(std::span<const double> covers) const {
@@ -191,27 +216,29 @@ public:
     void permute(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, Worth worth, bool counted,
                  const Permuting& how, std::size_t n_threads, const Table<double>& decrease, Control& control) const {
         check_labels(labels, codes.n_rows);
-        permute_by(ClassJudge{leaves_, labels.data(), worth, counted}, codes, how, n_threads, decrease, control);
+        permute_by(ClassScorer{leaves_, labels.data(), worth, counted}, codes, how, n_threads, decrease, control);
     }
     // The same if leaves predict numbers (leaves,); answers are measured by the squared error.
     template <class Code>
-    void permute_numbers(const CodeColumns<Code>& codes, std::span<const double> targets, std::span<const double> predicted,
-                         const Permuting& how, std::size_t n_threads, const Table<double>& decrease, Control& control) const {
+    void permute_numbers(const CodeColumns<Code>& codes, std::span<const double> targets,
+                         std::span<const double> predicted, const Permuting& how, std::size_t n_threads,
+                         const Table<double>& decrease, Control& control) const {
         require(targets.size() == codes.n_rows && predicted.size() == forest_.n_leaves(),
                 "targets and predictions must fit the table and the leaves");
-        permute_by(NumberJudge{predicted.data(), targets.data()}, codes, how, n_threads, decrease, control);
+        permute_by(RealScorer{predicted.data(), targets.data()}, codes, how, n_threads, decrease, control);
     }
 
     // gains (trees, p) of the splits on each feature, measured on the rows outside the bags.
     template <class Code>
-    void gains(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, std::uint64_t seed, double bag_mean,
-               std::size_t n_threads, const Table<double>& gains, Control& control) const {
+    void gains(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, std::uint64_t seed,
+               double bag_mean, std::size_t n_threads, const Table<double>& gains, Control& control) const {
         check_labels(labels, codes.n_rows);
-        gain_by(Responses::of_classes(labels.data(), codes.n_rows, leaves_.n_classes), codes, seed, bag_mean, n_threads, gains, control);
+        gain_by(Responses::of_classes(labels.data(), codes.n_rows, leaves_.n_classes), codes, seed, bag_mean, n_threads,
+                gains, control);
     }
     template <class Code>
-    void gains_numbers(const CodeColumns<Code>& codes, std::span<const double> targets, std::uint64_t seed, double bag_mean,
-                       std::size_t n_threads, const Table<double>& gains, Control& control) const {
+    void gains_numbers(const CodeColumns<Code>& codes, std::span<const double> targets, std::uint64_t seed,
+                       double bag_mean, std::size_t n_threads, const Table<double>& gains, Control& control) const {
         require(targets.size() == codes.n_rows, "targets must fit the table");
         gain_by(Responses::of_numbers(targets.data(), codes.n_rows), codes, seed, bag_mean, n_threads, gains, control);
     }
@@ -227,32 +254,38 @@ private:
     }
     void check_labels(std::span<const std::uint16_t> labels, std::size_t n_rows) const {
         require(labels.size() == n_rows, "labels must fit the table");
-        for (const std::uint16_t label : labels) require(label < leaves_.n_classes, "labels must be classes of the forest");
+        for (const std::uint16_t label : labels)
+            require(label < leaves_.n_classes, "labels must be classes of the forest");
     }
     template <class Code>
     void check_branching(const CodeColumns<Code>& codes, const Branching& branching) const {
-        require(branching.covers.size() == static_cast<std::size_t>(forest_.node_start[forest_.n_trees]), "covers must have one number per node");
+        require(branching.covers.size() == static_cast<std::size_t>(forest_.node_start[forest_.n_trees]),
+                "covers must have one number per node");
         require(branching.gapless.size() == codes.n_features, "gapless must have one value per feature");
     }
     static StateTable states_from(const StatesGiven& given) {
-        return {given.states.data, given.states.n_columns, given.distinct, given.first_tree, given.n_trees, given.tree_weights};
+        return {given.states.data, given.states.n_columns, given.distinct,
+                given.first_tree,  given.n_trees,          given.tree_weights};
     }
 
-    template <class Judge, class Code>
-    void permute_by(const Judge& judge, const CodeColumns<Code>& codes, const Permuting& how, std::size_t n_threads,
+    template <class Scorer, class Code>
+    void permute_by(const Scorer& scorer, const CodeColumns<Code>& codes, const Permuting& how, std::size_t n_threads,
                     const Table<double>& decrease, Control& control) const {
         const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, how.seed, how.bag_mean};
         const FeatureGroups groups{how.features.data(), how.start.data(), how.start.size() - 1};
-        require(decrease.n_rows == forest_.n_trees && decrease.n_columns == groups.n_groups, "decreases must fit the trees and the groups");
+        require(decrease.n_rows == forest_.n_trees && decrease.n_columns == groups.n_groups,
+                "decreases must fit the trees and the groups");
         for (const std::int64_t feature : how.features)
-            require(feature >= 0 && static_cast<std::size_t>(feature) < rows.n_features, "groups must be made of features of the table");
-        permute_outside(forest_, rows, groups, judge, how.key, how.n_repeats, n_threads, decrease.data, control);
+            require(feature >= 0 && static_cast<std::size_t>(feature) < rows.n_features,
+                    "groups must be made of features of the table");
+        permute_oob(forest_, rows, groups, scorer, how.key, how.n_repeats, n_threads, decrease.data, control);
     }
     template <class Code>
-    void gain_by(const Responses& responses, const CodeColumns<Code>& codes, std::uint64_t seed, double bag_mean, std::size_t n_threads,
-                 const Table<double>& gains, Control& control) const {
+    void gain_by(const Responses& responses, const CodeColumns<Code>& codes, std::uint64_t seed, double bag_mean,
+                 std::size_t n_threads, const Table<double>& gains, Control& control) const {
         const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, seed, bag_mean};
-        require(gains.n_rows == forest_.n_trees && gains.n_columns == rows.n_features, "gains must fit the trees and the table");
+        require(gains.n_rows == forest_.n_trees && gains.n_columns == rows.n_features,
+                "gains must fit the trees and the table");
         gain_outside(forest_, rows, responses, n_threads, gains.data, control);
     }
 

@@ -1,8 +1,8 @@
 // Shap: codes, trees and the values of their leaves -> what each feature adds to the value of a row.
 //
 // If only the features in S are known, the probability to reach a leaf is a product over the features on its path: of
-// `one` for a known feature (1 if the row obeys all splits on it, else 0), and of `zero` for an unknown one (the share of
-// training rows that obey them). Shapley's weight of a set of s out of d - 1 features is ∫ t^s (1-t)^(d-1-s) dt over
+// `one` for a known feature (1 if the row obeys all splits on it, else 0), and of `zero` for an unknown one (the share
+// of training rows that obey them). Shapley's weight of a set of s out of d - 1 features is ∫ t^s (1-t)^(d-1-s) dt over
 // [0, 1], so what feature i adds through a leaf of value v is
 //
 //     v · (one_i - zero_i) · ∫ Π_{j≠i} (t · one_j + (1-t) · zero_j) dt,
@@ -34,9 +34,11 @@ struct GaussPoints {
     // Exact for polynomials up to degree 2n - 1.
     explicit GaussPoints(std::size_t n) {
         const std::size_t padded = (n + point_group - 1) / point_group * point_group;
-        known.assign(padded, 0.5), unknown.assign(padded, 0.5), inverse_unknown.assign(padded, 2.0), weight.assign(padded, 0.0);
+        known.assign(padded, 0.5), unknown.assign(padded, 0.5), inverse_unknown.assign(padded, 2.0),
+            weight.assign(padded, 0.0);
         for (std::size_t i = 0; i < n; ++i) {
-            double x = std::cos(std::numbers::pi * (static_cast<double>(i) + 0.75) / (static_cast<double>(n) + 0.5)), slope = 1;
+            double x = std::cos(std::numbers::pi * (static_cast<double>(i) + 0.75) / (static_cast<double>(n) + 0.5)),
+                   slope = 1;
             for (int round = 0; round < 100; ++round) {
                 double value = 1, before = 0;  // Legendre's polynomial of degree n, by its recurrence
                 for (std::size_t k = 0; k < n; ++k) {
@@ -55,8 +57,8 @@ struct GaussPoints {
     }
 };
 
-// shares[node] = the cover of a node divided by that of its parent; 1 for the root, 0 for a borrowed leaf. The children of
-// a node without cover have equal shares. `covers` are those of the leaves of the tree.
+// shares[node] = the cover of a node divided by that of its parent; 1 for the root, 0 for a borrowed leaf. The children
+// of a node without cover have equal shares. `covers` are those of the leaves of the tree.
 inline void cover_shares(const TreeView& tree, std::size_t n_nodes, const double* covers, std::vector<double>& shares) {
     std::vector<double> cover(n_nodes, 0.0);
     shares.assign(n_nodes, 1.0);
@@ -136,8 +138,8 @@ private:
     }
 };
 
-// What is kept for the splits between the root and the current node: tables over points that are the same for all rows, and
-// for each row the product of its factors and the sums from below.
+// What is kept for the splits between the root and the current node: tables over points that are the same for all rows,
+// and for each row the product of its factors and the sums from below.
 template <class Code>
 class PathShap {
 public:
@@ -157,8 +159,8 @@ public:
         levels_.resize(plan_.n_levels);
     }
 
-    // Adds the Shapley values of this tree to values[i] (p, S) of up to `rows_at_once` rows, and interactions to pairs[i]
-    // (p, p, S), off the diagonal, unless they are null.
+    // Adds the Shapley values of this tree to values[i] (p, S) of up to `rows_at_once` rows, and interactions to
+    // pairs[i] (p, p, S), off the diagonal, unless they are null.
     void explain(const Code* const* rows, std::size_t n_rows, double* const* values, double* const* pairs) {
         rows_ = rows, n_rows_ = n_rows, values_ = values, pairs_ = pairs;
         // Loops over points take half the time if the compiler knows their length.
@@ -191,21 +193,27 @@ private:
     struct Level {
         std::uint32_t feature = 0, above = 0;
         double zero = 1;
-        bool superseded = false;               // a deeper level splits on the same feature
-        bool along[rows_at_once] = {};         // the row obeys all splits on the feature down to here
-        bool off[rows_at_once] = {};           // it did not obey them at a level above
-        std::uint32_t next[rows_at_once] = {}; // the child it would go to from here
+        bool superseded = false;                // a deeper level splits on the same feature
+        bool along[rows_at_once] = {};          // the row obeys all splits on the feature down to here
+        bool off[rows_at_once] = {};            // it did not obey them at a level above
+        std::uint32_t next[rows_at_once] = {};  // the child it would go to from here
     };
 
-    double* table(std::uint32_t level, std::size_t number) { return memory_.data() + level * level_size_ + number * n_points_; }
-    double* inverse(std::uint32_t level) { return table(level, 0); }     // 1 / (t + (1-t) zero)
-    double* stay_ratio(std::uint32_t level) { return table(level, 1); }  // new factor over the one above, row obeys
-    double* leave_ratio(std::uint32_t level) { return table(level, 2); } // the same, row goes elsewhere
-    double* stay(std::uint32_t level) { return table(level, 3); }        // weight × change of (one - zero) / factor, row obeys
-    double* leave(std::uint32_t level) { return table(level, 4); }       // the same, row goes elsewhere
-    double* pull(std::uint32_t level) { return table(level, 5); }        // (1 - zero) / factor
+    double* table(std::uint32_t level, std::size_t number) {
+        return memory_.data() + level * level_size_ + number * n_points_;
+    }
+    double* inverse(std::uint32_t level) { return table(level, 0); }      // 1 / (t + (1-t) zero)
+    double* stay_ratio(std::uint32_t level) { return table(level, 1); }   // new factor over the one above, row obeys
+    double* leave_ratio(std::uint32_t level) { return table(level, 2); }  // the same, row goes elsewhere
+    double* stay(std::uint32_t level) {
+        return table(level, 3);
+    }  // weight × change of (one - zero) / factor, row obeys
+    double* leave(std::uint32_t level) { return table(level, 4); }  // the same, row goes elsewhere
+    double* pull(std::uint32_t level) { return table(level, 5); }   // (1 - zero) / factor
     double* product(std::uint32_t level, std::size_t row) { return table(level, 6 + row * (1 + width_)); }
-    double* sums(std::uint32_t level, std::size_t row, std::size_t k) { return table(level, 7 + row * (1 + width_) + k); }
+    double* sums(std::uint32_t level, std::size_t row, std::size_t k) {
+        return table(level, 7 + row * (1 + width_) + k);
+    }
 
     void begin() {
         Level& root = levels_[0] = Level{};
@@ -219,7 +227,8 @@ private:
     }
 
     void clear_sums(std::uint32_t level) {
-        for (std::size_t i = 0; i < n_rows_; ++i) std::fill(sums(level, i, 0), sums(level, i, 0) + width_ * n_points_, 0.0);
+        for (std::size_t i = 0; i < n_rows_; ++i)
+            std::fill(sums(level, i, 0), sums(level, i, 0) + width_ * n_points_, 0.0);
     }
 
     void look_ahead(std::uint32_t level, std::uint32_t node) {
@@ -242,13 +251,15 @@ private:
             const double* before = product(step.level - 1, i);
             double* now = product(step.level, i);
             const double* ratio = level.along[i] ? stay_ratio(step.level) : leave_ratio(step.level);
-            if (level.off[i]) for (std::size_t q = 0; q < n_points; ++q) now[q] = before[q] * further;
-            else for (std::size_t q = 0; q < n_points; ++q) now[q] = before[q] * ratio[q];
+            if (level.off[i])
+                for (std::size_t q = 0; q < n_points; ++q) now[q] = before[q] * further;
+            else
+                for (std::size_t q = 0; q < n_points; ++q) now[q] = before[q] * ratio[q];
         }
     }
 
-    // A row that left the path above changes its factor from (1-t) zero_above to (1-t) zero, and (one - zero) / factor is
-    // -1/(1-t) before and after: a further split on the feature adds nothing for such a row.
+    // A row that left the path above changes its factor from (1-t) zero_above to (1-t) zero, and (one - zero) / factor
+    // is -1/(1-t) before and after: a further split on the feature adds nothing for such a row.
     template <std::size_t known>
     void fill_tables(const ShapPlan::Step& step, double zero_above) {
         const std::size_t n_points = known ? known : n_points_;
@@ -294,7 +305,8 @@ private:
             double* value = values_[i] + step.feature * width_;
             for (std::size_t k = 0; k < width_; ++k) value[k] += state[k] * added;
             if (!pairs_) continue;
-            add_pairs(level, i, [&](const double* other, std::size_t k) { return state[k] * dot3(change, other, reached); });
+            add_pairs(level, i,
+                      [&](const double* other, std::size_t k) { return state[k] * dot3(change, other, reached); });
         }
         leave_level(level);
     }
@@ -312,7 +324,8 @@ private:
             double* value = values_[i] + levels_[level].feature * width_;
             for (std::size_t k = 0; k < width_; ++k) value[k] += dot(change, sums(level, i, k), n_points);
             if (!pairs_) continue;
-            add_pairs(level, i, [&](const double* other, std::size_t k) { return dot3(change, other, sums(level, i, k)); });
+            add_pairs(level, i,
+                      [&](const double* other, std::size_t k) { return dot3(change, other, sums(level, i, k)); });
         }
         leave_level(level);
     }
@@ -362,8 +375,8 @@ private:
 
 // Rows in blocks, for threads: work(first, n, by_row, thread). The result of a row does not depend on the blocks.
 template <class Code, class Work>
-void for_explained_rows(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t n_threads, Control& control,
-                        Work&& work) {
+void for_explained_rows(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t n_threads,
+                        Control& control, Work&& work) {
     constexpr std::size_t group = PathShap<Code>::rows_at_once;
     const std::size_t fair = (n_rows / (4 * n_threads) + group - 1) / group * group;
     const std::size_t block = std::clamp<std::size_t>(fair, group, 32 * group);
@@ -375,7 +388,8 @@ void for_explained_rows(const Code* by_column, std::size_t n_rows, std::size_t n
     });
 }
 
-// Adds the Shapley values of the trees of the table to values (n, p, S), and interactions to pairs (n, p, p, S) unless null.
+// Adds the Shapley values of the trees of the table to values (n, p, S), and interactions to pairs (n, p, p, S) unless
+// null.
 template <class Code>
 void explain_paths(const ForestView& forest, const double* covers, const StateTable& table, const Code* by_column,
                    std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* values, double* pairs,

@@ -1,9 +1,9 @@
 // Shap background: the same as shap.hpp, but unknown features take their values from background rows.
 //
-// A row and a background row go down the tree together. Where a split separates them, the feature belongs to one or to the
-// other from there on, and both ways are followed. In a leaf where a features belong to the row and b to the background,
-// Shapley's weight is (a-1)! b!/(a+b)! for each of the former and -a! (b-1)!/(a+b)! for each of the latter. Background rows
-// with the same features so far stay together, so a node is visited once for all of them.
+// A row and a background row go down the tree together. Where a split separates them, the feature belongs to one or to
+// the other from there on, and both ways are followed. In a leaf where a features belong to the row and b to the
+// background, Shapley's weight is (a-1)! b!/(a+b)! for each of the former and -a! (b-1)!/(a+b)! for each of the latter.
+// Background rows with the same features so far stay together, so a node is visited once for all of them.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -41,8 +41,13 @@ template <class Code>
 class BackgroundShap {
 public:
     // `most`: largest number of distinct features on a path.
-    BackgroundShap(const Code* background, std::size_t n_background, std::size_t n_features, std::size_t width, std::size_t most)
-        : background_(background), n_features_(n_features), width_(width), weights_(most), others_(n_background),
+    BackgroundShap(const Code* background, std::size_t n_background, std::size_t n_features, std::size_t width,
+                   std::size_t most)
+        : background_(background),
+          n_features_(n_features),
+          width_(width),
+          weights_(most),
+          others_(n_background),
           owner_(n_features, Owner::nobody) {}
 
     void explain(const TreeView& tree, const double* states, const Code* row, double* values, double* pairs) {
@@ -83,8 +88,8 @@ private:
         take_back(feature);
     }
 
-    // The feature belongs to the background: its rows go to their children, those of one child together. `value` is that of
-    // the feature of this split, if it has belonged to the background only from here on.
+    // The feature belongs to the background: its rows go to their children, those of one child together. `value` is
+    // that of the feature of this split, if it has belonged to the background only from here on.
     void part(std::uint32_t at, std::size_t begin, std::size_t end, std::size_t depth, double* value) {
         while (begin < end) {
             const std::uint32_t child = next_node(tree_, at, other(others_[begin]));
@@ -99,7 +104,9 @@ private:
     std::size_t gather(std::uint32_t at, std::uint32_t child, std::size_t begin, std::size_t end) {
         const auto list = others_.begin();
         const auto goes_there = [&](std::uint32_t i) { return next_node(tree_, at, other(i)) == child; };
-        return static_cast<std::size_t>(std::partition(list + static_cast<std::ptrdiff_t>(begin), list + static_cast<std::ptrdiff_t>(end), goes_there) - list);
+        return static_cast<std::size_t>(std::partition(list + static_cast<std::ptrdiff_t>(begin),
+                                                       list + static_cast<std::ptrdiff_t>(end), goes_there) -
+                                        list);
     }
 
     // -> the sums of the child, which have been added to those of its parent.
@@ -165,9 +172,9 @@ private:
 
 // As explain_paths, summed over the background rows, which are column by column, like the rows themselves.
 template <class Code>
-void explain_against(const ForestView& forest, const StateTable& table, const Code* background, std::size_t n_background,
-                     const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t n_threads, std::size_t most,
-                     double* values, double* pairs, Control& control) {
+void explain_against(const ForestView& forest, const StateTable& table, const Code* background,
+                     std::size_t n_background, const Code* by_column, std::size_t n_rows, std::size_t n_features,
+                     std::size_t n_threads, std::size_t most, double* values, double* pairs, Control& control) {
     const std::size_t width = table.width;
     std::vector<Code> others;
     lay_out_rows(background, n_background, n_features, 0, n_background, others);
@@ -178,8 +185,8 @@ void explain_against(const ForestView& forest, const StateTable& table, const Co
             const std::int64_t leaf = forest.leaf_start[number] - forest.leaf_start[table.first_tree];
             for (std::size_t row = 0; row < n; ++row) {
                 control.tick(thread == 0);
-                shap.explain(forest.tree(number), table.states + static_cast<std::size_t>(leaf) * width, by_row + row * n_features,
-                             values + (first + row) * n_features * width,
+                shap.explain(forest.tree(number), table.states + static_cast<std::size_t>(leaf) * width,
+                             by_row + row * n_features, values + (first + row) * n_features * width,
                              pairs ? pairs + (first + row) * n_features * n_features * width : nullptr);
             }
         }

@@ -1,9 +1,9 @@
 // Subset: the categories that go left -> their stored form; the form and a category -> whether it goes left.
 //
-// A subset is stored as bits, one for each category, set if it goes left; or as a list of the categories of its smaller side,
-// ascending, two bytes each, four to a word; the last is repeated until the word is full. The code of a node tells the form: 0
-// for bits, otherwise `is_list`, plus `lists_right` if the listed categories go right, plus their number, which may be 0. The
-// form depends only on the subset: a list where it is short, otherwise bits.
+// A subset is stored as bits, one for each category, set if it goes left; or as a list of the categories of its smaller
+// side, ascending, two bytes each, four to a word; the last is repeated until the word is full. The code of a node
+// tells the form: 0 for bits, otherwise `is_list`, plus `lists_right` if the listed categories go right, plus their
+// number, which may be 0. The form depends only on the subset: a list where it is short, otherwise bits.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -13,20 +13,23 @@
 namespace hedgerow {
 
 inline constexpr std::uint32_t is_list = 0x8000, lists_right = 0x4000;
-inline constexpr std::uint32_t most_with_bits = 255;  // up to so many categories are bits, so codes of one byte need not know lists
+inline constexpr std::uint32_t most_with_bits =
+    255;  // up to so many categories are bits, so codes of one byte need not know lists
 
 inline std::uint32_t n_listed(std::uint32_t form) { return form & (lists_right - 1); }
 // Words of the stored form.
 inline std::size_t n_words_for(std::uint32_t n_categories, std::uint32_t form = 0) {
     return form == 0 ? (n_categories + 63) / 64 : (n_listed(form) + 3) / 4;
 }
-// Whether a list takes at most a quarter of the words of bits. Longer ones would take more time to read, and belong to the
-// large nodes, of which there are few.
+// Whether a list takes at most a quarter of the words of bits. Longer ones would take more time to read, and belong to
+// the large nodes, of which there are few.
 inline bool is_short(std::uint32_t form, std::uint32_t n_categories) {
     return n_categories > most_with_bits && 4 * n_words_for(n_categories, form) <= n_words_for(n_categories);
 }
 
-inline std::uint32_t listed_at(const std::uint64_t* words, std::size_t at) { return words[at / 4] >> 16 * (at % 4) & 0xffff; }
+inline std::uint32_t listed_at(const std::uint64_t* words, std::size_t at) {
+    return words[at / 4] >> 16 * (at % 4) & 0xffff;
+}
 
 // Whether a list of n codes has this one.
 inline bool has_listed(const std::uint64_t* words, std::uint32_t n, std::uint32_t code) {
@@ -44,7 +47,8 @@ inline bool has_listed(const std::uint64_t* words, std::uint32_t n, std::uint32_
 }
 
 inline bool goes_left(const std::uint64_t* words, std::uint32_t form, std::uint32_t code) {
-    if (form == 0) [[likely]] return (words[code >> 6] >> (code & 63)) & 1;
+    if (form == 0) [[likely]]
+        return (words[code >> 6] >> (code & 63)) & 1;
     return has_listed(words, n_listed(form), code) == ((form & lists_right) == 0);
 }
 
@@ -54,7 +58,8 @@ inline std::uint64_t known_bits(std::size_t word, std::uint32_t n_categories) {
 }
 
 // Appends the words of a subset, which is given as bits. -> its form
-inline std::uint32_t store_subset(const std::vector<std::uint64_t>& bits, std::uint32_t n_categories, std::vector<std::uint64_t>& words) {
+inline std::uint32_t store_subset(const std::vector<std::uint64_t>& bits, std::uint32_t n_categories,
+                                  std::vector<std::uint64_t>& words) {
     std::uint32_t n_left = 0;
     for (std::size_t word = 0; n_categories > most_with_bits && word < bits.size(); ++word)
         n_left += static_cast<std::uint32_t>(std::popcount(bits[word] & known_bits(word, n_categories)));
@@ -70,7 +75,8 @@ inline std::uint32_t store_subset(const std::vector<std::uint64_t>& bits, std::u
     std::uint64_t code = 0;
     const auto list = [&] { words[at / 4] |= code << 16 * (at % 4), ++at; };
     for (std::size_t word = 0; word < bits.size(); ++word)
-        for (std::uint64_t side = (right ? ~bits[word] : bits[word]) & known_bits(word, n_categories); side != 0; side &= side - 1) {
+        for (std::uint64_t side = (right ? ~bits[word] : bits[word]) & known_bits(word, n_categories); side != 0;
+             side &= side - 1) {
             code = 64 * word + static_cast<std::uint64_t>(std::countr_zero(side));
             list();
         }

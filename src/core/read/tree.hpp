@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/read/node.hpp"
 #include "core/read/subset.hpp"
 #include "core/read/upper.hpp"
@@ -17,9 +17,9 @@ namespace hedgerow {
 // A view of the arrays of one tree.
 struct TreeView {
     const Node* nodes = nullptr;
-    const std::int32_t* payload = nullptr;      // the number of a leaf; where the words of a subset begin
-    const std::uint64_t* set_words = nullptr;   // of all category subsets
-    bool has_nominal = false;                   // some split is a subset or multiway
+    const std::int32_t* payload = nullptr;     // the number of a leaf; where the words of a subset begin
+    const std::uint64_t* set_words = nullptr;  // of all category subsets
+    bool has_nominal = false;                  // some split is a subset or multiway
 };
 
 // Rows of codes, one after the other.
@@ -27,15 +27,15 @@ template <class Code>
 struct RowView {
     const Code* codes = nullptr;
     std::size_t n_features = 0;
-    bool has_missing = true;  // whether some code may be missing
+    bool has_missing = true;        // whether some code may be missing
     const Code* columns = nullptr;  // the same codes by column, if they are at hand
     std::size_t column_stride = 0;
 
     const Code* row(std::size_t number) const { return codes + number * n_features; }
 };
 
-// What a step must be ready for. Most blocks of rows have no missing values and most forests no nominal features; a step
-// that relies on this takes half the time.
+// What a step must be ready for. Most blocks of rows have no missing values and most forests no nominal features; a
+// step that relies on this takes half the time.
 enum class Ready { for_values, for_missing, for_all };
 
 // The next node of a row that has this code at the feature of the node; a leaf returns itself.
@@ -66,8 +66,8 @@ inline std::uint32_t step(const TreeView& tree, std::uint32_t at, const Code* ro
 
 // at[i] = the leaf node that row i of the view (or rows[i]) reaches from the node at[i].
 //
-// Eight rows go down at a time, so that their memory accesses overlap. After a few steps, rows that have reached a leaf are
-// removed from the list; if all eight went on until the last one arrives, it would take 1.3 to 2 times as long.
+// Eight rows go down at a time, so that their memory accesses overlap. After a few steps, rows that have reached a leaf
+// are removed from the list; if all eight went on until the last one arrives, it would take 1.3 to 2 times as long.
 template <Ready ready, class Code>
 inline void route_ready(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
                         std::uint32_t* at) {
@@ -82,12 +82,15 @@ inline void route_ready(const TreeView& tree, const RowView<Code>& view, const s
         }
         while (n_waiting > 0) {
             std::size_t n_left = 0;
-            const auto advance = [&]<std::size_t n_lanes>(const std::uint16_t* who, std::integral_constant<std::size_t, n_lanes>) {
+            const auto advance = [&]<std::size_t n_lanes>(const std::uint16_t* who,
+                                                          std::integral_constant<std::size_t, n_lanes>) {
                 std::uint32_t node[n_lanes];
                 const Code* row[n_lanes];
-                for (std::size_t lane = 0; lane < n_lanes; ++lane) node[lane] = at[who[lane]], row[lane] = codes[who[lane]];
+                for (std::size_t lane = 0; lane < n_lanes; ++lane)
+                    node[lane] = at[who[lane]], row[lane] = codes[who[lane]];
                 for (std::size_t taken = 0; taken < steps; ++taken)
-                    for (std::size_t lane = 0; lane < n_lanes; ++lane) node[lane] = step<ready>(tree, node[lane], row[lane]);
+                    for (std::size_t lane = 0; lane < n_lanes; ++lane)
+                        node[lane] = step<ready>(tree, node[lane], row[lane]);
                 for (std::size_t lane = 0; lane < n_lanes; ++lane) {
                     const std::uint16_t one = who[lane];
                     at[one] = node[lane];
@@ -96,17 +99,18 @@ inline void route_ready(const TreeView& tree, const RowView<Code>& view, const s
                 }
             };
             std::size_t i = 0;
-            for (; i + lanes <= n_waiting; i += lanes) advance(waiting + i, std::integral_constant<std::size_t, lanes>{});
+            for (; i + lanes <= n_waiting; i += lanes)
+                advance(waiting + i, std::integral_constant<std::size_t, lanes>{});
             for (; i < n_waiting; ++i) advance(waiting + i, std::integral_constant<std::size_t, 1>{});
             n_waiting = n_left;
         }
     }
 }
 
-// at[lane] = the leaf node that a row reaches in each of some trees. It takes a step in every tree before the next step in the
-// first one: in large trees a step waits for memory, and then the steps of all trees wait at the same time. One row and 100
-// trees of 24,000 nodes: 90 µs with one tree at a time, 40 with 8. Trees of 19,000 nodes: 25 µs with 8, 19 with 16 or 32, 20
-// with 64.
+// at[lane] = the leaf node that a row reaches in each of some trees. It takes a step in every tree before the next step
+// in the first one: in large trees a step waits for memory, and then the steps of all trees wait at the same time. One
+// row and 100 trees of 24,000 nodes: 90 µs with one tree at a time, 40 with 8. Trees of 19,000 nodes: 25 µs with 8, 19
+// with 16 or 32, 20 with 64.
 inline constexpr std::size_t trees_in_step = 32;
 template <Ready ready, class Code>
 inline void route_in_step(const TreeView* trees, std::size_t n_trees, const Code* row, std::uint32_t* at) {
@@ -121,16 +125,19 @@ inline void route_in_step(const TreeView* trees, std::size_t n_trees, const Code
     }
 }
 
-// at[i] = the node that row i, or rows[i], reaches in the first levels. Rows are in ascending order; the upper levels of their
-// neighbours are passed with them, which is quicker than passing those levels row by row if every fourth row is listed.
+// at[i] = the node that row i, or rows[i], reaches in the first levels. Rows are in ascending order; the upper levels
+// of their neighbours are passed with them, which is quicker than passing those levels row by row if every fourth row
+// is listed.
 template <bool has_missing, class Code>
-inline void enter_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows, std::uint32_t* at) {
+inline void enter_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
+                       std::uint32_t* at) {
     const Upper upper(tree.nodes);
     if (!rows) return upper.enter<has_missing>(view.columns, view.column_stride, n_rows, at);
     constexpr std::size_t together = 256, most = 4 * together;
     std::uint32_t of_all[most];
     for (std::size_t first = 0; first < n_rows; first += together) {
-        const std::size_t n = std::min(together, n_rows - first), low = rows[first], n_all = rows[first + n - 1] - low + 1;
+        const std::size_t n = std::min(together, n_rows - first), low = rows[first],
+                          n_all = rows[first + n - 1] - low + 1;
         if (n_all > most) {
             std::fill_n(at + first, n, 0);
             continue;
@@ -140,11 +147,11 @@ inline void enter_rows(const TreeView& tree, const RowView<Code>& view, const st
     }
 }
 
-// at[i] = the leaf node that row i reaches; rows == nullptr means the first n_rows rows of the view, else rows[i], which are in
-// ascending order.
+// at[i] = the leaf node that row i reaches; rows == nullptr means the first n_rows rows of the view, else rows[i],
+// which are in ascending order.
 template <class Code>
-HEDGEROW_APART void route_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
-                               std::uint32_t* at) {
+HEDGEROW_NOINLINE void route_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows,
+                                  std::size_t n_rows, std::uint32_t* at) {
     constexpr std::size_t fewest = 64;  // with fewer rows, the nodes of the first levels are not worth preparing
     if (!view.columns || n_rows < fewest) std::fill_n(at, n_rows, 0);
     else if (view.has_missing) enter_rows<true>(tree, view, rows, n_rows, at);
@@ -154,8 +161,10 @@ HEDGEROW_APART void route_rows(const TreeView& tree, const RowView<Code>& view, 
     else route_ready<Ready::for_values>(tree, view, rows, n_rows, at);
 }
 template <class Code>
-HEDGEROW_APART void route_row(const TreeView* trees, std::size_t n_trees, const RowView<Code>& view, std::size_t row, std::uint32_t* at) {
-    if (trees[0].has_nominal || view.n_features > 65536) route_in_step<Ready::for_all>(trees, n_trees, view.row(row), at);
+HEDGEROW_NOINLINE void route_row(const TreeView* trees, std::size_t n_trees, const RowView<Code>& view, std::size_t row,
+                                 std::uint32_t* at) {
+    if (trees[0].has_nominal || view.n_features > 65536)
+        route_in_step<Ready::for_all>(trees, n_trees, view.row(row), at);
     else if (view.has_missing) route_in_step<Ready::for_missing>(trees, n_trees, view.row(row), at);
     else route_in_step<Ready::for_values>(trees, n_trees, view.row(row), at);
 }

@@ -1,7 +1,8 @@
 // Upper: the first levels of a tree and the codes of rows by column -> the node that each row reaches there.
 //
-// All rows of a block meet the same few nodes there. So a node is compared with many neighbouring codes of its column at once,
-// instead of a row with one node after the other: the first four levels take half a nanosecond a row instead of four.
+// All rows of a block meet the same few nodes there. So a node is compared with many neighbouring codes of its column
+// at once, instead of a row with one node after the other: the first four levels take half a nanosecond a row instead
+// of four.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -15,8 +16,8 @@ namespace hedgerow {
 // With three levels or five, rows took up to 5 % longer; with six, a tenth to a third.
 inline constexpr std::size_t upper_levels = 4;
 
-// The levels as if they were complete. Place 1 is the root, and the children of place k are 2k and 2k + 1. Below a leaf, and
-// below a split by categories, rows go left until the last level and are still at the same node.
+// The levels as if they were complete. Place 1 is the root, and the children of place k are 2k and 2k + 1. Below a
+// leaf, and below a split by categories, rows go left until the last level and are still at the same node.
 class Upper {
 public:
     explicit Upper(const Node* nodes) : nodes_(nodes) {
@@ -29,7 +30,8 @@ public:
         }
     }
 
-    // at[i] = the node that row i reaches, given the codes of neighbouring rows; a column begins `stride` after the one before.
+    // at[i] = the node that row i reaches, given the codes of neighbouring rows; a column begins `stride` after the one
+    // before.
     template <bool has_missing, class Code>
     void enter(const Code* columns, std::size_t stride, std::size_t n_rows, std::uint32_t* at) const {
         constexpr std::size_t together = 128 / sizeof(Code);
@@ -46,7 +48,8 @@ public:
 private:
     static constexpr std::size_t n_ends = std::size_t{1} << upper_levels;
 
-    // ends[i] = which place of the last level row i reaches, counted from its first; as many rows as `ends` holds at most.
+    // ends[i] = which place of the last level row i reaches, counted from its first; as many rows as `ends` holds at
+    // most.
     template <bool has_missing, class Code>
     void find_ends(const Code* columns, std::size_t stride, std::size_t n_rows, Code* ends) const {
         Code next[128 / sizeof(Code)];
@@ -57,11 +60,13 @@ private:
                 if (!splits_[place]) continue;
                 const Node node = nodes_[at_[place]];
                 // As in child_for: if missing values go left, adding one wraps their code around to the lowest.
-                const auto left = static_cast<Code>(has_missing ? node.missing_left() : 0), last = static_cast<Code>(node.code() + left);
+                const auto left = static_cast<Code>(has_missing ? node.missing_left() : 0),
+                           last = static_cast<Code>(node.code() + left);
                 const auto here = static_cast<Code>(place - level_start);
                 const Code* column = columns + node.feature() * stride;
                 for (std::size_t i = 0; i < n_rows; ++i)
-                    next[i] = static_cast<Code>(next[i] + ((static_cast<Code>(column[i] + left) > last) & (ends[i] == here)));
+                    next[i] =
+                        static_cast<Code>(next[i] + ((static_cast<Code>(column[i] + left) > last) & (ends[i] == here)));
             }
             for (std::size_t i = 0; i < n_rows; ++i) ends[i] = next[i];
         }

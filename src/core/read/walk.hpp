@@ -17,7 +17,9 @@ namespace hedgerow {
 
 inline bool is_leaf(const TreeView& tree, std::uint32_t at) { return tree.nodes[at].is_leaf(at); }
 // A leaf without rows of its own, which repeats the counts of its siblings.
-inline bool is_borrowed(const TreeView& tree, std::uint32_t at) { return is_leaf(tree, at) && tree.nodes[at].missing_left(); }
+inline bool is_borrowed(const TreeView& tree, std::uint32_t at) {
+    return is_leaf(tree, at) && tree.nodes[at].missing_left();
+}
 inline std::int32_t leaf_number(const TreeView& tree, std::uint32_t at) { return tree.payload[at]; }
 inline std::uint32_t split_feature(const TreeView& tree, std::uint32_t at) { return tree.nodes[at].feature(); }
 // The children of a node are neighbours and come after it.
@@ -41,8 +43,8 @@ inline std::uint32_t leaf_of(const TreeView& tree, const Code* row) {
 
 // (n, trees): the largest amount (p, n) of a feature on the path of each row.
 template <class Code>
-inline OwnTable<double> path_most(const ForestView& forest, const CodeColumns<Code>& codes, const Table<const double>& amounts,
-                                  std::size_t n_threads, Control& control) {
+inline OwnTable<double> path_most(const ForestView& forest, const CodeColumns<Code>& codes,
+                                  const Table<const double>& amounts, std::size_t n_threads, Control& control) {
     OwnTable<double> most(codes.n_rows, forest.n_trees);
     std::vector<Code> by_row(codes.n_rows * codes.n_features);
     transpose_codes(codes.codes, codes.n_rows, codes.n_features, codes.n_rows, by_row.data(), codes.n_features);
@@ -50,7 +52,8 @@ inline OwnTable<double> path_most(const ForestView& forest, const CodeColumns<Co
         const TreeView tree = forest.tree(number);
         for (std::size_t row = 0; row < codes.n_rows; ++row) {
             double found = 0;
-            for (std::uint32_t at = 0; !is_leaf(tree, at); at = next_node(tree, at, by_row.data() + row * codes.n_features))
+            for (std::uint32_t at = 0; !is_leaf(tree, at);
+                 at = next_node(tree, at, by_row.data() + row * codes.n_features))
                 found = std::max(found, amounts.data[split_feature(tree, at) * codes.n_rows + row]);
             most.data[row * forest.n_trees + number] = found;
         }
@@ -91,8 +94,8 @@ inline OwnTable<Value> sum_up(const TreeView& tree, std::size_t n_nodes, const T
 
 // Codes by column -> the rows first, …, first + n - 1 of them, row by row.
 template <class Code>
-inline void lay_out_rows(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t first, std::size_t n,
-                         std::vector<Code>& by_row) {
+inline void lay_out_rows(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t first,
+                         std::size_t n, std::vector<Code>& by_row) {
     by_row.resize(n * n_features);
     transpose_codes(by_column + first, n, n_features, n_rows, by_row.data(), n_features);
 }

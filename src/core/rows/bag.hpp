@@ -1,8 +1,8 @@
 // Bag: (seed, tree, row) -> how often the row is in the bootstrap sample of the tree.
 //
 // Multiplicities are independent Poisson draws keyed by the number of the row, so any machine can compute those of any
-// block of rows again, and they are never stored. Or exactly as many rows are drawn as a bag is to hold: then the draws of a
-// tree are repeated from its key whenever its bag is made, which takes time and a byte for every row of the table.
+// block of rows again, and they are never stored. Or exactly as many rows are drawn as a bag is to hold: then the draws
+// of a tree are repeated from its key whenever its bag is made, which takes time and a byte for every row of the table.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -17,8 +17,8 @@ namespace hedgerow {
 
 class Bag {
 public:
-    // mean: expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling, and a negative one that
-    // exactly -mean · n_rows rows are drawn.
+    // mean: expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling, and a negative one
+    // that exactly -mean · n_rows rows are drawn.
     Bag(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) : resampled_(mean != 0) {
         if (!resampled_) return;
         const std::uint64_t tree_key = derive_key(derive_key(seed, Purpose::bag), tree);
@@ -59,8 +59,8 @@ public:
 private:
     static constexpr int n_thresholds = 24;
 
-    // A mean of at most 8 fits into a byte: 31 rows cannot have more than 248 draws, and one of more rows has 255 of them
-    // with a probability below 1e-200.
+    // A mean of at most 8 fits into a byte: 31 rows cannot have more than 248 draws, and one of more rows has 255 of
+    // them with a probability below 1e-200.
     void draw_exactly(std::uint64_t tree_key, std::size_t n_rows, double mean) {
         auto times = std::make_shared<std::vector<std::uint8_t>>(n_rows);
         const auto size = std::max<std::int64_t>(1, std::llround(mean * static_cast<double>(n_rows)));
@@ -77,8 +77,8 @@ private:
     std::uint64_t thresholds_[n_thresholds] = {};
 };
 
-// How often each of the rows first, …, last - 1 is in a bag. Later rows, on which the tree was not grown, are drawn in the
-// same way.
+// How often each of the rows first, …, last - 1 is in a bag. Later rows, on which the tree was not grown, are drawn in
+// the same way.
 inline std::vector<std::uint32_t> times_of_rows(const Bag& bag, std::size_t first, std::size_t last) {
     std::vector<std::uint32_t> times(last - first);
     for (std::size_t i = 0; i < times.size(); ++i) times[i] = bag.multiplicity(first + i);

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/rows/random.hpp"
 
@@ -29,8 +29,14 @@ struct Column {
 
     double value(std::size_t row) const {
         const char* at = data + static_cast<std::ptrdiff_t>(row) * stride;
-        if (type == Type::float64) { double v; std::memcpy(&v, at, sizeof v); return v; }
-        float v; std::memcpy(&v, at, sizeof v); return v;
+        if (type == Type::float64) {
+            double v;
+            std::memcpy(&v, at, sizeof v);
+            return v;
+        }
+        float v;
+        std::memcpy(&v, at, sizeof v);
+        return v;
     }
     std::int32_t category(std::size_t row) const {
         std::int32_t v;
@@ -42,7 +48,8 @@ struct Column {
 // -> the number of rows of a table, which must be the same for all columns
 inline std::size_t rows_of(const std::vector<Column>& columns) {
     for (const Column& column : columns)
-        if (column.n_rows != columns[0].n_rows) throw std::invalid_argument("columns must have the same number of rows");
+        if (column.n_rows != columns[0].n_rows)
+            throw std::invalid_argument("columns must have the same number of rows");
     return columns.empty() ? 0 : columns[0].n_rows;
 }
 
@@ -73,7 +80,10 @@ inline double from_sortable(Key bits) {
 // A radix sort of eleven bits in each pass, without passes in which all keys agree; short lists are left to std::sort.
 template <class Key>
 inline void sort_keys(std::vector<Key>& keys, std::vector<Key>& other) {
-    if (keys.size() < 256) { std::sort(keys.begin(), keys.end()); return; }
+    if (keys.size() < 256) {
+        std::sort(keys.begin(), keys.end());
+        return;
+    }
     constexpr int bits = 11, n_passes = (8 * sizeof(Key) + bits - 1) / bits;
     constexpr std::size_t radix = std::size_t{1} << bits;
     static thread_local std::vector<std::uint32_t> counts;
@@ -85,7 +95,11 @@ inline void sort_keys(std::vector<Key>& keys, std::vector<Key>& other) {
         std::uint32_t* count = counts.data() + pass * radix;
         if (count[(keys[0] >> (pass * bits)) & (radix - 1)] == keys.size()) continue;
         std::uint32_t sum = 0;
-        for (std::size_t digit = 0; digit < radix; ++digit) { const std::uint32_t n = count[digit]; count[digit] = sum; sum += n; }
+        for (std::size_t digit = 0; digit < radix; ++digit) {
+            const std::uint32_t n = count[digit];
+            count[digit] = sum;
+            sum += n;
+        }
         for (const Key key : keys) other[count[(key >> (pass * bits)) & (radix - 1)]++] = key;
         keys.swap(other);
     }
@@ -102,13 +116,15 @@ inline double cut_between(double a, double b) {
 
 }  // namespace detail
 
-// The rows whose values decide the cuts: all rows of a table of at most `limit` rows, otherwise a sample. The sample depends
-// only on the numbers of rows, so it is the same for every column, seed and partition. Only rows first, …, first + n - 1 of
-// the table are considered, and the results are counted from `first`.
-inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t limit, std::size_t first, std::size_t n) {
+// The rows whose values decide the cuts: all rows of a table of at most `limit` rows, otherwise a sample. The sample
+// depends only on the numbers of rows, so it is the same for every column, seed and partition. Only rows first, …,
+// first + n - 1 of the table are considered, and the results are counted from `first`.
+inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t limit, std::size_t first,
+                                                std::size_t n) {
     std::vector<std::uint32_t> rows;
     const std::uint64_t key = derive_key(0, Purpose::sample);
-    const auto bound = static_cast<std::uint64_t>(std::min(1.0, static_cast<double>(limit) / static_cast<double>(n_rows)) * 4294967296.0);
+    const auto bound = static_cast<std::uint64_t>(
+        std::min(1.0, static_cast<double>(limit) / static_cast<double>(n_rows)) * 4294967296.0);
     for (std::size_t row = first; row < first + n; ++row)
         if (n_rows <= limit || (scramble(key + 0x9e3779b97f4a7c15ULL * row) >> 32) < bound)
             rows.push_back(static_cast<std::uint32_t>(row - first));
@@ -117,13 +133,16 @@ inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t 
 
 // How many rows each bin gets, from the lowest to the highest, if there are more distinct values than bins.
 //
-// Equal numbers of rows would put the highest of 20,000 rows into a bin with 77 others, and a tree could not tell what is rare
-// from what is not. So bins get smaller towards both ends: near an end, a bin has the d-th part of the rows between it and
-// that end, until this is as much as an equal share. With 255 bins, d is 10, and the ends take about half of the bins.
+// Equal numbers of rows would put the highest of 20,000 rows into a bin with 77 others, and a tree could not tell what
+// is rare from what is not. So bins get smaller towards both ends: near an end, a bin has the d-th part of the rows
+// between it and that end, until this is as much as an equal share. With 255 bins, d is 10, and the ends take about
+// half of the bins.
 class BinSizes {
 public:
     BinSizes(std::size_t n_rows, std::size_t max_bins)
-        : n_rows_(n_rows), bins_left_(max_bins), divisor_(max_bins >= fewest_bins ? max_bins / 25 : 0),
+        : n_rows_(n_rows),
+          bins_left_(max_bins),
+          divisor_(max_bins >= fewest_bins ? max_bins / 25 : 0),
           zone_(divisor_ * n_rows / max_bins) {
         for (std::size_t left = zone_; left > 0; left -= size_near_end(left)) ++zone_bins_;
     }
@@ -133,7 +152,8 @@ public:
         if (n_bins <= 1) return left;
         if (begin < zone_) return std::max<std::size_t>(1, begin / divisor_);
         if (left <= zone_) return size_near_end(left);
-        const std::size_t n_equal = n_bins > zone_bins_ ? n_bins - zone_bins_ : 1;  // bins that share the rows before the end
+        const std::size_t n_equal =
+            n_bins > zone_bins_ ? n_bins - zone_bins_ : 1;  // bins that share the rows before the end
         return (left - zone_ + n_equal - 1) / n_equal;
     }
 
@@ -147,8 +167,9 @@ private:
 
 // The sorted keys of the values that decide the cuts -> bins.
 //
-// Each distinct value gets its own bin if max_bins allows it; otherwise bins are smaller towards both ends. With `gaps`, what
-// lies between two values is a bin, too, if max_bins allows it: then a value can be a threshold, with < and with ≤.
+// Each distinct value gets its own bin if max_bins allows it; otherwise bins are smaller towards both ends. With
+// `gaps`, what lies between two values is a bin, too, if max_bins allows it: then a value can be a threshold, with <
+// and with ≤.
 template <class Value, class Key>
 inline NumericBins bins_from_keys(const std::vector<Key>& keys, std::size_t max_bins, bool gaps) {
     std::size_t n_distinct = keys.empty() ? 0 : 1;
@@ -161,7 +182,8 @@ inline NumericBins bins_from_keys(const std::vector<Key>& keys, std::size_t max_
         // The bin ends when it has its rows and the next value differs.
         end = begin + (n_distinct > max_bins ? sizes.next(begin) : 1);
         while (end < keys.size() && keys[end] == keys[end - 1]) ++end;
-        const double low = detail::from_sortable<Value>(keys[begin]), high = detail::from_sortable<Value>(keys[end - 1]);
+        const double low = detail::from_sortable<Value>(keys[begin]),
+                     high = detail::from_sortable<Value>(keys[end - 1]);
         bins.centers.push_back(low == high ? low : low / 2 + high / 2);
         if (end == keys.size()) break;
         const double next = detail::from_sortable<Value>(keys[end]);
@@ -176,12 +198,12 @@ inline NumericBins bins_from_keys(const std::vector<Key>& keys, std::size_t max_
     return bins;
 }
 
-// Bins of a few columns of the same type. They are read together, a block of rows at a time, so that a row-major table is
-// read once and not once for each column (together with the shorter keys of floats, 5,000 rows of 1,000 columns: 0.83 of the
-// time).
+// Bins of a few columns of the same type. They are read together, a block of rows at a time, so that a row-major table
+// is read once and not once for each column (together with the shorter keys of floats, 5,000 rows of 1,000 columns:
+// 0.83 of the time).
 template <class Value>
-inline void find_bins(std::span<const Column> columns, const std::vector<std::uint32_t>& rows, std::size_t max_bins, bool gaps,
-                      NumericBins* bins) {
+inline void find_bins(std::span<const Column> columns, const std::vector<std::uint32_t>& rows, std::size_t max_bins,
+                      bool gaps, NumericBins* bins) {
     using Key = detail::KeyOf<Value>;
     constexpr std::size_t block = 256;
     std::vector<std::vector<Key>> keys(columns.size(), std::vector<Key>(rows.size()));
@@ -192,7 +214,8 @@ inline void find_bins(std::span<const Column> columns, const std::vector<std::ui
             Key* to = keys[i].data() + n_keys[i];
             for (std::size_t at = first; at < std::min(first + block, rows.size()); ++at) {
                 Value value;
-                std::memcpy(&value, columns[i].data + static_cast<std::ptrdiff_t>(rows[at]) * columns[i].stride, sizeof value);
+                std::memcpy(&value, columns[i].data + static_cast<std::ptrdiff_t>(rows[at]) * columns[i].stride,
+                            sizeof value);
                 *to = detail::sortable(value);
                 to += value == value;  // missing values are left out
             }
@@ -212,8 +235,9 @@ struct AllBins {
 };
 
 // Cuts of numeric columns are decided by the `chosen` rows, or by about `sample_rows` of all of them.
-inline AllBins find_all_bins(const std::vector<Column>& columns, const std::optional<std::span<const std::uint32_t>>& chosen,
-                             std::size_t sample_rows, std::size_t max_bins, bool gaps, std::size_t n_threads, Control& control) {
+inline AllBins find_all_bins(const std::vector<Column>& columns,
+                             const std::optional<std::span<const std::uint32_t>>& chosen, std::size_t sample_rows,
+                             std::size_t max_bins, bool gaps, std::size_t n_threads, Control& control) {
     const std::size_t n_chosen = chosen ? chosen->size() : rows_of(columns);
     std::vector<std::uint32_t> rows = rows_for_cuts(n_chosen, sample_rows, 0, n_chosen);
     if (chosen)

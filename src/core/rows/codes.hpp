@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 
 namespace hedgerow {
 
@@ -48,7 +48,9 @@ struct CodeColumns {
     const Code* codes = nullptr;
     std::size_t n_features = 0, n_rows = 0, row_stride = 1;
 
-    CodeView<Code> view() const { return row_stride == 1 ? CodeView<Code>{codes, 1, n_rows} : CodeView<Code>{codes, row_stride, 1}; }
+    CodeView<Code> view() const {
+        return row_stride == 1 ? CodeView<Code>{codes, 1, n_rows} : CodeView<Code>{codes, row_stride, 1};
+    }
 };
 
 // Codes of two bytes; those of one byte are copied. What takes much longer than a copy is compiled for these only.
@@ -59,7 +61,8 @@ public:
         if (!codes.codes) return;
         copy_.reserve(codes.n_features * codes.n_rows);
         for (std::size_t i = 0; i < codes.n_features * codes.n_rows; ++i)
-            copy_.push_back(codes.codes[i] == missing_code<std::uint8_t> ? missing_code<std::uint16_t> : codes.codes[i]);
+            copy_.push_back(codes.codes[i] == missing_code<std::uint8_t> ? missing_code<std::uint16_t>
+                                                                         : codes.codes[i]);
         columns_.codes = copy_.data();
     }
     WideCodes(const WideCodes&) = delete;
@@ -80,15 +83,21 @@ struct AnyView {
     AnyView() = default;
     template <class Code>
     AnyView(const CodeView<Code>& view)
-        : codes(reinterpret_cast<const std::byte*>(view.codes)), row_stride(view.row_stride), feature_stride(view.feature_stride),
+        : codes(reinterpret_cast<const std::byte*>(view.codes)),
+          row_stride(view.row_stride),
+          feature_stride(view.feature_stride),
           wide(sizeof(Code) > 1) {}
 
     std::size_t code_size() const { return wide ? 2 : 1; }
     template <class Code>
-    CodeView<Code> as() const { return {reinterpret_cast<const Code*>(codes), row_stride, feature_stride}; }
+    CodeView<Code> as() const {
+        return {reinterpret_cast<const Code*>(codes), row_stride, feature_stride};
+    }
     // visit(view of the codes as they are)
     template <class Visit>
-    auto visit(Visit&& visit) const { return wide ? visit(as<std::uint16_t>()) : visit(as<std::uint8_t>()); }
+    auto visit(Visit&& visit) const {
+        return wide ? visit(as<std::uint16_t>()) : visit(as<std::uint8_t>());
+    }
 };
 
 // Rows that are copied as a whole are padded to full words.
@@ -97,8 +106,8 @@ inline std::size_t padded_width(std::size_t n_features) {
     constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Code);
     return (n_features + per_word - 1) / per_word * per_word;
 }
-// A square of codes, as many columns as a word has codes, of as many rows -> the same codes row by row. Words hold columns
-// first; then halves of them are exchanged, then quarters, then eighths.
+// A square of codes, as many columns as a word has codes, of as many rows -> the same codes row by row. Words hold
+// columns first; then halves of them are exchanged, then quarters, then eighths.
 template <class Code>
 inline void transpose_square(const Code* by_column, std::size_t column_stride, Code* by_row, std::size_t row_stride) {
     constexpr std::size_t size = sizeof(std::uint64_t) / sizeof(Code);
@@ -118,18 +127,20 @@ inline void transpose_square(const Code* by_column, std::size_t column_stride, C
 }
 // Column-major codes -> row-major codes, in blocks that stay in cache. (Code by code it took three times as long.)
 template <class Code>
-inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t column_stride,
-                            Code* by_row, std::size_t row_stride) {
+inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features,
+                            std::size_t column_stride, Code* by_row, std::size_t row_stride) {
     constexpr std::size_t block = 64, size = sizeof(std::uint64_t) / sizeof(Code);
     const std::size_t square_features = n_features / size * size;
     for (std::size_t first = 0; first < n_rows; first += block) {
         const std::size_t last = std::min(n_rows, first + block), square_rows = first + (last - first) / size * size;
         for (std::size_t feature = 0; feature < square_features; feature += size)
             for (std::size_t row = first; row < square_rows; row += size)
-                transpose_square(by_column + feature * column_stride + row, column_stride, by_row + row * row_stride + feature, row_stride);
+                transpose_square(by_column + feature * column_stride + row, column_stride,
+                                 by_row + row * row_stride + feature, row_stride);
         for (std::size_t feature = 0; feature < n_features; ++feature) {
             const Code* column = by_column + feature * column_stride;
-            for (std::size_t row = feature < square_features ? square_rows : first; row < last; ++row) by_row[row * row_stride + feature] = column[row];
+            for (std::size_t row = feature < square_features ? square_rows : first; row < last; ++row)
+                by_row[row * row_stride + feature] = column[row];
         }
     }
 }
@@ -153,11 +164,13 @@ struct CodeTable {
     void tell_missing(const std::uint8_t* has_missing) {
         for (std::uint32_t i = 0; i < n_features(); ++i) features[i].has_missing = has_missing[i] != 0;
     }
-    // Copies the codes row by row to `memory` if that pays: whole rows are worth copying as long as they are not much longer
-    // than what a node reads of them. A table that came row by row is used as it is, or else copied column by column.
+    // Copies the codes row by row to `memory` if that pays: whole rows are worth copying as long as they are not much
+    // longer than what a node reads of them. A table that came row by row is used as it is, or else copied column by
+    // column.
     void lay_out(std::vector<Code>& memory) {
         if (by_column.row_stride > 1) {
-            if (by_column.row_stride != padded_width<Code>(n_features())) throw std::invalid_argument("rows must be padded to full words");
+            if (by_column.row_stride != padded_width<Code>(n_features()))
+                throw std::invalid_argument("rows must be padded to full words");
             by_row = by_column;
             if (n_features() <= 256) return;
             memory.resize(n_rows * n_features());
@@ -183,18 +196,23 @@ struct AnyTable {
 
     template <class Code>
     AnyTable(const CodeTable<Code>& table)
-        : by_column(table.by_column), by_row(table.by_row), n_rows(table.n_rows), features(table.features), wide(sizeof(Code) > 1) {}
+        : by_column(table.by_column),
+          by_row(table.by_row),
+          n_rows(table.n_rows),
+          features(table.features),
+          wide(sizeof(Code) > 1) {}
     std::uint32_t n_features() const { return static_cast<std::uint32_t>(features.size()); }
     std::uint32_t missing() const { return wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>; }
 };
 
 // Bins by name -> the features of a table.
-inline std::vector<Feature> features_from(const Given& bins) {
+inline std::vector<Feature> features_from(const NamedValues& bins) {
     const auto n_bins = bins.array<std::int64_t>("n_bins");
     const auto* nominal = bins.array<std::uint8_t>("nominal", n_bins.size());
     const auto* center_start = bins.array<std::int64_t>("center_start", n_bins.size() + 1);
     const auto centers = bins.array<double>("centers");
     std::vector<Feature> features;
+    features.reserve(n_bins.size());
     for (std::size_t i = 0; i < n_bins.size(); ++i)
         features.push_back({static_cast<std::uint32_t>(n_bins[i]), nominal[i] != 0, centers.data() + center_start[i]});
     return features;
@@ -202,11 +220,12 @@ inline std::vector<Feature> features_from(const Given& bins) {
 
 // Codes and bins -> a table for the grower.
 template <class Code>
-CodeTable<Code> table_from(const CodeColumns<Code>& codes, const Given& bins) {
+CodeTable<Code> table_from(const CodeColumns<Code>& codes, const NamedValues& bins) {
     if (codes.n_features > max_features) throw std::invalid_argument("a table must have fewer than 131,072 features");
     if (codes.n_rows >= (std::size_t{1} << 31)) throw std::invalid_argument("a table must have fewer than 2^31 rows");
     CodeTable<Code> table{codes.view(), {}, codes.n_rows, features_from(bins)};
-    if (table.features.size() != codes.n_features) throw std::invalid_argument("codes must have one row for each feature");
+    if (table.features.size() != codes.n_features)
+        throw std::invalid_argument("codes must have one row for each feature");
     return table;
 }
 
@@ -220,7 +239,8 @@ inline std::uint32_t code_between(const double* centers, std::uint32_t low, std:
     std::uint32_t inside = low, outside = high;
     while (outside - inside > 1) {
         const std::uint32_t middle = inside + (outside - inside) / 2;
-        if (centers[middle] <= value) inside = middle; else outside = middle;
+        if (centers[middle] <= value) inside = middle;
+        else outside = middle;
     }
     return inside;
 }

@@ -22,14 +22,16 @@ namespace hedgerow {
 // The code of one value is the number of cuts below it; missing values have their own code.
 template <class Code>
 inline Code code_among(const double* cuts, std::size_t n_cuts, double value) {
-    return std::isnan(value) ? missing_code<Code> : static_cast<Code>(std::lower_bound(cuts, cuts + n_cuts, value) - cuts);
+    return std::isnan(value) ? missing_code<Code>
+                             : static_cast<Code>(std::lower_bound(cuts, cuts + n_cuts, value) - cuts);
 }
 
 // The same for many values, without branches.
 //
-// Values between the first and the last cut fall into buckets of equal width. For each bucket the number of cuts below it is
-// known, so only the cuts inside must be searched. With twice as many buckets as cuts, there are two or three of these in
-// columns without long tails: two steps instead of eight (100,000 rows of 50 columns: 6.7 ns a value become 3.3).
+// Values between the first and the last cut fall into buckets of equal width. For each bucket the number of cuts below
+// it is known, so only the cuts inside must be searched. With twice as many buckets as cuts, there are two or three of
+// these in columns without long tails: two steps instead of eight (100,000 rows of 50 columns: 6.7 ns a value
+// become 3.3).
 template <class Code>
 class Encoder {
 public:
@@ -37,7 +39,7 @@ public:
     Encoder(const double* cuts, std::size_t n_cuts, std::size_t n_rows) {
         std::size_t most = n_cuts;
         if (n_cuts >= fewest_cuts && n_rows >= rows_per_cut * n_cuts) most = fill_buckets(cuts, n_cuts);
-        n_levels_ = std::bit_width(most);
+        n_levels_ = static_cast<int>(std::bit_width(most));
         padded_.assign(n_cuts + (std::size_t{1} << n_levels_), std::numeric_limits<double>::infinity());
         std::copy_n(cuts, n_cuts, padded_.begin());
     }
@@ -56,7 +58,8 @@ private:
         last_bucket_ = static_cast<double>(buckets_per_cut * n_cuts - 1);
         scale_ = last_bucket_ / (cuts[n_cuts - 1] - cuts[0]);
         below_.assign(buckets_per_cut * n_cuts, 0);
-        // The bucket of a number is a monotonic function of it, so a cut in a lower bucket than a value is below the value.
+        // The bucket of a number is a monotonic function of it, so a cut in a lower bucket than a value is below the
+        // value.
         std::size_t most = 0;
         for (std::size_t cut = 0, begin = 0, bucket = 0; bucket < below_.size(); ++bucket, begin = cut) {
             below_[bucket] = static_cast<std::uint16_t>(begin);
@@ -81,8 +84,8 @@ private:
         for (; i < n_rows; ++i, at += column.stride) encode_lanes<Value, 1>(at, column.stride, out + i);
     }
 
-    // Eight searches at once, with additions instead of branches that would be mispredicted half the time: 30 ns a value
-    // become 7.
+    // Eight searches at once, with additions instead of branches that would be mispredicted half the time: 30 ns a
+    // value become 7.
     static constexpr std::size_t lanes = 8;
     template <class Value, std::size_t n_lanes>
     void encode_lanes(const char* at, std::ptrdiff_t stride, Code* out) const {
@@ -118,8 +121,8 @@ inline void encode_categories(const Column& column, std::size_t first_row, std::
     }
 }
 
-// Where the codes of columns are written, and the cuts: the columns are features first_feature, … of `out` (features × rows);
-// features that are not `wanted` are not written.
+// Where the codes of columns are written, and the cuts: the columns are features first_feature, … of `out` (features ×
+// rows); features that are not `wanted` are not written.
 template <class Code>
 struct Encoding {
     std::size_t first_feature = 0;
@@ -137,7 +140,8 @@ struct Encoding {
 };
 
 template <class Code>
-void encode_columns(const std::vector<Column>& columns, const Encoding<Code>& to, std::size_t n_threads, Control& control) {
+void encode_columns(const std::vector<Column>& columns, const Encoding<Code>& to, std::size_t n_threads,
+                    Control& control) {
     const std::size_t n_rows = rows_of(columns), n_last = to.first_feature + columns.size();
     if (n_last > to.out.n_rows || (!columns.empty() && n_rows != to.out.n_columns))
         throw std::invalid_argument("codes must have one row per feature and one column per sample");
@@ -148,12 +152,15 @@ void encode_columns(const std::vector<Column>& columns, const Encoding<Code>& to
         if (columns[i].type == Column::Type::category || !to.wants(i)) continue;
         // For a few rows, making an encoder takes longer than encoding without one.
         if (n_rows >= 8) encoders[i].emplace(to.cuts_of(i), to.n_cuts_of(i), n_rows);
-        else for (std::size_t row = 0; row < n_rows; ++row)
-            to.codes_of(i)[row] = code_among<Code>(to.cuts_of(i), to.n_cuts_of(i), columns[i].value(row));
+        else
+            for (std::size_t row = 0; row < n_rows; ++row)
+                to.codes_of(i)[row] = code_among<Code>(to.cuts_of(i), to.n_cuts_of(i), columns[i].value(row));
     }
-    // All columns of a block of rows come before the next block, so that a row-major table is read once, not once per column.
+    // All columns of a block of rows come before the next block, so that a row-major table is read once, not once per
+    // column.
     const std::size_t block = std::clamp<std::size_t>((std::size_t{1} << 15) / (columns.size() + 1), 256, 4096);
-    const std::size_t blocks_per_task = std::max<std::size_t>(1, (std::size_t{1} << 16) / (block * (columns.size() + 1)));
+    const std::size_t blocks_per_task =
+        std::max<std::size_t>(1, (std::size_t{1} << 16) / (block * (columns.size() + 1)));
     const std::size_t rows_per_task = block * blocks_per_task;
     run_tasks((n_rows + rows_per_task - 1) / rows_per_task, n_threads, control, [&](std::size_t task, std::size_t) {
         const std::size_t end = std::min(n_rows, (task + 1) * rows_per_task);

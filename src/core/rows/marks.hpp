@@ -1,7 +1,7 @@
 // Marks: the codes of the rows of a leaf -> 16 bits that say which values the leaf has seen.
 //
-// Of a numeric feature: the level of the smallest value, that of the largest, whether there is any value, and whether one is
-// missing. Of a nominal feature: a bit for categories modulo 15, and whether a value is missing.
+// Of a numeric feature: the level of the smallest value, that of the largest, whether there is any value, and whether
+// one is missing. Of a nominal feature: a bit for categories modulo 15, and whether a value is missing.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,8 @@ inline std::size_t high_level(Mark mark) { return (mark >> 7) & 127; }
 // The levels of the codes of a numeric feature: its bins or, if it has more than 127, runs of neighbouring bins.
 class Levels {
 public:
-    explicit Levels(std::uint32_t n_bins) : runs_(n_bins > mark_levels), factor_(runs_ ? (std::uint64_t{1} << 40) / n_bins + 1 : 0) {}
+    explicit Levels(std::uint32_t n_bins)
+        : runs_(n_bins > mark_levels), factor_(runs_ ? (std::uint64_t{1} << 40) / n_bins + 1 : 0) {}
 
     // code · 127 / n_bins without a division: .92 of the time of all marks. It is exact for 65,535 bins and fewer.
     std::uint32_t of(std::uint32_t code) const {
@@ -50,8 +51,8 @@ inline Mark category_mark(Code code) {
 template <class Code>
 struct Extents {
     static constexpr std::size_t lanes = 16 / sizeof(Code);
-    // The code of missing values is the highest, so it is never the least of several; after adding one it is 0, so it is never
-    // the largest, and always the least.
+    // The code of missing values is the highest, so it is never the least of several; after adding one it is 0, so it
+    // is never the largest, and always the least.
     Code low[lanes], after_high[lanes], after_low[lanes];
 
     Extents() {
@@ -60,15 +61,17 @@ struct Extents {
         std::fill_n(after_low, lanes, missing_code<Code>);
     }
     void add(const Code* codes) {
-        // Of copies that nothing else can change, compilers compare all lanes at once: marks of 10,000 rows, 9 features and 40
-        // trees take 9 ms instead of 16.
+        // Of copies that nothing else can change, compilers compare all lanes at once: marks of 10,000 rows, 9 features
+        // and 40 trees take 9 ms instead of 16.
         const Extents before = *this;
         Code added[lanes];
         std::copy_n(codes, lanes, added);
         for (std::size_t lane = 0; lane < lanes; ++lane) low[lane] = std::min(before.low[lane], added[lane]);
         for (std::size_t lane = 0; lane < lanes; ++lane) added[lane] = static_cast<Code>(added[lane] + 1);
-        for (std::size_t lane = 0; lane < lanes; ++lane) after_high[lane] = std::max(before.after_high[lane], added[lane]);
-        for (std::size_t lane = 0; lane < lanes; ++lane) after_low[lane] = std::min(before.after_low[lane], added[lane]);
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+            after_high[lane] = std::max(before.after_high[lane], added[lane]);
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+            after_low[lane] = std::min(before.after_low[lane], added[lane]);
     }
     Mark mark(std::size_t lane, const Levels& levels) const {
         const Mark missing = after_low[lane] == 0 ? mark_missing : Mark{0};

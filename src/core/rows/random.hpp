@@ -33,9 +33,7 @@ public:
         return scramble(state_);
     }
     // Uniform in 0 … bound-1.
-    std::uint32_t below(std::uint32_t bound) {
-        return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
-    }
+    std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32); }
     // The same for bounds of more than 32 bits.
     std::uint64_t below_wide(std::uint64_t bound) {
         const std::uint64_t draw = next(), high = draw >> 32, low = draw & 0xffffffff;

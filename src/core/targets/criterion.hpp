@@ -1,7 +1,8 @@
 // Criterion: class counts of one side of a split -> its quality; a purer side has a higher one.
 //
-// A criterion has two functions: the contribution of the count of one class, which is summed over classes in exact integers
-// (so the order of rows, bins, threads or machines does not matter), and the quality of that sum and the total of the side:
+// A criterion has two functions: the contribution of the count of one class, which is summed over classes in exact
+// integers (so the order of rows, bins, threads or machines does not matter), and the quality of that sum and the total
+// of the side:
 //     quality(Σ_k contribution(n_k), n).
 // A criterion that needs all counts of a side together is a WholeSide.
 // The gain of a split is quality(left) + quality(right) − quality(node), divided by the rows of the tree.
@@ -16,13 +17,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/rows/random.hpp"
 #include "core/targets/wide.hpp"
 
 namespace hedgerow {
 
-static_assert(FLT_EVAL_METHOD == 0, "scores must be rounded to doubles: on 32-bit x86 compile with -msse2 -mfpmath=sse");
+static_assert(FLT_EVAL_METHOD == 0,
+              "scores must be rounded to doubles: on 32-bit x86 compile with -msse2 -mfpmath=sse");
 
 // n·(1 − Gini impurity) = Σ n_k² / n.
 struct Gini {
@@ -40,8 +42,8 @@ struct Gini {
     static double perfect(std::int64_t total) { return static_cast<double>(total); }
 };
 
-// Two criteria that sum n_k log₂ of something. They are one type, because the core compiles a search for each type; the branch
-// is taken the same way in a whole forest.
+// Two criteria that sum n_k log₂ of something. They are one type, because the core compiles a search for each type; the
+// branch is taken the same way in a whole forest.
 //
 // Entropy, −n · entropy in bits = Σ n_k log₂ n_k − n log₂ n.
 // Belief, −n · U_λ of the imprecise Dirichlet mass with m({k}) = n_k/(n+s), m(Ω) = s/(n+s), in bits:
@@ -95,10 +97,10 @@ private:
         lines_ = tables->lines.data();
         size_ = static_cast<std::int64_t>(size);
     }
-    HEDGEROW_APART std::int64_t contribution_of(double amount) const {
+    HEDGEROW_NOINLINE std::int64_t contribution_of(double amount) const {
         return amount <= 0 ? 0 : std::llround(amount * std::log2(n_classes_ * amount + caution_) * 65536.0);
     }
-    HEDGEROW_APART Line line_of(double amount) const {
+    HEDGEROW_NOINLINE Line line_of(double amount) const {
         if (amount <= 0) return {0, 0};
         const double share = amount / (amount + caution_);
         const double certain = lam_ * amount * std::log2(n_classes_ * (amount + caution_));
@@ -114,13 +116,14 @@ private:
     std::int64_t size_ = 0;
 };
 
-// −n · uncertainty(counts) for any function of the counts of a side. Results are kept by sorted counts, because the order of
-// the classes does not matter, unless the classes are ordered.
+// −n · uncertainty(counts) for any function of the counts of a side. Results are kept by sorted counts, because the
+// order of the classes does not matter, unless the classes are ordered.
 class WholeSide {
 public:
     static constexpr bool whole_side = true;
     static bool needs_gain() { return true; }
-    using Counts = std::vector<std::int64_t>;  // of the classes that occur, ascending; of all classes if they are ordered
+    using Counts =
+        std::vector<std::int64_t>;  // of the classes that occur, ascending; of all classes if they are ordered
     using Uncertainty = std::function<double(const Counts&)>;
 
     // ordered: the order of the classes matters. by_ratio: features compete by gain divided by split information.
@@ -158,8 +161,8 @@ private:
     mutable std::unordered_map<Counts, double, Hash> remembered_;
 };
 
-// The largest entropy, in bits, that the imprecise Dirichlet model allows: `caution` rows are added to the smallest classes
-// until these are level.
+// The largest entropy, in bits, that the imprecise Dirichlet model allows: `caution` rows are added to the smallest
+// classes until these are level.
 inline double upper_entropy(const WholeSide::Counts& counts, std::size_t n_classes, double caution) {
     const std::size_t n_empty = n_classes - counts.size();
     double total = caution, poured_over = 0;
@@ -180,7 +183,8 @@ inline double upper_entropy(const WholeSide::Counts& counts, std::size_t n_class
     return entropy;
 }
 
-// The smallest entropy, in bits, that the imprecise Dirichlet model allows: `caution` rows are added to the largest class.
+// The smallest entropy, in bits, that the imprecise Dirichlet model allows: `caution` rows are added to the largest
+// class.
 inline double lower_entropy(const WholeSide::Counts& counts, double caution) {
     double total = caution, entropy = 0;
     for (const std::int64_t count : counts) total += static_cast<double>(count);
@@ -193,7 +197,8 @@ inline double lower_entropy(const WholeSide::Counts& counts, double caution) {
 
 // U_λ of the multinomial mass of at most three classes: the Möbius inverse of the lower probabilities that follow from
 // Goodman's simultaneous intervals; `quantile` is that of their chi-square distribution. Counts are in rows.
-inline double multinomial_uncertainty(const std::vector<double>& counts, std::size_t n_classes, double quantile, double lam) {
+inline double multinomial_uncertainty(const std::vector<double>& counts, std::size_t n_classes, double quantile,
+                                      double lam) {
     double total = 0, lower[3] = {}, upper[3] = {}, mass[8] = {};
     for (const double count : counts) total += count;
     for (std::size_t k = 0; k < n_classes; ++k) {
@@ -206,7 +211,8 @@ inline double multinomial_uncertainty(const std::vector<double>& counts, std::si
     double sum = 0;
     for (std::size_t set = 1; set <= everything; ++set) {
         double within = 0, outside = 0;
-        for (std::size_t k = 0; k < n_classes; ++k) (set >> k & 1 ? within : outside) += set >> k & 1 ? lower[k] : upper[k];
+        for (std::size_t k = 0; k < n_classes; ++k)
+            (set >> k & 1 ? within : outside) += set >> k & 1 ? lower[k] : upper[k];
         double rest = set == everything ? 1 : std::max(within, 1 - outside);
         for (std::size_t part = 1; part < set; ++part)
             if ((part & ~set) == 0) rest -= mass[part];
@@ -221,7 +227,9 @@ inline double multinomial_uncertainty(const std::vector<double>& counts, std::si
         double believed = 0;
         for (std::size_t k = 0; k < n_classes; ++k) believed += set >> k & 1 ? pignistic[k] : 0;
         if (mass[set] > 0)
-            uncertainty += mass[set] / sum * ((1 - lam) * std::log2(static_cast<double>(std::popcount(set))) - lam * std::log2(std::min(believed, 1.0)));
+            uncertainty += mass[set] / sum *
+                           ((1 - lam) * std::log2(static_cast<double>(std::popcount(set))) -
+                            lam * std::log2(std::min(believed, 1.0)));
     }
     return uncertainty;
 }

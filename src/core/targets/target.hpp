@@ -1,12 +1,10 @@
-// Target: what a split must respect, and the place of the best one; the same for rows with labels and with numbers.
+// Target: what a split must respect, the place of the best one, and what a split target must define.
 //
-// A target defines what a row adds to a bin, how a bin moves from the right side to the left, and how good the two sides
-// are: a score that orders the splits of one node, from which the gain follows. The search over features and thresholds is
-// the same for all targets.
-//
-// A target has a Source (labels or numbers), a Row, which the grower keeps for each row, and Bins, which say what the sum of the
-// rows in a bin of a feature is (a Bin) and are a base of the target. A source has a LeafBuilder, which collects the rows of leaves: open_leaf, add, close_leaf, finish.
+// A split target defines what a row adds to a bin, how a bin moves from the right side to the left, and how good the
+// two sides are: a score that orders the splits of one node, from which the gain follows. The search over features and
+// thresholds is the same for all targets (grow/split.hpp).
 #pragma once
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,9 +14,9 @@ namespace hedgerow {
 // What a split must respect besides the gain.
 struct Limits {
     std::uint32_t min_samples_leaf = 1;
-    std::int64_t min_amount_leaf = 0;        // weight that each side must have
-    int monotonic = 0;                       // 1 or -1 if the share of the last class must rise or fall, otherwise 0
-    double lower = 0, upper = 1;             // bounds of the share of the last class, from ancestors
+    std::int64_t min_amount_leaf = 0;  // weight that each side must have
+    int monotonic = 0;                 // 1 or -1 if the share of the last class must rise or fall, otherwise 0
+    double lower = 0, upper = 1;       // bounds of the share of the last class, from ancestors
     bool restricted() const {
         return min_samples_leaf > 1 || min_amount_leaf > 0 || monotonic != 0 || lower > 0 || upper < 1;
     }
@@ -34,7 +32,7 @@ struct Limits {
     }
 };
 
-// An entry of labels or numbers when a tree takes it: its number, its row, how often the bag holds the row, and whether
+// An entry of labels or targets when a tree takes it: its number, its row, how often the bag holds the row, and whether
 // another entry of the same row came before.
 struct Taken {
     std::size_t entry;
@@ -53,8 +51,8 @@ struct LeafRules {
 
 inline constexpr double no_score = -1e300;
 
-// A bin as a list of its rows, for targets whose bins cannot be added. How a row is added to a bin is the same for many targets,
-// and compiled once for them (SplitSearch::fill).
+// A bin as a list of its rows, for targets whose bins cannot be added. How a row is added to a bin is the same for many
+// targets, and compiled once for them (SplitSearch::fill).
 template <class Row_>
 struct ListBins {
     using Row = Row_;
@@ -78,6 +76,43 @@ struct ListBins {
 struct Place {
     double score = no_score;
     std::int64_t position = -1;
+};
+
+// What a search asks of a target. `Bins` is a base of the target: it says what a bin is and how a row is added to it,
+// and is shared by targets with different criteria. Optional: by_ratio() const, if features may compete by gain ratio.
+template <class Target>
+concept SplitTarget = requires(Target target, const Target& fixed, typename Target::Bin& bin,
+                               const typename Target::Row* rows, std::uint32_t n, double score) {
+    typename Target::Source;
+    requires std::derived_from<Target, typename Target::Bins>;
+    { Target::lanes } -> std::convertible_to<int>;  // features that are summed in one pass over the rows
+    {
+        Target::sums_up
+    } -> std::convertible_to<bool>;  // whether bins can be added: then also add_to, scan, enter_sum, bin_from
+    { Target::adds_up } -> std::convertible_to<bool>;  // whether bins of parts of a table can be put together
+    target.add(bin, rows[0], n);                       // the row at position n of the node
+    { Target::is_empty(bin) } -> std::same_as<bool>;
+    Target::clear(bin);
+    // Of a node: enter it, look at features, leave it.
+    target.enter_node(rows, n);
+    target.leave_node(rows, n);
+    { fixed.node_amount() } -> std::same_as<std::int64_t>;
+    target.ordering_classes([](std::uint32_t) {});  // the ways to order categories, by `share`
+    { target.share(bin, n) } -> std::same_as<double>;
+    // Of a feature: all rows begin on the right, and are moved to the left bin by bin, or row by row.
+    target.begin_scan();
+    target.move(bin);
+    target.move_row(rows[0]);
+    target.end_scan(rows, n);
+    { fixed.score() } -> std::same_as<double>;  // of the split that has been reached; a higher one is better
+    { fixed.gain_from(score) } -> std::same_as<double>;
+    { fixed.perfect_score() } -> std::same_as<double>;  // which no split of the node exceeds
+    { fixed.needs_gain() } -> std::same_as<bool>;       // whether a split without gain is refused
+    // For limits: the weight on the left, and shares (or places) of the sides and of any rows, from 0 to 1.
+    { fixed.left_amount() } -> std::same_as<std::int64_t>;
+    { fixed.left_share() } -> std::same_as<double>;
+    { fixed.right_share() } -> std::same_as<double>;
+    { target.share_of(rows, n) } -> std::same_as<double>;
 };
 
 }  // namespace hedgerow

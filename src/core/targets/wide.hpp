@@ -9,7 +9,7 @@ namespace hedgerow {
 #if defined(__SIZEOF_INT128__) && !defined(HEDGEROW_PORTABLE)
 
 __extension__ using WideInteger = __int128;
-inline WideInteger wide_square(std::int64_t value) { return WideInteger(value) * value; }
+inline WideInteger wide_square(std::int64_t value) { return static_cast<WideInteger>(value) * value; }
 
 #else
 

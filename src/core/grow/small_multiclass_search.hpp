@@ -1,8 +1,9 @@
-// Compare: up to 128 rows of up to eight classes and a few numeric features -> the best threshold among all of them, at once.
+// Small multiclass search: up to 128 rows of up to eight classes and a few numeric features -> the best threshold among
+// all of them, at once.
 //
-// Most nodes of a full tree are that small. There every row is a place ("codes up to mine go left") and is compared with every
-// other in vectors, one class after another, which gives the class counts on the left. All places are scored in single
-// precision, and those that may be the best exactly, so this finds what the general search (split.hpp) finds.
+// Most nodes of a full tree are that small. There every row is a place ("codes up to mine go left") and is compared
+// with every other in vectors, one class after another, which gives the class counts on the left. All places are scored
+// in single precision, and those that may be the best exactly, so this finds what the general search (split.hpp) finds.
 // Measured: 0.82 of the time for 10k × 20 with seven classes, 0.80 with three and 50 features.
 #pragma once
 #include <algorithm>
@@ -11,41 +12,43 @@
 #include <vector>
 
 #include "core/grow/split.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/vectors.hpp"
 #include "core/rows/codes.hpp"
-#include "core/targets/classes.hpp"
+#include "core/targets/class_splits.hpp"
 
 namespace hedgerow {
 
 #ifdef HEDGEROW_VECTORS
 
-inline constexpr std::uint32_t most_compared = 128, compared_classes = 8;
+inline constexpr std::uint32_t most_small_rows = 128, most_small_classes = 8;
 
 // The rows of a node, one class after another.
-struct ComparedRows {
-    std::uint32_t n_rows = 0, n_classes = 0;                       // classes that occur
-    std::int16_t amounts[most_compared];
-    std::int16_t ends[compared_classes], totals[compared_classes]; // of each class: where its rows end, and how many there are
+struct SmallClassRows {
+    std::uint32_t n_rows = 0, n_classes = 0;  // classes that occur
+    std::int16_t amounts[most_small_rows];
+    std::int16_t ends[most_small_classes],
+        totals[most_small_classes];  // of each class: where its rows end, and how many there are
 };
 // What its places have on the left, for one feature. All numbers are below 2^16.
-struct ComparedPlaces {
-    std::int16_t codes[most_compared], amount[most_compared];
-    std::int16_t squares[most_compared];                           // Σ l² of the class counts
-    std::int16_t products[most_compared];                          // Σ l·t, with those of the node
-    float scores[most_compared];
+struct SmallClassScores {
+    std::int16_t codes[most_small_rows], amount[most_small_rows];
+    std::int16_t squares[most_small_rows];   // Σ l² of the class counts
+    std::int16_t products[most_small_rows];  // Σ l·t, with those of the node
+    float scores[most_small_rows];
 };
 
 // Fills the places from `first` on, as many as the registers hold.
 template <class ShortsOf, int n_registers>
-HEDGEROW_INSIDE void count_left(const ComparedRows& rows, ComparedPlaces& places, std::uint32_t first) {
+HEDGEROW_FORCE_INLINE void count_left(const SmallClassRows& rows, SmallClassScores& places, std::uint32_t first) {
     ShortsOf own[n_registers], amount[n_registers] = {}, squares[n_registers] = {}, products[n_registers] = {};
     std::memcpy(own, places.codes + first, sizeof own);
     std::int32_t j = 0;
     for (std::uint32_t k = 0; k < rows.n_classes; ++k) {
         ShortsOf left[n_registers] = {};
         for (; j < rows.ends[k]; ++j)
-            for (int part = 0; part < n_registers; ++part) left[part] += (own[part] >= places.codes[j]) & rows.amounts[j];
+            for (int part = 0; part < n_registers; ++part)
+                left[part] += (own[part] >= places.codes[j]) & rows.amounts[j];
         for (int part = 0; part < n_registers; ++part) {
             amount[part] += left[part];
             squares[part] += left[part] * left[part];
@@ -59,7 +62,8 @@ HEDGEROW_INSIDE void count_left(const ComparedRows& rows, ComparedPlaces& places
 
 // Σ l²/l + Σ r²/r of each place, rounded; NaN without a right side. -> the highest
 template <class HalfOf, class IntegersOf, class FloatsOf>
-HEDGEROW_INSIDE float score_left(ComparedPlaces& places, std::uint32_t n_places, std::int32_t all, std::int32_t all_squares) {
+HEDGEROW_FORCE_INLINE float score_left(SmallClassScores& places, std::uint32_t n_places, std::int32_t all,
+                                       std::int32_t all_squares) {
     constexpr std::uint32_t width = sizeof(FloatsOf) / sizeof(float);
     const auto read = [](const std::int16_t* from, IntegersOf& numbers) {
         HalfOf half;
@@ -73,8 +77,9 @@ HEDGEROW_INSIDE float score_left(ComparedPlaces& places, std::uint32_t n_places,
         read(places.squares + first, squares);
         read(places.products + first, products);
         const IntegersOf others = all_squares - 2 * products + squares;
-        const FloatsOf score = __builtin_convertvector(squares, FloatsOf) / __builtin_convertvector(amount, FloatsOf) +
-                               __builtin_convertvector(others, FloatsOf) / __builtin_convertvector(all - amount, FloatsOf);
+        const FloatsOf score =
+            __builtin_convertvector(squares, FloatsOf) / __builtin_convertvector(amount, FloatsOf) +
+            __builtin_convertvector(others, FloatsOf) / __builtin_convertvector(all - amount, FloatsOf);
         highest = score > highest ? score : highest;
         std::memcpy(places.scores + first, &score, sizeof score);
     }
@@ -85,13 +90,14 @@ HEDGEROW_INSIDE float score_left(ComparedPlaces& places, std::uint32_t n_places,
 
 // n_places is a multiple of `width`. -> the highest score, -1 if all are NaN
 template <int width>
-inline float compare_plain(const ComparedRows& rows, ComparedPlaces& places, std::uint32_t n_places, std::int32_t all, std::int32_t all_squares) {
+inline float count_and_score_plain(const SmallClassRows& rows, SmallClassScores& places, std::uint32_t n_places,
+                                   std::int32_t all, std::int32_t all_squares) {
     for (std::uint32_t first = 0; first < n_places; first += width) count_left<Shorts, width / 8>(rows, places, first);
     return score_left<HalfShorts, Integers, Floats>(places, n_places, all, all_squares);
 }
 template <int width>
-HEDGEROW_WIDE inline float compare_wide(const ComparedRows& rows, ComparedPlaces& places, std::uint32_t n_places, std::int32_t all,
-                                        std::int32_t all_squares) {
+HEDGEROW_WIDE inline float count_and_score_wide(const SmallClassRows& rows, SmallClassScores& places,
+                                                std::uint32_t n_places, std::int32_t all, std::int32_t all_squares) {
     for (std::uint32_t first = 0; first < n_places; first += width) {
         if constexpr (width == 8) count_left<Shorts, 1>(rows, places, first);
         else count_left<WideShorts, width / 16>(rows, places, first);
@@ -100,13 +106,13 @@ HEDGEROW_WIDE inline float compare_wide(const ComparedRows& rows, ComparedPlaces
 }
 
 // Up to eight classes without weights, by Gini's criterion.
-class CompareSearch {
+class SmallMulticlassSearch {
 public:
     using Row = CountedRow;
-    using Target = ClassVector<Gini, CountedRow, compared_classes>;
+    using Target = ClassVector<Gini, CountedRow, most_small_classes>;
     static constexpr std::uint32_t declined = 0xffffffff;
 
-    explicit CompareSearch(bool) {}
+    explicit SmallMulticlassSearch(bool) {}
 
     // Stores the rows of a node that the target has entered.
     void enter(const Row* rows, std::uint32_t n_rows, const Target& target) {
@@ -116,23 +122,24 @@ public:
 
     // Looks at up to four plain features of that node, and stores the best threshold in `best` if it is better.
     // -> how many of the features vary; `declined`, with nothing stored, if this search cannot handle the node
-    std::uint32_t look(const AnyView& view, const std::vector<Feature>&, const std::uint32_t* numbers, std::uint32_t n_numbers,
-                       const Row*, std::uint32_t, const Target&, Split& best) {
+    std::uint32_t look(const AnyView& view, const std::vector<Feature>&, const std::uint32_t* numbers,
+                       std::uint32_t n_numbers, const Row*, std::uint32_t, const Target&, Split& best) {
         if (rows_.n_rows == 0) return declined;
         if (rows_.n_rows <= 8) return look_at<8>(view, numbers, n_numbers, best);
-        return rows_.n_rows <= 16 ? look_at<16>(view, numbers, n_numbers, best) : look_at<32>(view, numbers, n_numbers, best);
+        return rows_.n_rows <= 16 ? look_at<16>(view, numbers, n_numbers, best)
+                                  : look_at<32>(view, numbers, n_numbers, best);
     }
 
 private:
     static constexpr std::uint32_t lanes = 4;
-    static constexpr std::int64_t most_amount = 255;    // its square is below 2^16
+    static constexpr std::int64_t most_amount = 255;  // its square is below 2^16
 
-    HEDGEROW_APART void sort_by_class(const Row* rows, const std::uint32_t* totals) {
-        std::int16_t next[compared_classes] = {}, end = 0;
+    HEDGEROW_NOINLINE void sort_by_class(const Row* rows, const std::uint32_t* totals) {
+        std::int16_t next[most_small_classes] = {}, end = 0;
         for (std::uint32_t i = 0; i < rows_.n_rows; ++i) ++next[rows[i].label];
         rows_.n_classes = 0;
         all_ = all_squares_ = 0;
-        for (std::uint32_t k = 0; k < compared_classes; ++k) {
+        for (std::uint32_t k = 0; k < most_small_classes; ++k) {
             const std::int16_t n_rows = next[k];
             const auto total = static_cast<std::int32_t>(totals[k]);
             next[k] = end;
@@ -153,36 +160,40 @@ private:
 
     // width: how many places are counted together.
     template <int width>
-    HEDGEROW_APART std::uint32_t look_at(const AnyView& any, const std::uint32_t* numbers, std::uint32_t n_numbers, Split& best) {
+    HEDGEROW_NOINLINE std::uint32_t look_at(const AnyView& any, const std::uint32_t* numbers, std::uint32_t n_numbers,
+                                            Split& best) {
         const std::uint32_t n_places = (rows_.n_rows + width - 1) / width * width;
         float highest = -1, highest_of[lanes];
         for (std::uint32_t f = 0; f < n_numbers; ++f) {
             any.visit([&](const auto& view) {
                 const auto* column = view.column(numbers[f]);
-                for (std::uint32_t i = 0; i < n_places; ++i) places_[f].codes[i] = static_cast<std::int16_t>(column[offsets_[i] * view.row_stride]);
+                for (std::uint32_t i = 0; i < n_places; ++i)
+                    places_[f].codes[i] = static_cast<std::int16_t>(column[offsets_[i] * view.row_stride]);
             });
-            highest_of[f] = wide_ ? compare_wide<width>(rows_, places_[f], n_places, all_, all_squares_)
-                                  : compare_plain<width>(rows_, places_[f], n_places, all_, all_squares_);
+            highest_of[f] = wide_ ? count_and_score_wide<width>(rows_, places_[f], n_places, all_, all_squares_)
+                                  : count_and_score_plain<width>(rows_, places_[f], n_places, all_, all_squares_);
             highest = std::max(highest, highest_of[f]);
         }
         std::uint32_t n_varying = 0;
         const float near = highest * (1 - 0x1.0p-20f);
         for (std::uint32_t f = 0; f < n_numbers; ++f) {
             n_varying += highest_of[f] >= 0;
-            if (highest_of[f] >= near) judge(places_[f], n_places, near, numbers[f], best);
+            if (highest_of[f] >= near) score_exactly(places_[f], n_places, near, numbers[f], best);
         }
         return n_varying;
     }
 
     // Scores exactly what may be the best; the smallest code among equal ones wins.
-    void judge(const ComparedPlaces& places, std::uint32_t n_places, float near, std::uint32_t number, Split& best) const {
+    void score_exactly(const SmallClassScores& places, std::uint32_t n_places, float near, std::uint32_t number,
+                       Split& best) const {
         std::int64_t at = -1;
         for (std::uint32_t i = 0; i < n_places; ++i) {
             if (!(places.scores[i] >= near)) continue;
             const std::int32_t amount = places.amount[i], squares = static_cast<std::uint16_t>(places.squares[i]);
             const std::int32_t others = all_squares_ - 2 * static_cast<std::uint16_t>(places.products[i]) + squares;
             const double score = Gini::quality(squares, amount) + Gini::quality(others, all_ - amount);
-            if (score > best.score || (at >= 0 && score == best.score && places.codes[i] < places.codes[at])) best.score = score, at = i;
+            if (score > best.score || (at >= 0 && score == best.score && places.codes[i] < places.codes[at]))
+                best.score = score, at = i;
         }
         if (at < 0) return;
         const std::int16_t next = code_above(places.codes[at], places.codes, n_places);
@@ -190,16 +201,16 @@ private:
     }
 
     const bool wide_ = has_wide_vectors();
-    const std::uint32_t most_rows_ = wide_ ? most_compared : 32;
-    ComparedRows rows_;
+    const std::uint32_t most_rows_ = wide_ ? most_small_rows : 32;
+    SmallClassRows rows_;
     std::int32_t all_ = 0, all_squares_ = 0;  // how many rows there are, and the sum of the squares of the class counts
-    std::uint32_t offsets_[most_compared + 31];
-    ComparedPlaces places_[lanes];
+    std::uint32_t offsets_[most_small_rows + 31];
+    SmallClassScores places_[lanes];
 };
 
 #else
 
-class CompareSearch;
+class SmallMulticlassSearch;
 
 #endif
 

@@ -1,4 +1,4 @@
-// Classes: rows with labels -> the quality of the sides of a split.
+// Class splits: rows with labels -> the quality of the sides of a split.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/vectors.hpp"
+#include "core/targets/class_counts.hpp"
+#include "core/targets/class_labels.hpp"
 #include "core/targets/criterion.hpp"
-#include "core/targets/evidence.hpp"
-#include "core/targets/labels.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
@@ -33,9 +33,9 @@ inline double double_from_count(std::uint64_t count) {
     return std::bit_cast<double>(count | 0x4330000000000000ULL) - 0x1.0p52;
 }
 
-// For two classes the Gini quality of a place rises with (n·left₁ − n₁·left)² / (left · right), which needs one division
-// instead of two; ties are exact in nodes of up to some ten thousand rows. The score of a place without a right side is NaN,
-// which never wins.
+// For two classes the Gini quality of a place rises with (n·left₁ − n₁·left)² / (left · right), which needs one
+// division instead of two; ties are exact in nodes of up to some ten thousand rows. The score of a place without a
+// right side is NaN, which never wins.
 inline void score_gini_pairs(const std::uint64_t* sums, std::int64_t n_places, std::uint64_t start, std::uint64_t total,
                              double* __restrict scores) {
     const double total1 = double_from_count(total >> 32), all = double_from_count(total & 0xffffffff) + total1;
@@ -65,7 +65,7 @@ template <class Criterion_>
 class ClassPair : public PairBins {
 public:
     using Criterion = Criterion_;
-    using Source = Labels;
+    using Source = ClassLabels;
     using Bins = PairBins;
     static constexpr bool is_gini = std::is_same_v<Criterion, Gini>;
     static constexpr bool adds_up = true;
@@ -89,7 +89,9 @@ public:
     std::int64_t node_amount() const { return amount_of(total_); }
     // Classes by whose share the categories of a nominal feature are ordered; for two classes one is enough.
     template <class Visit>
-    void ordering_classes(Visit&& visit) const { visit(1U); }
+    void ordering_classes(Visit&& visit) const {
+        visit(1U);
+    }
 
     void begin_scan() { left_ = 0; }
     void end_scan(const Row*, std::uint32_t) {}
@@ -120,8 +122,8 @@ public:
     double right_share() const { return share(total_ - left_, 1); }
     double share_of(const Row* rows, std::uint32_t n_rows) const { return share_of_last(rows, n_rows, n_classes_); }
 
-    // The best place along running sums of bins (which have room for three more): computes all scores, four at a time, and
-    // finds where their maximum occurs first.
+    // The best place along running sums of bins (which have room for three more): computes all scores, four at a time,
+    // and finds where their maximum occurs first.
     Place scan(Bin* sums, std::int64_t n_places) {
         if (static_cast<std::size_t>(n_places) + 3 > scores_.size()) scores_.resize(n_places + 3);
         double* scores = scores_.data();
@@ -144,7 +146,7 @@ private:
         return static_cast<std::int64_t>(static_cast<std::uint32_t>(counts)) + static_cast<std::int64_t>(counts >> 32);
     }
     // Entropy fits take 1.16 times as long if this is called instead.
-    HEDGEROW_INSIDE double quality_of(Bin counts) const {
+    HEDGEROW_FORCE_INLINE double quality_of(Bin counts) const {
         const auto zero = static_cast<std::uint32_t>(counts), one = static_cast<std::uint32_t>(counts >> 32);
         return criterion_.quality(criterion_.contribution(zero) + criterion_.contribution(one), zero + one);
     }
@@ -181,7 +183,7 @@ template <class Criterion_, class Row_, std::uint32_t n_amounts>
 class ClassVector : public VectorBins<Row_, n_amounts> {
 public:
     using Criterion = Criterion_;
-    using Source = Labels;
+    using Source = ClassLabels;
     using Bins = VectorBins<Row_, n_amounts>;
     using Row = Row_;
     using Amount = typename Row::Amount;
@@ -233,14 +235,15 @@ public:
             if (node_amount() < 1 << 15) return scan_roughly(sums, n_places);
 #endif
         Place best;
-        for (std::int64_t i = 0; i < n_places; ++i) judge(left_, sums[i], i, best);
+        for (std::int64_t i = 0; i < n_places; ++i) score_exactly(left_, sums[i], i, best);
         return best;
     }
 
 private:
-    static constexpr bool scores_roughly = std::is_same_v<Criterion, Gini> && std::is_same_v<Amount, std::uint32_t> && n_amounts == 8;
+    static constexpr bool scores_roughly =
+        std::is_same_v<Criterion, Gini> && std::is_same_v<Amount, std::uint32_t> && n_amounts == 8;
 
-    HEDGEROW_INSIDE void judge(const Bin start, const Bin& sum, std::int64_t i, Place& best) {
+    HEDGEROW_FORCE_INLINE void score_exactly(const Bin start, const Bin& sum, std::int64_t i, Place& best) {
         left_ = start;
         add_to(left_, sum);
         const double value = score();
@@ -249,11 +252,12 @@ private:
     }
 
 #ifdef HEDGEROW_VECTORS
-    // The same for counts below 2^15: all places are scored in single precision, four at a time, from squares that 32 bits
-    // hold, and those that may be the best are scored exactly (100,000 rows × 50 with seven classes: 0.83 of the time).
-    // The squares of the right side are Σ (t − l)² = Σ t² − 2 Σ t l + Σ l².
-    HEDGEROW_APART Place scan_roughly(const Bin* sums, std::int64_t n_places) {
-        if (rough_.size() < static_cast<std::size_t>(n_places) + 3) rough_.resize(static_cast<std::size_t>(n_places) + 3);
+    // The same for counts below 2^15: all places are scored in single precision, four at a time, from squares that 32
+    // bits hold, and those that may be the best are scored exactly (100,000 rows × 50 with seven classes: 0.83 of the
+    // time). The squares of the right side are Σ (t − l)² = Σ t² − 2 Σ t l + Σ l².
+    HEDGEROW_NOINLINE Place scan_roughly(const Bin* sums, std::int64_t n_places) {
+        if (rough_.size() < static_cast<std::size_t>(n_places) + 3)
+            rough_.resize(static_cast<std::size_t>(n_places) + 3);
         Integers start[2], whole[2];
         std::memcpy(start, &left_, sizeof start);
         std::memcpy(whole, &total_, sizeof whole);
@@ -271,17 +275,20 @@ private:
                 crossed[i] = multiply_pairs(left, total);
                 amounts[i] = multiply_pairs(left, ones);
             }
-            const Integers amount = sums_of(amounts), own = sums_of(squares), others = all_squares - 2 * sums_of(crossed) + own;
-            const Floats score = __builtin_convertvector(own, Floats) / __builtin_convertvector(amount, Floats) +
-                                 __builtin_convertvector(others, Floats) / __builtin_convertvector(all - amount, Floats);
+            const Integers amount = sums_of(amounts), own = sums_of(squares),
+                           others = all_squares - 2 * sums_of(crossed) + own;
+            const Floats score =
+                __builtin_convertvector(own, Floats) / __builtin_convertvector(amount, Floats) +
+                __builtin_convertvector(others, Floats) / __builtin_convertvector(all - amount, Floats);
             highest = score > highest ? score : highest;
             std::memcpy(rough_.data() + first, &score, sizeof score);
         }
         Place best;
         const Bin before = left_;
-        const float near = std::max(std::max(highest[0], highest[1]), std::max(highest[2], highest[3])) * (1 - 0x1.0p-20f);
+        const float near =
+            std::max(std::max(highest[0], highest[1]), std::max(highest[2], highest[3])) * (1 - 0x1.0p-20f);
         for (std::int64_t i = 0; i < n_places; ++i)
-            if (rough_[static_cast<std::size_t>(i)] >= near) judge(before, sums[i], i, best);
+            if (rough_[static_cast<std::size_t>(i)] >= near) score_exactly(before, sums[i], i, best);
         return best;
     }
 #endif
@@ -310,7 +317,7 @@ private:
 
 // Labels by falling amount.
 template <class Amount>
-HEDGEROW_APART void order_by_amount(std::vector<std::uint32_t>& labels, const Amount* amounts) {
+HEDGEROW_NOINLINE void order_by_amount(std::vector<std::uint32_t>& labels, const Amount* amounts) {
     std::sort(labels.begin(), labels.end(), [=](std::uint32_t a, std::uint32_t b) {
         return amounts[a] != amounts[b] ? amounts[a] > amounts[b] : a < b;
     });
@@ -322,7 +329,7 @@ template <class Criterion_, class Row_>
 class ClassList : public ListBins<Row_> {
 public:
     using Criterion = Criterion_;
-    using Source = Labels;
+    using Source = ClassLabels;
     using Bins = ListBins<Row_>;
     using Row = Row_;
     using Bin = typename Bins::Bin;
@@ -388,7 +395,8 @@ public:
         left_amount_ += amount;
     }
     double gain_from(double score) const {
-        if constexpr (Criterion::whole_side) return score - quality_of_side([&](std::uint32_t k) { return total_[k]; }, total_amount_);
+        if constexpr (Criterion::whole_side)
+            return score - quality_of_side([&](std::uint32_t k) { return total_[k]; }, total_amount_);
         else return score - criterion_.quality(total_sum_, total_amount_);
     }
     double perfect_score() const { return criterion_.perfect(node_amount()); }
@@ -399,21 +407,28 @@ public:
                    quality_of_side([&](std::uint32_t k) { return total_[k] - left_[k]; }, right_amount);
         else return criterion_.quality(left_sum_, left_amount_) + criterion_.quality(right_sum_, right_amount);
     }
-    bool by_ratio() const requires(Criterion::whole_side) { return criterion_.by_ratio; }
+    bool by_ratio() const
+        requires(Criterion::whole_side)
+    {
+        return criterion_.by_ratio;
+    }
     bool needs_gain() const { return criterion_.needs_gain(); }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(left_amount_); }
     double left_share() const { return static_cast<double>(left_.back()) / static_cast<double>(left_amount_); }
     double right_share() const {
         return static_cast<double>(total_.back() - left_.back()) / static_cast<double>(total_amount_ - left_amount_);
     }
-    double share_of(const Row* rows, std::uint32_t n_rows) const { return share_of_last(rows, n_rows, static_cast<std::uint32_t>(total_.size())); }
+    double share_of(const Row* rows, std::uint32_t n_rows) const {
+        return share_of_last(rows, n_rows, static_cast<std::uint32_t>(total_.size()));
+    }
 
 private:
     template <class CountOf>
     double quality_of_side(CountOf&& count_of, Amount amount) const {
         side_.clear();
         if (criterion_.ordered)
-            for (std::uint32_t label = 0; label < total_.size(); ++label) side_.push_back(static_cast<std::int64_t>(count_of(label)));
+            for (std::uint32_t label = 0; label < total_.size(); ++label)
+                side_.push_back(static_cast<std::int64_t>(count_of(label)));
         else
             for (std::uint32_t label : present_) side_.push_back(static_cast<std::int64_t>(count_of(label)));
         return criterion_.quality(side_, static_cast<std::int64_t>(amount));

@@ -1,4 +1,4 @@
-// Labels: the labels of the rows of a table -> rows in the form in which the grower keeps them.
+// Class labels: the labels of the rows of a table -> rows in the form in which the grower keeps them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,35 +8,38 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/rows/bag.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
 
-class EvidenceBuilder;
+class LeafCountsBuilder;
 
-// Labels of the training rows and, if there are any, their weights in fixed point. A row that may have several classes has
-// several neighbouring entries that share its weight. It is still one row: it is in a bag as a whole, and counts once.
-struct Labels {
-    using LeafBuilder = EvidenceBuilder;
+// Labels of the training rows and, if there are any, their weights in fixed point. A row that may have several classes
+// has several neighbouring entries that share its weight. It is still one row: it is in a bag as a whole, and counts
+// once.
+struct ClassLabels {
+    static constexpr const char* kind = "classes";
+    using LeafBuilder = LeafCountsBuilder;
     // Counts of a leaf add up over the parts of a table.
     static constexpr bool leaves_add_up = true;
 
     const std::uint16_t* labels = nullptr;
     const std::int64_t* weights = nullptr;
-    const std::uint32_t* rows = nullptr;  // the row of each entry, in ascending order (only with weights); null if each row has one entry
+    const std::uint32_t* rows =
+        nullptr;  // the row of each entry, in ascending order (only with weights); null if each row has one entry
     std::size_t n_entries = 0;
     std::uint32_t n_classes = 2;
-    double weight_unit = 1;               // the weight that one unit stands for
+    double weight_unit = 1;  // the weight that one unit stands for
     bool weighted = false;
-    bool balance_bag = false;             // whether classes weigh the same in every bag (only with weights)
+    bool balance_bag = false;  // whether classes weigh the same in every bag (only with weights)
 
-    static Labels from(const Given& given) {
-        Labels labels;
-        const auto numbers = given.array<std::uint16_t>("labels");
-        labels.n_entries = numbers.size();
-        labels.labels = numbers.data();
+    static ClassLabels from(const NamedValues& given) {
+        ClassLabels labels;
+        const auto values = given.array<std::uint16_t>("labels");
+        labels.n_entries = values.size();
+        labels.labels = values.data();
         labels.weighted = given.has("weights");
         labels.weights = given.array_if_given<std::int64_t>("weights", labels.n_entries);
         labels.rows = given.array_if_given<std::uint32_t>("rows", labels.n_entries);
@@ -51,12 +54,16 @@ struct Labels {
             return;
         }
         if (!weighted) throw std::invalid_argument("every entry of labels must have a row and a weight");
-        if (n_entries >= (std::size_t{1} << 31)) throw std::invalid_argument("labels must have fewer than 2^31 entries");
+        if (n_entries >= (std::size_t{1} << 31))
+            throw std::invalid_argument("labels must have fewer than 2^31 entries");
         for (std::size_t i = 0; i < n_entries; ++i)
             if (rows[i] >= n_rows || (i > 0 && rows[i] < rows[i - 1]))
                 throw std::invalid_argument("the rows of labels must ascend within the table");
     }
 
+    bool is_plain() const { return rows == nullptr && !balance_bag; }
+    std::int64_t row_amount(std::size_t row) const { return weighted ? weights[row] : 1; }
+    bool rows_alike(std::size_t one, std::size_t other) const { return labels[one] == labels[other]; }
     // The number of cells of a sum: an amount for each class, and the number of rows.
     std::size_t n_cells() const { return std::size_t{n_classes} + 1; }
     std::int64_t amount_of(const double* cells) const { return static_cast<std::int64_t>(sum_of(cells)); }
@@ -75,7 +82,8 @@ struct Labels {
     // Rows at `offset`, of which each stands for all rows of its class.
     template <class Row>
     void add_rows(const double* cells, std::uint32_t offset, std::vector<Row>& rows) const {
-        for (std::uint32_t k = 0; k < n_classes; ++k) Row::stand_for(offset, static_cast<std::uint16_t>(k), cells[k], rows);
+        for (std::uint32_t k = 0; k < n_classes; ++k)
+            Row::stand_for(offset, static_cast<std::uint16_t>(k), cells[k], rows);
     }
 };
 
@@ -86,14 +94,16 @@ struct CountedRow {
     std::uint16_t label;
     std::uint16_t multiplicity;
 
-    static CountedRow make(const Labels& labels, const Taken& taken) {
+    static CountedRow make(const ClassLabels& labels, const Taken& taken) {
         return {taken.row, labels.labels[taken.entry], static_cast<std::uint16_t>(taken.times)};
     }
     // The weights of labels include multiplicities.
-    static CountedRow make_inside(const Labels& labels, const Taken& taken) { return make(labels, taken); }
-    static constexpr const std::uint32_t* rows_of(const Labels&) { return nullptr; }
-    static bool alike(const Labels&, const CountedRow& one, const CountedRow& other) { return one.label == other.label; }
-    static void balance(const Labels&, std::vector<CountedRow>&, std::vector<CountedRow>&) {}
+    static CountedRow make_inside(const ClassLabels& labels, const Taken& taken) { return make(labels, taken); }
+    static constexpr const std::uint32_t* rows_of(const ClassLabels&) { return nullptr; }
+    static bool alike(const ClassLabels&, const CountedRow& one, const CountedRow& other) {
+        return one.label == other.label;
+    }
+    static void balance(const ClassLabels&, std::vector<CountedRow>&, std::vector<CountedRow>&) {}
     static void stand_for(std::uint32_t offset, std::uint16_t label, double amount, std::vector<CountedRow>& rows) {
         for (auto left = static_cast<std::uint64_t>(amount); left > 0; left -= rows.back().multiplicity)
             rows.push_back({offset, label, static_cast<std::uint16_t>(std::min<std::uint64_t>(left, 0xffff))});
@@ -114,17 +124,19 @@ struct WeightedRow {
     std::uint16_t multiplicity;
     std::int64_t weight;
 
-    static WeightedRow make(const Labels& labels, const Taken& taken) {
+    static WeightedRow make(const ClassLabels& labels, const Taken& taken) {
         WeightedRow row = make_inside(labels, taken);
         row.weight *= std::max(1U, taken.times);
         return row;
     }
-    static WeightedRow make_inside(const Labels& labels, const Taken& taken) {
+    static WeightedRow make_inside(const ClassLabels& labels, const Taken& taken) {
         const auto multiplicity = static_cast<std::uint16_t>(taken.times | (taken.follows ? follower : 0));
         return {taken.row, labels.labels[taken.entry], multiplicity, labels.weights[taken.entry]};
     }
-    static const std::uint32_t* rows_of(const Labels& labels) { return labels.rows; }
-    static bool alike(const Labels&, const WeightedRow& one, const WeightedRow& other) { return one.label == other.label; }
+    static const std::uint32_t* rows_of(const ClassLabels& labels) { return labels.rows; }
+    static bool alike(const ClassLabels&, const WeightedRow& one, const WeightedRow& other) {
+        return one.label == other.label;
+    }
     static void stand_for(std::uint32_t offset, std::uint16_t label, double amount, std::vector<WeightedRow>& rows) {
         if (amount > 0) rows.push_back({offset, label, 0, static_cast<std::int64_t>(amount)});
     }
@@ -133,14 +145,16 @@ struct WeightedRow {
     std::uint32_t times(const BagTimes&) const { return multiplicity & ~std::uint32_t{follower}; }
 
     // Scales the weights so that all classes weigh the same in the bag of a tree.
-    static void balance(const Labels& labels, std::vector<WeightedRow>& inside, std::vector<WeightedRow>& outside) {
+    static void balance(const ClassLabels& labels, std::vector<WeightedRow>& inside,
+                        std::vector<WeightedRow>& outside) {
         if (!labels.balance_bag) return;
         std::vector<double> amounts(labels.n_classes, 0.0);
         for (const WeightedRow& row : inside) amounts[row.label] += static_cast<double>(row.weight);
         const std::vector<double> factors = labels.balance_of(amounts.data());
         for (std::vector<WeightedRow>* rows : {&inside, &outside})
             for (WeightedRow& row : *rows)
-                row.weight = std::max<std::int64_t>(1, std::llround(static_cast<double>(row.weight) * factors[row.label]));
+                row.weight =
+                    std::max<std::int64_t>(1, std::llround(static_cast<double>(row.weight) * factors[row.label]));
     }
 };
 static_assert(sizeof(WeightedRow) == 16);

@@ -1,4 +1,4 @@
-// Evidence: the rows of each leaf -> counts by class.
+// Class counts: the rows of each leaf -> counts by class.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/kit/named.hpp"
-#include "core/targets/labels.hpp"
+#include "core/kit/named_values.hpp"
+#include "core/targets/class_labels.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
@@ -24,13 +24,14 @@ struct LeafCounts {
     std::vector<std::uint16_t> entry_class;  // sparse: ascending within a leaf
     std::vector<double> weights;             // like counts, only if leaves have weights
 
-    LeafCounts(const Labels& labels, const LeafRules& rules)
+    LeafCounts(const ClassLabels& labels, const LeafRules& rules)
         : n_classes(labels.n_classes), weighted(labels.weighted || (rules.bounded && labels.n_classes == 2)) {
         if (!dense()) entry_start.push_back(0);
     }
 
     // Leaves first, …, last - 1 of a forest whose arrays are given.
-    LeafCounts(const Labels& labels, const LeafRules& rules, const Given& arrays, std::int64_t first, std::int64_t last)
+    LeafCounts(const ClassLabels& labels, const LeafRules& rules, const NamedValues& arrays, std::int64_t first,
+               std::int64_t last)
         : LeafCounts(labels, rules) {
         n_leaves = static_cast<std::uint32_t>(last - first);
         std::int64_t begin = first * n_classes, end = last * n_classes;
@@ -47,6 +48,7 @@ struct LeafCounts {
     bool dense() const { return n_classes <= dense_classes; }
     void reserve(std::size_t size) { counts.reserve(size); }
     std::size_t size() const { return counts.size(); }
+    std::uint32_t n_values() const { return n_classes; }
     // Appends other leaves.
     void append(const LeafCounts& more) {
         const auto before = static_cast<std::int64_t>(counts.size());
@@ -65,11 +67,11 @@ struct LeafCounts {
 };
 
 // Collects rows leaf by leaf: a leaf is opened, takes its rows, and is closed.
-class EvidenceBuilder {
+class LeafCountsBuilder {
 public:
     using Leaves = LeafCounts;
 
-    EvidenceBuilder(const Labels& labels, const LeafRules& rules)
+    LeafCountsBuilder(const ClassLabels& labels, const LeafRules& rules)
         : labels_(labels), rules_(rules), result_(labels, rules) {}
 
     std::uint32_t open_leaf() {
@@ -84,8 +86,17 @@ public:
         const std::uint32_t times = row.times(bag), counted = row.follows() ? 0 : rules_.repeated ? times : 1;
         add(row.label, counted, rules_.repeated ? row.weight : once(row.weight, times));
     }
-    // The weight of a row that is in the bag several times, as if it were in it once. It stays above zero: a balanced bag may
-    // have rounded it to one unit.
+    void add(const Taken& taken, const BagTimes& bag) {
+        if (labels_.weighted) add(WeightedRow::make(labels_, taken), bag);
+        else add(CountedRow::make(labels_, taken), bag);
+    }
+    // Adds rows that were counted elsewhere, by class: their number, and their weights in units.
+    void add_counts(const std::int64_t* counts, const std::int64_t* weights) {
+        for (std::uint32_t k = 0; k < result_.n_classes; ++k)
+            if (counts[k] > 0) add(static_cast<std::uint16_t>(k), static_cast<std::uint32_t>(counts[k]), weights[k]);
+    }
+    // The weight of a row that is in the bag several times, as if it were in it once. It stays above zero: a balanced
+    // bag may have rounded it to one unit.
     static std::int64_t once(std::int64_t weight, std::uint32_t times) {
         return std::max<std::int64_t>(weight > 0, weight / std::max<std::int64_t>(1, times));
     }
@@ -102,11 +113,12 @@ public:
     // `lower` and `upper`: bounds of the share of the last class from monotonic constraints.
     void close_leaf(double lower, double upper) {
         if (!result_.dense()) pack_entries();
-        if (rules_.bounded) share_bounds_.push_back({lower, upper});
+        if (rules_.bounded) share_bounds_.emplace_back(lower, upper);
     }
     LeafCounts finish() {
         result_.weights.resize(fixed_.size());
-        for (std::size_t i = 0; i < fixed_.size(); ++i) result_.weights[i] = static_cast<double>(fixed_[i]) * labels_.weight_unit;
+        for (std::size_t i = 0; i < fixed_.size(); ++i)
+            result_.weights[i] = static_cast<double>(fixed_[i]) * labels_.weight_unit;
         if (rules_.bounded && result_.n_classes == 2) keep_shares_in_bounds();
         result_.counts.shrink_to_fit();
         return std::move(result_);
@@ -119,7 +131,8 @@ private:
         std::int64_t fixed_weight;
     };
 
-    // The entries of the open leaf -> one for each class, in ascending order; none for a class whose weight was rounded to 0.
+    // The entries of the open leaf -> one for each class, in ascending order; none for a class whose weight was rounded
+    // to 0.
     void pack_entries() {
         std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.label < b.label; });
         for (std::size_t i = 0, end = 0; i < entries_.size(); i = end) {
@@ -135,8 +148,8 @@ private:
         result_.entry_start.push_back(static_cast<std::int64_t>(result_.counts.size()));
     }
 
-    // Rows outside the bag, which are counted too, may move the share of a leaf out of its bounds. The counts are kept, and
-    // the share that the leaf predicts is moved back.
+    // Rows outside the bag, which are counted too, may move the share of a leaf out of its bounds. The counts are kept,
+    // and the share that the leaf predicts is moved back.
     void keep_shares_in_bounds() {
         if (!labels_.weighted) result_.weights.assign(result_.counts.begin(), result_.counts.end());
         for (std::uint32_t leaf = 0; leaf < result_.n_leaves; ++leaf) {
@@ -147,7 +160,7 @@ private:
         }
     }
 
-    const Labels& labels_;
+    const ClassLabels& labels_;
     LeafRules rules_;
     LeafCounts result_;
     std::vector<std::int64_t> fixed_;

@@ -1,4 +1,4 @@
-// Hulls: what the rows of a leaf have been -> a mark for each leaf and feature; other rows -> how far outside they lie.
+// Leaf ranges: the training rows of a leaf -> a mark for each leaf and feature; other rows -> how far outside they lie.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,7 @@ inline void list_rows(const Bag& bag, std::size_t first, std::size_t n, std::vec
 }
 
 // The places of those training rows that a bag does not hold.
-inline void list_outside(const Bag& bag, std::span<const std::int64_t> training, std::vector<std::uint32_t>& places) {
+inline void list_oob(const Bag& bag, std::span<const std::int64_t> training, std::vector<std::uint32_t>& places) {
     places.resize(training.size());
     std::size_t n_outside = 0;
     for (std::size_t i = 0; i < training.size(); ++i) {
@@ -62,7 +62,8 @@ template <class Code>
 class MarkedTree {
 public:
     // rows: their numbers in the view; leaves: the leaf of each; marks (leaves, m): those of the tree.
-    MarkedTree(const RowView<Code>& view, std::span<const std::uint32_t> rows, std::span<const std::uint32_t> leaves, Table<Mark> marks)
+    MarkedTree(const RowView<Code>& view, std::span<const std::uint32_t> rows, std::span<const std::uint32_t> leaves,
+               Table<Mark> marks)
         : view_(view), rows_(rows), leaves_(leaves), marks_(marks) {}
 
     // A column of the marks.
@@ -71,12 +72,14 @@ public:
             marks_.data[leaves_[i] * marks_.n_columns + column] |= category_mark(view_.row(rows_[i])[feature]);
     }
     // At most as many columns of the marks as `Extents` have lanes, and the features in them.
-    void add_numeric(std::span<const std::size_t> columns, std::span<const std::int32_t> features, std::span<const std::int64_t> n_bins) {
+    void add_numeric(std::span<const std::size_t> columns, std::span<const std::int32_t> features,
+                     std::span<const std::int64_t> n_bins) {
         constexpr std::size_t lanes = Extents<Code>::lanes, together = 512;
         std::vector<Extents<Code>> extents(marks_.n_rows);
         Code block[together * lanes] = {};  // lanes without a column stay 0
         std::size_t at[lanes] = {};
-        for (std::size_t lane = 0; lane < columns.size(); ++lane) at[lane] = static_cast<std::size_t>(features[columns[lane]]);
+        for (std::size_t lane = 0; lane < columns.size(); ++lane)
+            at[lane] = static_cast<std::size_t>(features[columns[lane]]);
         for (std::size_t first = 0; first < rows_.size(); first += together) {
             const std::size_t n = std::min(together, rows_.size() - first);
             for (std::size_t i = 0; i < n; ++i) {
@@ -122,15 +125,18 @@ OwnTable<Mark> find_marks(const ForestView& forest, const CodeColumns<Code>& cod
             for (std::uint32_t& at : leaf) at = static_cast<std::uint32_t>(tree.payload[at]);
             const auto first_leaf = static_cast<std::size_t>(forest.leaf_start[number]);
             const auto last_leaf = static_cast<std::size_t>(forest.leaf_start[number + 1]);
-            MarkedTree<Code> marked(view, inside, leaf, {marks.data.get() + first_leaf * n_drawn, last_leaf - first_leaf, n_drawn});
+            MarkedTree<Code> marked(view, inside, leaf,
+                                    {marks.data.get() + first_leaf * n_drawn, last_leaf - first_leaf, n_drawn});
             const std::span<const std::int32_t> features(drawn.data + number * n_drawn, n_drawn);
             std::vector<std::size_t> numeric;
             for (std::size_t column = 0; column < n_drawn; ++column)
-                if (nominal[static_cast<std::size_t>(features[column])]) marked.add_nominal(column, static_cast<std::size_t>(features[column]));
+                if (nominal[static_cast<std::size_t>(features[column])])
+                    marked.add_nominal(column, static_cast<std::size_t>(features[column]));
                 else numeric.push_back(column);
             constexpr std::size_t lanes = Extents<Code>::lanes;
             for (std::size_t at = 0; at < numeric.size(); at += lanes)
-                marked.add_numeric(std::span(numeric).subspan(at, std::min(lanes, numeric.size() - at)), features, n_bins);
+                marked.add_numeric(std::span(numeric).subspan(at, std::min(lanes, numeric.size() - at)), features,
+                                   n_bins);
         });
     }
     return marks;
@@ -138,20 +144,23 @@ OwnTable<Mark> find_marks(const ForestView& forest, const CodeColumns<Code>& cod
 
 // How distances are measured in each of u features.
 struct Rulers {
-    Table<const double> low, high;         // (u, levels): the smallest and the largest value of each level of a numeric feature; finite
-    std::span<const double> spread;        // (u,): its standard deviation
-    std::span<const double> absent;        // how far each category is from a leaf without it, one nominal feature after the other
-    std::span<const std::int64_t> start;   // (u + 1,): where the categories of each feature begin
-    std::span<const double> missing;       // (u,): how far a missing value is from a leaf without one
-    std::span<const double> present;       // (u,): how far a value is from a leaf with missing values only
-    double far = 0;                        // the largest distance
+    Table<const double> low,
+        high;  // (u, levels): the smallest and the largest value of each level of a numeric feature; finite
+    std::span<const double> spread;  // (u,): its standard deviation
+    std::span<const double>
+        absent;  // how far each category is from a leaf without it, one nominal feature after the other
+    std::span<const std::int64_t> start;  // (u + 1,): where the categories of each feature begin
+    std::span<const double> missing;      // (u,): how far a missing value is from a leaf without one
+    std::span<const double> present;      // (u,): how far a value is from a leaf with missing values only
+    double far = 0;                       // the largest distance
 
     static constexpr double smallest_spread = 1e-300;
 
     // A cell is a finite number, the number of a category or below 0 for a new one; NaN is missing.
     double away(std::size_t place, bool nominal, Mark mark, double cell) const {
         if (!nominal && (mark & mark_present) && cell == cell) {
-            const double least = low.data[place * low.n_columns + low_level(mark)], most = high.data[place * high.n_columns + high_level(mark)];
+            const double least = low.data[place * low.n_columns + low_level(mark)],
+                         most = high.data[place * high.n_columns + high_level(mark)];
             const double beyond = std::max(least - cell, cell - most);
             return beyond > 0 ? std::min(beyond / std::max(spread[place], smallest_spread), far) : 0;
         }
@@ -165,13 +174,15 @@ private:
         if (cell < 0) return far;
         const auto category = static_cast<std::size_t>(cell);
         const double away = absent[static_cast<std::size_t>(start[place]) + category];
-        return away < far && (mark >> (category % mark_categories) & 1) ? 0 : away;  // a bit may come from another category
+        return away < far && (mark >> (category % mark_categories) & 1) ? 0
+                                                                        : away;  // a bit may come from another category
     }
 };
 
 // What leaves have seen, of which features, and how distances from it are measured.
-struct HullsView {
-    Table<const std::int32_t> places;        // (trees, m): the features of each tree, as places among the u drawn by some tree
+struct LeafRanges {
+    Table<const std::int32_t>
+        places;  // (trees, m): the features of each tree, as places among the u drawn by some tree
     std::span<const std::int32_t> features;  // (u,): the features at these places
     std::span<const std::uint8_t> nominal;   // (u,)
     std::span<const std::int64_t> n_bins;    // (u,)
@@ -179,7 +190,7 @@ struct HullsView {
     Rulers rulers;
 };
 
-// Scores of rows (n,): in all features, in the strangest one, and which place that is; NaN without a judge.
+// Scores of rows (n,): in all features, in the farthest one, and which place that is; NaN without a tree.
 struct Scores {
     std::vector<double> total, single;
     std::vector<std::int64_t> place;
@@ -192,66 +203,69 @@ class Distances {
 public:
     explicit Distances(std::size_t n_places) : sums_(n_places), numbers_(n_places) {}
 
-    std::size_t n_judges() const { return n_judges_; }
+    std::size_t n_trees_measured() const { return n_trees_; }
     void clear() {
-        total_ = 0, n_judges_ = 0;
+        total_ = 0, n_trees_ = 0;
         std::fill(sums_.begin(), sums_.end(), 0.0);
         std::fill(numbers_.begin(), numbers_.end(), 0u);
     }
-    // The marks of the leaf that the row reaches in a tree, for the features at these places; the values (u,) of the row.
-    void add(const Mark* marks, std::span<const std::int32_t> places, const double* values, const HullsView& hulls) {
+    // The marks of the leaf that the row reaches in a tree, for the features at these places; the values (u,) of the
+    // row.
+    void add(const Mark* marks, std::span<const std::int32_t> places, const double* values, const LeafRanges& ranges) {
         double total = 0;
         for (std::size_t d = 0; d < places.size(); ++d) {
             const auto place = static_cast<std::size_t>(places[d]);
-            const double away = hulls.rulers.away(place, hulls.nominal[place], marks[d], values[place]);
+            const double away = ranges.rulers.away(place, ranges.nominal[place], marks[d], values[place]);
             total += std::min(away, 1.0);
             sums_[place] += away;
             ++numbers_[place];
         }
         total_ += total;
-        ++n_judges_;
+        ++n_trees_;
     }
     void add(const Distances& other) {
-        total_ += other.total_, n_judges_ += other.n_judges_;
-        for (std::size_t place = 0; place < sums_.size(); ++place) sums_[place] += other.sums_[place], numbers_[place] += other.numbers_[place];
+        total_ += other.total_, n_trees_ += other.n_trees_;
+        for (std::size_t place = 0; place < sums_.size(); ++place)
+            sums_[place] += other.sums_[place], numbers_[place] += other.numbers_[place];
     }
     void write(Scores& scores, std::size_t to) const {
         double single = std::nan("");
-        std::size_t strangest = 0;
+        std::size_t farthest = 0;
         for (std::size_t place = 0; place < sums_.size(); ++place) {
             if (numbers_[place] == 0) continue;
             const double mean = sums_[place] / numbers_[place];
-            if (mean > single || std::isnan(single)) single = mean, strangest = place;
+            if (mean > single || std::isnan(single)) single = mean, farthest = place;
         }
-        scores.total[to] = total_ / static_cast<double>(n_judges_);
+        scores.total[to] = total_ / static_cast<double>(n_trees_);
         scores.single[to] = single;
-        scores.place[to] = static_cast<std::int64_t>(strangest);
+        scores.place[to] = static_cast<std::int64_t>(farthest);
     }
 
 private:
     double total_ = 0;
-    std::size_t n_judges_ = 0;
+    std::size_t n_trees_ = 0;
     std::vector<double> sums_;
     std::vector<std::uint32_t> numbers_;
 };
 
-// How strange rows are to all trees or, if they are rows of the training table, to the trees whose bags do not hold them, and
-// to every second one of these.
-struct Strange {
+// How far rows lie outside the leaves of all trees or, if they are rows of the training table, of the trees whose bags
+// do not hold them, and of every second one of these.
+struct Novelty {
     Scores all, half;
-    std::vector<double> n_judges;
+    std::vector<double> n_trees_measured;
 };
 
 // codes and cells (u, n) of the same rows; training: their numbers in the training table, or empty for other rows.
 template <class Code>
-Strange measure_rows(const ForestView& forest, const HullsView& hulls, const CodeColumns<Code>& codes, Table<const double> cells,
-                     std::span<const std::int64_t> training, const Bags& bags, std::size_t n_threads, Control& control) {
-    const std::size_t n_places = cells.n_rows, n_trees = hulls.places.n_rows, n_drawn = hulls.marks.n_columns;
+Novelty measure_rows(const ForestView& forest, const LeafRanges& ranges, const CodeColumns<Code>& codes,
+                     Table<const double> cells, std::span<const std::int64_t> training, const Bags& bags,
+                     std::size_t n_threads, Control& control) {
+    const std::size_t n_places = cells.n_rows, n_trees = ranges.places.n_rows, n_drawn = ranges.marks.n_columns;
     constexpr std::size_t block = 512;
-    const bool judged = !training.empty();
+    const bool out_of_bag = !training.empty();
     std::vector<Bag> bag_of;
-    for (std::size_t number = 0; judged && number < n_trees; ++number) bag_of.push_back(bags.of(number));
-    Strange found{Scores(codes.n_rows), Scores(judged ? codes.n_rows : 0), std::vector<double>(codes.n_rows)};
+    for (std::size_t number = 0; out_of_bag && number < n_trees; ++number) bag_of.push_back(bags.of(number));
+    Novelty found{Scores(codes.n_rows), Scores(out_of_bag ? codes.n_rows : 0), std::vector<double>(codes.n_rows)};
     run_tasks((codes.n_rows + block - 1) / block, n_threads, control, [&](std::size_t task, std::size_t) {
         const std::size_t first = task * block, n_rows = std::min(block, codes.n_rows - first);
         std::vector<Code> by_row;
@@ -262,17 +276,18 @@ Strange measure_rows(const ForestView& forest, const HullsView& hulls, const Cod
         for (double& value : values) value = std::clamp(value, -largest, largest);  // infinities have no differences
         std::vector<std::uint32_t> rows(n_rows), at(n_rows);
         std::iota(rows.begin(), rows.end(), std::uint32_t{0});
-        std::vector<std::uint8_t> judges(n_rows * n_trees);
-        std::vector<Mark> met(n_rows * n_trees * n_drawn);  // the marks of the leaves that rows reach in trees that judge them
+        std::vector<std::uint8_t> reached(n_rows * n_trees);
+        std::vector<Mark> met(n_rows * n_trees * n_drawn);  // the marks of the leaves that rows reach in these trees
         for (std::size_t number = 0; number < n_trees; ++number) {
-            if (judged) list_outside(bag_of[number], training.subspan(first, n_rows), rows);
+            if (out_of_bag) list_oob(bag_of[number], training.subspan(first, n_rows), rows);
             const TreeView tree = forest.tree(number);
             route_rows(tree, view, rows.data(), rows.size(), at.data());
-            const Mark* marks = hulls.marks.data + static_cast<std::size_t>(forest.leaf_start[number]) * n_drawn;
+            const Mark* marks = ranges.marks.data + static_cast<std::size_t>(forest.leaf_start[number]) * n_drawn;
             for (std::size_t j = 0; j < rows.size(); ++j) {
                 const std::size_t pair = rows[j] * n_trees + number;
-                judges[pair] = 1;
-                std::copy_n(marks + static_cast<std::size_t>(tree.payload[at[j]]) * n_drawn, n_drawn, met.data() + pair * n_drawn);
+                reached[pair] = 1;
+                std::copy_n(marks + static_cast<std::size_t>(tree.payload[at[j]]) * n_drawn, n_drawn,
+                            met.data() + pair * n_drawn);
             }
         }
         Distances half(n_places), rest(n_places);
@@ -280,13 +295,14 @@ Strange measure_rows(const ForestView& forest, const HullsView& hulls, const Cod
             half.clear(), rest.clear();
             for (std::size_t number = 0; number < n_trees; ++number) {
                 const std::size_t pair = i * n_trees + number;
-                if (!judges[pair]) continue;
-                Distances& to = judged && half.n_judges() > rest.n_judges() ? rest : half;
-                to.add(met.data() + pair * n_drawn, {hulls.places.data + number * n_drawn, n_drawn}, values.data() + i * n_places, hulls);
+                if (!reached[pair]) continue;
+                Distances& to = out_of_bag && half.n_trees_measured() > rest.n_trees_measured() ? rest : half;
+                to.add(met.data() + pair * n_drawn, {ranges.places.data + number * n_drawn, n_drawn},
+                       values.data() + i * n_places, ranges);
             }
-            if (judged) half.write(found.half, first + i), half.add(rest);
+            if (out_of_bag) half.write(found.half, first + i), half.add(rest);
             half.write(found.all, first + i);
-            found.n_judges[first + i] = static_cast<double>(half.n_judges());
+            found.n_trees_measured[first + i] = static_cast<double>(half.n_trees_measured());
         }
     });
     return found;

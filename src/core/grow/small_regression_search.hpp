@@ -1,9 +1,10 @@
-// Few: up to 32 rows with numbers and a few numeric features -> the best threshold among all of them, at once.
+// Small regression search: up to 32 rows with real targets and a few numeric features -> the best threshold among all
+// of them, at once.
 //
 // Most nodes of a full tree are that small, and there every pair of rows can be compared in registers: each row is a
-// candidate, "codes up to mine go left", four or eight to a register, in single precision with a bound on the error. The few
-// candidates that may be the best are then scored exactly, so this finds what the general search (split.hpp) finds.
-// Measured: 0.89 of its time for a tree of 10k × 20.
+// candidate, "codes up to mine go left", four or eight to a register, in single precision with a bound on the error.
+// The few candidates that may be the best are then scored exactly, so this finds what the general search (split.hpp)
+// finds. Measured: 0.89 of its time for a tree of 10k × 20.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,17 +13,17 @@
 #include <vector>
 
 #include "core/grow/split.hpp"
-#include "core/kit/apart.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/vectors.hpp"
 #include "core/rows/codes.hpp"
-#include "core/targets/numbers.hpp"
+#include "core/targets/real_targets.hpp"
 
 namespace hedgerow {
 
 #ifdef HEDGEROW_VECTORS
 
 // The rows of a node: weights, and what they add to the difference of a side from the mean, none of them above 1.
-struct FewNumbers {
+struct SmallRealRows {
     static constexpr std::uint32_t most = 32;
     std::uint32_t n_rows = 0;
     float all = 0;  // the sum of the weights
@@ -30,11 +31,12 @@ struct FewNumbers {
 };
 
 // The rounding error of a sum of up to 32 terms, none above 1, is below this.
-inline constexpr float error_of_few = FewNumbers::most * FewNumbers::most * 0x1.0p-24f;
+inline constexpr float error_of_small_sums = SmallRealRows::most * SmallRealRows::most * 0x1.0p-24f;
 
 // The sums of the rows to the right of each candidate, and bounds of its score. -> whether the feature varies
 template <class IntegersOf, class FloatsOf, int n_registers>
-HEDGEROW_INSIDE bool bound_scores(const FewNumbers& rows, const std::int32_t* codes, float* highest, FloatsOf& lowest) {
+HEDGEROW_FORCE_INLINE bool bound_scores(const SmallRealRows& rows, const std::int32_t* codes, float* highest,
+                                        FloatsOf& lowest) {
     constexpr std::uint32_t width = sizeof(FloatsOf) / sizeof(float);
     IntegersOf own[n_registers], differs{};
     FloatsOf weight[n_registers] = {}, part[n_registers] = {};
@@ -51,8 +53,9 @@ HEDGEROW_INSIDE bool bound_scores(const FewNumbers& rows, const std::int32_t* co
     for (int r = 0; r < n_registers; ++r) {
         const FloatsOf size = part[r] < 0 ? -part[r] : part[r];
         const FloatsOf both = weight[r] * (rows.all - weight[r]), share = (1.0f + 0x1.0p-18f) / both;
-        const FloatsOf least = size > error_of_few ? size - error_of_few : FloatsOf{};
-        const FloatsOf low = least * least * share * (1.0f - 0x1.0p-16f), high = (size + error_of_few) * (size + error_of_few) * share;
+        const FloatsOf least = size > error_of_small_sums ? size - error_of_small_sums : FloatsOf{};
+        const FloatsOf low = least * least * share * (1.0f - 0x1.0p-16f),
+                       high = (size + error_of_small_sums) * (size + error_of_small_sums) * share;
         const FloatsOf nothing = FloatsOf{} - 1;  // no rows on the right, so not a candidate
         const FloatsOf most = weight[r] > 0 ? high : nothing;
         lowest = ((weight[r] > 0) & (low > lowest)) ? low : lowest;
@@ -61,38 +64,43 @@ HEDGEROW_INSIDE bool bound_scores(const FewNumbers& rows, const std::int32_t* co
     return any(differs);
 }
 
-// The same for several features, [feature][row]. `near` is a score that must be beaten, then also a lower bound of the best one.
+// The same for several features, [feature][row]. `near` is a score that must be beaten, then also a lower bound of the
+// best one.
 // -> how many of the features vary
 template <class IntegersOf, class FloatsOf, int n_registers>
-HEDGEROW_INSIDE std::uint32_t bound_features(const FewNumbers& rows, const std::int32_t* codes, std::uint32_t n_features, float* highest, float& near) {
+HEDGEROW_FORCE_INLINE std::uint32_t bound_features(const SmallRealRows& rows, const std::int32_t* codes,
+                                                   std::uint32_t n_features, float* highest, float& near) {
     constexpr std::uint32_t width = sizeof(FloatsOf) / sizeof(float), together = n_registers * width;
     FloatsOf lowest = FloatsOf{} + near;
     std::uint32_t n_varying = 0;
     for (std::uint32_t f = 0; f < n_features; ++f)
-        n_varying += bound_scores<IntegersOf, FloatsOf, n_registers>(rows, codes + f * together, highest + f * together, lowest);
+        n_varying +=
+            bound_scores<IntegersOf, FloatsOf, n_registers>(rows, codes + f * together, highest + f * together, lowest);
     for (std::uint32_t i = 0; i < width; ++i) near = std::max(near, lowest[i]);
     return n_varying;
 }
 template <int width>
-inline std::uint32_t bound_plain(const FewNumbers& rows, const std::int32_t* codes, std::uint32_t n_features, float* highest, float& near) {
+inline std::uint32_t bound_plain(const SmallRealRows& rows, const std::int32_t* codes, std::uint32_t n_features,
+                                 float* highest, float& near) {
     return bound_features<Integers, Floats, width / 4>(rows, codes, n_features, highest, near);
 }
 template <int width>
-HEDGEROW_WIDE inline std::uint32_t bound_wide(const FewNumbers& rows, const std::int32_t* codes, std::uint32_t n_features, float* highest, float& near) {
+HEDGEROW_WIDE inline std::uint32_t bound_wide(const SmallRealRows& rows, const std::int32_t* codes,
+                                              std::uint32_t n_features, float* highest, float& near) {
     if constexpr (width == 4) return bound_features<Integers, Floats, 1>(rows, codes, n_features, highest, near);
     else return bound_features<WideIntegers, WideFloats, width / 8>(rows, codes, n_features, highest, near);
 }
 
-class FewRows {
+class SmallRegressionSearch {
 public:
-    using Row = NumberRow;
+    using Row = RealRow;
     using Target = Moments<SquaredError>;
     static constexpr std::uint32_t lanes = 4, declined = 0xffffffff;
 
     // Stores the rows of a node that the target has entered.
     void enter(const Row* rows, std::uint32_t n_rows, const Target& target) {
         rows_.n_rows = n_rows <= most_rows_ ? n_rows : 0;
-        double parts[FewNumbers::most], largest = 0;
+        double parts[SmallRealRows::most], largest = 0;
         for (std::uint32_t i = 0; i < rows_.n_rows; ++i) {
             parts[i] = target.loss().difference(Target::of(rows[i]));
             largest = std::max(largest, std::abs(parts[i]));
@@ -107,8 +115,8 @@ public:
 
     // Looks at up to four plain features of that node, and stores the best threshold in `best` if it is better.
     // -> how many of the features vary; `declined`, with nothing stored, if this search cannot handle the node
-    std::uint32_t look(const AnyView& view, const std::vector<Feature>&, const std::uint32_t* numbers, std::uint32_t n_numbers,
-                       const Row* rows, std::uint32_t, const Target& target, Split& best) {
+    std::uint32_t look(const AnyView& view, const std::vector<Feature>&, const std::uint32_t* numbers,
+                       std::uint32_t n_numbers, const Row* rows, std::uint32_t, const Target& target, Split& best) {
         if (rows_.n_rows == 0) return declined;
         if (rows_.n_rows <= 4) return look_at<4>(view, numbers, n_numbers, rows, target, best);
         switch ((rows_.n_rows + 7) / 8) {
@@ -121,14 +129,17 @@ public:
 
 private:
     template <std::uint32_t width>
-    HEDGEROW_APART std::uint32_t look_at(const AnyView& either, const std::uint32_t* numbers, std::uint32_t n_numbers, const Row* rows,
-                                         const Target& target, Split& best) {
+    HEDGEROW_NOINLINE std::uint32_t look_at(const AnyView& either, const std::uint32_t* numbers,
+                                            std::uint32_t n_numbers, const Row* rows, const Target& target,
+                                            Split& best) {
         std::int32_t codes[lanes * width];
         float highest[lanes * width];  // an upper bound of the score of each candidate
         either.visit([&](const auto& view) {
             for (std::uint32_t i = 0; i < width; ++i) {
-                const auto* row = view.codes + rows[i < rows_.n_rows ? i : 0].offset * view.row_stride;  // a row may come twice
-                for (std::uint32_t f = 0; f < n_numbers; ++f) codes[f * width + i] = row[numbers[f] * view.feature_stride];
+                const auto* row =
+                    view.codes + rows[i < rows_.n_rows ? i : 0].offset * view.row_stride;  // a row may come twice
+                for (std::uint32_t f = 0; f < n_numbers; ++f)
+                    codes[f * width + i] = row[numbers[f] * view.feature_stride];
             }
         });
         float near = static_cast<float>(best.score * scale_ * scale_) * (1 - 0x1.0p-16f);
@@ -140,7 +151,7 @@ private:
             std::memcpy(&four, highest + first, sizeof four);
             if (!any(four >= near)) continue;
             for (std::uint32_t i = first; i < first + 4; ++i)
-                if (highest[i] >= near) judge(i, width, codes, rows, target, best, at);
+                if (highest[i] >= near) score_exactly(i, width, codes, rows, target, best, at);
         }
         if (at >= 0) {
             const std::int32_t next = code_above(codes[at], codes + at / width * width, width);
@@ -150,8 +161,8 @@ private:
     }
 
     // Scores a candidate exactly; among equal ones the earliest feature wins, then the smallest code.
-    void judge(std::int64_t i, std::uint32_t width, const std::int32_t* codes, const Row* rows, const Target& target, Split& best,
-               std::int64_t& at) const {
+    void score_exactly(std::int64_t i, std::uint32_t width, const std::int32_t* codes, const Row* rows,
+                       const Target& target, Split& best, std::int64_t& at) const {
         const std::int32_t* own = codes + i / width * width;
         Sums left;
         for (std::uint32_t j = 0; j < rows_.n_rows; ++j)
@@ -162,14 +173,14 @@ private:
     }
 
     const bool wide_ = has_wide_vectors();
-    const std::uint32_t most_rows_ = wide_ ? FewNumbers::most : 16;
+    const std::uint32_t most_rows_ = wide_ ? SmallRealRows::most : 16;
     double scale_ = 1;
-    FewNumbers rows_;
+    SmallRealRows rows_;
 };
 
 #else
 
-class FewRows;
+class SmallRegressionSearch;
 
 #endif
 

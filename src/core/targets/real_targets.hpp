@@ -1,8 +1,8 @@
-// Numbers: rows with numbers -> the quality of the sides of a split, and the moments of leaves.
+// Real targets: rows with real targets -> the quality of the sides of a split, and the moments of leaves.
 //
-// Targets are rounded to a grid before growing (y − centre in units of a power of two). It is coarse enough that any sum of
-// rows is a whole number below 2^53 and so exact in a double: the order in which rows are added does not matter. A bin is
-// two such sums, which fit into one register. Leaves are computed from the numbers as they were given.
+// Targets are rounded to a grid before growing (y − centre in units of a power of two). It is coarse enough that any
+// sum of rows is a whole number below 2^53 and so exact in a double: the order in which rows are added does not matter.
+// A bin is two such sums, which fit into one register. Leaves are computed from the numbers as they were given.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,17 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include "core/kit/named.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/rows/bag.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
 
-class MomentBuilder;
+class LeafMomentsBuilder;
 
 // The targets of the rows of a table, as given and on the grid.
-struct Numbers {
-    using LeafBuilder = MomentBuilder;
+struct RealTargets {
+    static constexpr const char* kind = "numbers";
+    using LeafBuilder = LeafMomentsBuilder;
     // The prediction of a leaf is computed from its rows, one after another.
     static constexpr bool leaves_add_up = false;
 
@@ -36,25 +37,28 @@ struct Numbers {
     std::size_t n_entries = 0;
     bool weighted = false;
 
-    static Numbers from(const Given& given) {
-        Numbers numbers;
+    static RealTargets from(const NamedValues& given) {
+        RealTargets targets;
         const auto values = given.array<double>("values");
-        numbers.n_entries = values.size();
-        numbers.values = values.data();
-        numbers.weighted = given.has("weights");
-        numbers.weights = given.array_if_given<double>("weights", numbers.n_entries);
-        numbers.sums = given.array<double>("sums", numbers.n_entries);
-        numbers.amounts = given.array_if_given<double>("amounts", numbers.n_entries);
-        numbers.centre = given.number<double>("centre");
-        numbers.unit = given.number<double>("unit");
-        numbers.low = given.number<double>("low");
-        numbers.high = given.number<double>("high");
-        numbers.median = given.word("criterion") == "absolute_error";
-        return numbers;
+        targets.n_entries = values.size();
+        targets.values = values.data();
+        targets.weighted = given.has("weights");
+        targets.weights = given.array_if_given<double>("weights", targets.n_entries);
+        targets.sums = given.array<double>("sums", targets.n_entries);
+        targets.amounts = given.array_if_given<double>("amounts", targets.n_entries);
+        targets.centre = given.number<double>("centre");
+        targets.unit = given.number<double>("unit");
+        targets.low = given.number<double>("low");
+        targets.high = given.number<double>("high");
+        targets.median = given.word("criterion") == "absolute_error";
+        return targets;
     }
     void check(std::size_t n_rows) const {
         if (n_entries != n_rows) throw std::invalid_argument("values must have one entry for each row");
     }
+    static bool is_plain() { return true; }
+    std::int64_t row_amount(std::size_t row) const { return amounts ? static_cast<std::int64_t>(amounts[row]) : 1; }
+    bool rows_alike(std::size_t one, std::size_t other) const { return values[one] == values[other]; }
     double weight_of(std::size_t row) const { return weights ? weights[row] : 1.0; }
     // The number of cells of a sum: an amount, a sum, and the number of rows.
     static constexpr std::size_t n_cells() { return 3; }
@@ -68,26 +72,27 @@ struct Numbers {
 };
 
 // A row inside the grower: where its codes are, which row of the table it is, and its sums (times its multiplicity).
-struct NumberRow {
+struct RealRow {
     std::uint32_t offset;
     std::uint32_t row;
     double weight, sum;
     std::int64_t amount() const { return static_cast<std::int64_t>(weight); }
 
-    static NumberRow make(const Numbers& numbers, const Taken& taken) {
+    static RealRow make(const RealTargets& targets, const Taken& taken) {
         const double multiple = std::max(1U, taken.times);
-        return {taken.row, taken.row, multiple * (numbers.amounts ? numbers.amounts[taken.row] : 1.0), multiple * numbers.sums[taken.row]};
+        return {taken.row, taken.row, multiple * (targets.amounts ? targets.amounts[taken.row] : 1.0),
+                multiple * targets.sums[taken.row]};
     }
-    static NumberRow make_inside(const Numbers& numbers, const Taken& taken) { return make(numbers, taken); }
-    static constexpr const std::uint32_t* rows_of(const Numbers&) { return nullptr; }
-    static bool alike(const Numbers& numbers, const NumberRow& one, const NumberRow& other) {
-        return numbers.values[one.row] == numbers.values[other.row];
+    static RealRow make_inside(const RealTargets& targets, const Taken& taken) { return make(targets, taken); }
+    static constexpr const std::uint32_t* rows_of(const RealTargets&) { return nullptr; }
+    static bool alike(const RealTargets& targets, const RealRow& one, const RealRow& other) {
+        return targets.rows_alike(one.row, other.row);
     }
-    static void balance(const Numbers&, std::vector<NumberRow>&, std::vector<NumberRow>&) {}
+    static void balance(const RealTargets&, std::vector<RealRow>&, std::vector<RealRow>&) {}
     bool follows() const { return false; }
     std::uint32_t times(const BagTimes& bag) const { return bag.of(row); }
 };
-static_assert(sizeof(NumberRow) == 24);
+static_assert(sizeof(RealRow) == 24);
 
 // ---- what leaves keep -------------------------------------------------------------------------------------
 
@@ -99,11 +104,12 @@ struct LeafMoments {
     std::vector<std::uint32_t> counts;
     std::vector<double> weights, values, means, variances;
 
-    LeafMoments(const Numbers& numbers, const LeafRules& rules)
-        : weighted(numbers.weighted), means_apart(numbers.median || rules.bounded) {}
+    LeafMoments(const RealTargets& targets, const LeafRules& rules)
+        : weighted(targets.weighted), means_apart(targets.median || rules.bounded) {}
     // Leaves first, …, last - 1 of a forest whose arrays are given.
-    LeafMoments(const Numbers& numbers, const LeafRules& rules, const Given& arrays, std::int64_t first, std::int64_t last)
-        : LeafMoments(numbers, rules) {
+    LeafMoments(const RealTargets& targets, const LeafRules& rules, const NamedValues& arrays, std::int64_t first,
+                std::int64_t last)
+        : LeafMoments(targets, rules) {
         n_leaves = static_cast<std::uint32_t>(last - first);
         counts = some<std::uint32_t>(arrays, "counts", first, last);
         values = some<double>(arrays, "values", first, last);
@@ -117,6 +123,7 @@ struct LeafMoments {
         for (std::vector<double>* each : {&weights, &values, &means, &variances}) each->reserve(size);
     }
     std::size_t size() const { return counts.size(); }
+    static std::uint32_t n_values() { return 1; }
     void append(const LeafMoments& more) {
         hedgerow::append(counts, more.counts);
         hedgerow::append(values, more.values);
@@ -126,8 +133,13 @@ struct LeafMoments {
         n_leaves += more.n_leaves;
     }
     Fields fields() && {
-        Fields fields{{"counts", std::move(counts)}, {"values", std::move(values)}, {"variances", std::move(variances)},
-                      {"weights", {}}, {"means", {}}, {"entry_start", {}}, {"entry_class", {}}};
+        Fields fields{{"counts", std::move(counts)},
+                      {"values", std::move(values)},
+                      {"variances", std::move(variances)},
+                      {"weights", {}},
+                      {"means", {}},
+                      {"entry_start", {}},
+                      {"entry_class", {}}};
         if (weighted) fields[3].values = std::move(weights);
         if (means_apart) fields[4].values = std::move(means);
         return fields;
@@ -135,24 +147,26 @@ struct LeafMoments {
 };
 
 // Leaf by leaf: rows are added, then the leaf is closed.
-class MomentBuilder {
+class LeafMomentsBuilder {
 public:
     using Leaves = LeafMoments;
 
-    MomentBuilder(const Numbers& numbers, const LeafRules& rules) : numbers_(numbers), rules_(rules), result_(numbers, rules) {}
+    LeafMomentsBuilder(const RealTargets& targets, const LeafRules& rules)
+        : targets_(targets), rules_(rules), result_(targets, rules) {}
 
     std::uint32_t open_leaf() {
         members_.clear();
         n_rows_ = 0;
         return result_.n_leaves++;
     }
-    void add(const NumberRow& row, const BagTimes& bag) {
+    void add(const RealRow& row, const BagTimes& bag) {
         const std::uint32_t times = rules_.repeated ? row.times(bag) : 1;
-        members_.push_back({numbers_.values[row.row], numbers_.weight_of(row.row) * times});
+        members_.emplace_back(targets_.values[row.row], targets_.weight_of(row.row) * times);
         n_rows_ += times;
     }
-    // Two passes over its few rows, so that the variance of equal numbers is exactly 0 and their mean is that number. `lower`
-    // and `upper`: bounds of the prediction from monotonic constraints, as places between low and high.
+    void add(const Taken& taken, const BagTimes& bag) { add(RealRow::make(targets_, taken), bag); }
+    // Two passes over its few rows, so that the variance of equal numbers is exactly 0 and their mean is that number.
+    // `lower` and `upper`: bounds of the prediction from monotonic constraints, as places between low and high.
     void close_leaf(double lower, double upper) {
         double low = members_[0].first, high = low, total = 0, sum = 0, squares = 0;
         for (const auto& [value, weight] : members_) {
@@ -167,13 +181,14 @@ public:
         result_.weights.push_back(total);
         result_.means.push_back(mean);
         result_.variances.push_back(squares / total);
-        const double predicted = numbers_.median ? median() : mean;
-        result_.values.push_back(rules_.bounded ? std::clamp(predicted, numbers_.value_at(lower), numbers_.value_at(upper)) : predicted);
+        const double predicted = targets_.median ? median() : mean;
+        result_.values.push_back(
+            rules_.bounded ? std::clamp(predicted, targets_.value_at(lower), targets_.value_at(upper)) : predicted);
     }
     LeafMoments finish() { return std::move(result_); }
 
 private:
-    // Half of the weight is on either side; if it is exactly between two numbers, their middle.
+    // Half of the weight is on either side; if it is exactly between two targets, their middle.
     double median() {
         std::sort(members_.begin(), members_.end());
         double total = 0, passed = 0;
@@ -186,7 +201,7 @@ private:
         return 0;
     }
 
-    const Numbers& numbers_;
+    const RealTargets& targets_;
     LeafRules rules_;
     LeafMoments result_;
     std::vector<std::pair<double, double>> members_;  // value, weight
@@ -205,9 +220,9 @@ struct Sums {
     }
 };
 
-// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. A number of
-// the node is subtracted first, so rounding errors are small. If numbers have few digits there are none, and splits that are
-// equal on paper have equal scores.
+// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. A number
+// of the node is subtracted first, so rounding errors are small. If numbers have few digits there are none, and splits
+// that are equal on paper have equal scores.
 class SquaredError {
 public:
     void enter(const Sums& total, const Sums& first) {
@@ -216,7 +231,9 @@ public:
         rest_ = total.sum - near_ * total.weight;
     }
     // W·S_side − W_side·S of some rows: how much their sum differs from their share of the total.
-    double difference(const Sums& side) const { return total_.weight * (side.sum - near_ * side.weight) - side.weight * rest_; }
+    double difference(const Sums& side) const {
+        return total_.weight * (side.sum - near_ * side.weight) - side.weight * rest_;
+    }
     // With a side without rows the score is NaN, which never wins.
     double score(const Sums& left) const {
         const double apart = difference(left);
@@ -252,7 +269,7 @@ private:
 
 // A target whose bins are the two sums.
 struct MomentBins {
-    using Row = NumberRow;
+    using Row = RealRow;
     using Bin = Sums;
     static constexpr int lanes = 4;
     static constexpr bool sums_up = true;
@@ -267,16 +284,14 @@ struct MomentBins {
 template <class Loss>
 class Moments : public MomentBins {
 public:
-    using Source = Numbers;
+    using Source = RealTargets;
     using Bins = MomentBins;
     static constexpr bool adds_up = true;
 
-    explicit Moments(const Numbers& numbers) : numbers_(numbers) {}
+    explicit Moments(const RealTargets& targets) : targets_(targets) {}
 
     // The place of the mean between low and high, by which categories are ordered and constraints are checked.
-    double share(const Bin& bin, std::uint32_t) const {
-        return numbers_.place_of(bin.sum / bin.weight);
-    }
+    double share(const Bin& bin, std::uint32_t) const { return targets_.place_of(bin.sum / bin.weight); }
 
     void enter_node(const Row* rows, std::uint32_t n_rows) {
         rows_ = rows;
@@ -297,7 +312,9 @@ public:
     std::int64_t node_amount() const { return static_cast<std::int64_t>(total_.weight); }
     // Categories in the order of their means: the best of all subsets is among the cuts (Fisher, 1958).
     template <class Visit>
-    void ordering_classes(Visit&& visit) const { visit(0U); }
+    void ordering_classes(Visit&& visit) const {
+        visit(0U);
+    }
 
     void begin_scan() { left_ = Bin{}; }
     void end_scan(const Row*, std::uint32_t) {}
@@ -307,16 +324,17 @@ public:
     double score_of(const Bin& left) const { return loss_.score(left); }
     const Bin& total() const { return total_; }
     const Loss& loss() const { return loss_; }
-    double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), numbers_.unit); }
-    // The best split into two intervals of numbers; no split of the node can beat it. In a node of a few rows some feature
-    // often reaches this score, and then the others need not be looked at.
+    double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), targets_.unit); }
+    // The best split into two intervals of targets; no split of the node can beat it. In a node of a few rows some
+    // feature often reaches this score, and then the others need not be looked at.
     double perfect_score() const {
         if (n_rows_ > few_rows) return std::numeric_limits<double>::infinity();
         Bin ordered[few_rows];
         for (std::uint32_t i = 0; i < n_rows_; ++i) {
             const Bin own = of(rows_[i]);
             std::uint32_t at = i;
-            for (; at > 0 && ordered[at - 1].sum * own.weight > own.sum * ordered[at - 1].weight; --at) ordered[at] = ordered[at - 1];
+            for (; at > 0 && ordered[at - 1].sum * own.weight > own.sum * ordered[at - 1].weight; --at)
+                ordered[at] = ordered[at - 1];
             ordered[at] = own;
         }
         double best = no_score / 2;  // so that there is always some split
@@ -337,8 +355,8 @@ public:
         return share(all, 0);
     }
 
-    // The best place along running sums of bins: computes all scores, four at a time, and finds where their maximum occurs
-    // first.
+    // The best place along running sums of bins: computes all scores, four at a time, and finds where their maximum
+    // occurs first.
     Place scan(const Bin* sums, std::int64_t n_places) {
         if (static_cast<std::size_t>(n_places) + 3 > scores_.size()) scores_.resize(n_places + 3);
         double* __restrict scores = scores_.data();
@@ -356,7 +374,7 @@ public:
 
 private:
     static constexpr std::uint32_t few_rows = 8;
-    Numbers numbers_;
+    RealTargets targets_;
     Loss loss_;
     const Row* rows_ = nullptr;
     std::uint32_t n_rows_ = 0;
@@ -366,8 +384,8 @@ private:
 
 // ---- absolute error ---------------------------------------------------------------------------------------
 
-// Weights and sums of some rows of a node, by the rank of their numbers. Adding a row and finding the absolute error around
-// the median take log n steps each (a Fenwick tree).
+// Weights and sums of some rows of a node, by the rank of their targets. Adding a row and finding the absolute error
+// around the median take log n steps each (a Fenwick tree).
 class RankedSums {
 public:
     void reset(std::uint32_t size) {
@@ -400,13 +418,13 @@ private:
 };
 
 // A target that knows the medians of both sides at every place. Bins are lists of rows; moving a row takes log n steps.
-class Medians : public ListBins<NumberRow> {
+class Medians : public ListBins<RealRow> {
 public:
-    using Source = Numbers;
-    using Bins = ListBins<NumberRow>;
+    using Source = RealTargets;
+    using Bins = ListBins<RealRow>;
     static constexpr bool adds_up = false;  // the median of a table does not follow from the medians of its parts
 
-    explicit Medians(const Numbers& numbers) : numbers_(numbers) {}
+    explicit Medians(const RealTargets& targets) : targets_(targets) {}
 
     // Categories are ordered by their means.
     double share(const Bin& bin, std::uint32_t) const {
@@ -427,7 +445,9 @@ public:
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return static_cast<std::int64_t>(everything_.total().weight); }
     template <class Visit>
-    void ordering_classes(Visit&& visit) const { visit(0U); }
+    void ordering_classes(Visit&& visit) const {
+        visit(0U);
+    }
 
     void begin_scan() {
         left_.reset(n_ranks());
@@ -443,7 +463,7 @@ public:
         right_.add(rank, {-row.weight, -row.sum});
     }
     double score() const { return -(error_of(left_) + error_of(right_)); }
-    double gain_from(double score) const { return (score + total_error_) * numbers_.unit; }
+    double gain_from(double score) const { return (score + total_error_) * targets_.unit; }
     double perfect_score() const { return n_rows_ == 2 ? no_score / 2 : std::numeric_limits<double>::infinity(); }
     static bool needs_gain() { return false; }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(left_.total().weight); }
@@ -458,7 +478,7 @@ public:
 
 private:
     static double value_of(const Row& row) { return row.sum / row.weight; }
-    double place_of(double value) const { return numbers_.place_of(value); }
+    double place_of(double value) const { return targets_.place_of(value); }
     std::uint32_t n_ranks() const { return static_cast<std::uint32_t>(ordered_.size()); }
     void rank_rows(const Row* rows, std::uint32_t n_rows) {
         ordered_.clear();
@@ -466,7 +486,8 @@ private:
         std::sort(ordered_.begin(), ordered_.end());
         ordered_.erase(std::unique(ordered_.begin(), ordered_.end()), ordered_.end());
         for (std::uint32_t i = 0; i < n_rows; ++i)
-            rank_[i] = static_cast<std::uint32_t>(std::lower_bound(ordered_.begin(), ordered_.end(), value_of(rows[i])) - ordered_.begin());
+            rank_[i] = static_cast<std::uint32_t>(
+                std::lower_bound(ordered_.begin(), ordered_.end(), value_of(rows[i])) - ordered_.begin());
     }
     void fill(RankedSums& sums) const {
         sums.reset(n_ranks());
@@ -479,7 +500,7 @@ private:
         return (side.total().sum - 2 * below.sum) - median * (side.total().weight - 2 * below.weight);
     }
 
-    Numbers numbers_;
+    RealTargets targets_;
     const Row* rows_ = nullptr;
     std::uint32_t n_rows_ = 0;
     std::vector<std::uint32_t> rank_;
@@ -487,5 +508,13 @@ private:
     RankedSums everything_, left_, right_;
     double total_error_ = 0;
 };
+
+// Calls `visit` with the target for the criterion that is named, and with the source.
+template <class Visit>
+auto with_criterion(const RealTargets& targets, const NamedValues& given, std::size_t, Visit&& visit) {
+    if (targets.median) return visit(Medians(targets), targets);
+    if (given.word("criterion") == "poisson") return visit(Moments<Poisson>(targets), targets);
+    return visit(Moments<SquaredError>(targets), targets);
+}
 
 }  // namespace hedgerow

@@ -1,4 +1,5 @@
-// Arrive: the rows of a part of the table, and the top of a tree -> the rows of its nodes, which stay there while the top grows.
+// Row routing: the rows of a part of the table, and the top of a tree -> the rows of its nodes, which stay there while
+// the top grows.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -19,24 +20,30 @@
 namespace hedgerow {
 
 // The top of a tree, as far as it has grown.
-struct GivenTop {
+struct TopView {
     TreeView tree;
     std::size_t n_nodes = 0;
 };
 
-// The rows of place i are rows[start[i]] … rows[start[i + 1] - 1], in ascending order; times says how often the bag holds each.
-struct Arrived {
+// The rows of place i are rows[start[i]] … rows[start[i + 1] - 1], in ascending order; times says how often the bag
+// holds each.
+struct RoutedRows {
     std::vector<std::uint32_t> rows, times;
     std::vector<std::int64_t> start;
 };
 
-// Rows of a part, node after node: those that the bag of a tree holds (`inside`), or the others, or all. They are one list, in which
-// the rows of a node that is split change places with each other only, as in a grower.
+// Rows of a part, node after node: those that the bag of a tree holds (`inside`), or the others, or all. They are one
+// list, in which the rows of a node that is split change places with each other only, as in a grower.
 class RowsInNodes {
 public:
     // The part begins with row `first_row` of the table and has `n_rows`; all are in the root.
     RowsInNodes(const Bag& bag, std::size_t first_row, std::size_t n_rows, bool inside, bool outside)
-        : bag_(bag), first_row_(first_row), n_rows_(n_rows), n_bits_(static_cast<std::uint32_t>(std::bit_width(n_rows))), is_divided_(1), spans_(1) {
+        : bag_(bag),
+          first_row_(first_row),
+          n_rows_(n_rows),
+          n_bits_(static_cast<std::uint32_t>(std::bit_width(n_rows))),
+          is_divided_(1),
+          spans_(1) {
         if (n_bits_ > 31) throw std::invalid_argument("a part must have fewer than 2^31 rows");
         entries_.resize(n_rows + 1);
         std::size_t n_taken = 0;
@@ -56,13 +63,15 @@ public:
     std::size_t n_nodes() const { return spans_.size(); }
     std::size_t n_bytes() const { return entries_.capacity() * sizeof(std::uint32_t); }
 
-    // The rows of some nodes of the top; with `keeps`, all rows go to the ends of the top, so that a later one can begin there.
+    // The rows of some nodes of the top; with `keeps`, all rows go to the ends of the top, so that a later one can
+    // begin there.
     template <class Code>
-    Arrived rows(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps) {
+    RoutedRows rows(const TopView& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps) {
         advance(top, codes, nodes, keeps, [](std::uint32_t, const std::uint32_t*, std::size_t) {});
-        Arrived found;
+        RoutedRows found;
         found.start.push_back(0);
-        for (const std::uint32_t node : nodes) found.start.push_back(found.start.back() + static_cast<std::int64_t>(spans_[node].size()));
+        for (const std::uint32_t node : nodes)
+            found.start.push_back(found.start.back() + static_cast<std::int64_t>(spans_[node].size()));
         found.rows.reserve(static_cast<std::size_t>(found.start.back()));
         found.times.reserve(found.rows.capacity());
         for (const std::uint32_t node : nodes)
@@ -73,12 +82,15 @@ public:
         return found;
     }
 
-    // Their sums in the bins of some features, as `sum_bins` of histogram.hpp lays them out: a row adds to the cell of its label
-    // how often the bag holds it. Rows are added up while a block of them is in the cache because it was just divided.
+    // Their sums in the bins of some features, as `sum_bins` of histogram.hpp lays them out: a row adds to the cell of
+    // its label how often the bag holds it. Rows are added up while a block of them is in the cache because it was just
+    // divided.
     template <class Code>
-    std::vector<std::uint32_t> sums(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps,
-                                    std::span<const std::int64_t> n_bins, const std::optional<std::span<const std::uint16_t>>& labels,
-                                    std::size_t n_cells, const Requests& asked) {
+    std::vector<std::uint32_t> sums(const TopView& top, const CodeView<Code>& codes,
+                                    std::span<const std::uint32_t> nodes, bool keeps,
+                                    std::span<const std::int64_t> n_bins,
+                                    const std::optional<std::span<const std::uint16_t>>& labels, std::size_t n_cells,
+                                    const Requests& asked) {
         const BinLayout layout{n_bins, n_cells};
         std::vector<std::int32_t> place(top.n_nodes, -1);
         std::vector<std::size_t> first{0};
@@ -93,7 +105,8 @@ public:
             if (place[node] < 0) return;
             const auto i = static_cast<std::size_t>(place[node]);
             is_summed[i] = 1;
-            add_entries(codes, entries, n, asked.of(i), layout, labels ? labels->data() : nullptr, cells.data() + first[i]);
+            add_entries(codes, entries, n, asked.of(i), layout, labels ? labels->data() : nullptr,
+                        cells.data() + first[i]);
         };
         advance(top, codes, nodes, keeps, add);
         for (const std::uint32_t node : nodes)
@@ -107,12 +120,13 @@ private:
         std::size_t begin = 0, end = 0;
         std::size_t size() const { return end - begin; }
     };
-    static constexpr std::size_t block = 2048;     // rows that are divided, and then added up
-    static constexpr std::size_t ahead = 24;       // rows whose codes are on their way: the tops of trees take two thirds of the time
-    static constexpr std::size_t together = 512;   // rows that are added up for one feature after another
+    static constexpr std::size_t block = 2048;  // rows that are divided, and then added up
+    static constexpr std::size_t ahead =
+        24;  // rows whose codes are on their way: the tops of trees take two thirds of the time
+    static constexpr std::size_t together = 512;  // rows that are added up for one feature after another
 
-    // An entry is the number of a row and, in the bits above it, how often the bag holds it. There is room for at least one bit; the
-    // highest value means that the bag must be asked.
+    // An entry is the number of a row and, in the bits above it, how often the bag holds it. There is room for at least
+    // one bit; the highest value means that the bag must be asked.
     std::uint32_t most() const { return std::min(7U, 0xffffffff >> n_bits_); }
     std::uint32_t row_of(std::uint32_t entry) const { return entry & ((std::uint32_t{1} << n_bits_) - 1); }
     std::uint32_t times_of(std::uint32_t entry) const {
@@ -120,10 +134,11 @@ private:
         return times < most() ? times : bag_.multiplicity(first_row_ + row_of(entry));
     }
 
-    // Divides the nodes that the top has split since; without `keeps`, only those above some of `nodes`. add(child, entries, their
-    // number) is called for each block of rows that have just come to a node which is not divided again.
+    // Divides the nodes that the top has split since; without `keeps`, only those above some of `nodes`. add(child,
+    // entries, their number) is called for each block of rows that have just come to a node which is not divided again.
     template <class Code, class Add>
-    void advance(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps, const Add& add) {
+    void advance(const TopView& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps,
+                 const Add& add) {
         if (top.n_nodes < n_nodes()) throw std::invalid_argument("a top must not have fewer nodes than before");
         spans_.resize(top.n_nodes);
         is_divided_.resize(top.n_nodes);
@@ -133,23 +148,25 @@ private:
             const std::uint32_t n = n_children(top.tree, at);
             if (n == 0 || is_divided_[at] || !wanted[at]) continue;
             const std::uint32_t first = first_child(top.tree, at);
-            if (first <= at || first + n > top.n_nodes) throw std::invalid_argument("children must be nodes of the top, after their parents");
+            if (first <= at || first + n > top.n_nodes)
+                throw std::invalid_argument("children must be nodes of the top, after their parents");
             divide(top.tree, at, n, codes, others, add);
             is_divided_[at] = 1;
         }
     }
-    static std::vector<std::uint8_t> wanted_in(const GivenTop& top, std::span<const std::uint32_t> nodes, bool keeps) {
+    static std::vector<std::uint8_t> wanted_in(const TopView& top, std::span<const std::uint32_t> nodes, bool keeps) {
         std::vector<std::uint8_t> wanted(top.n_nodes, keeps);
         for (const std::uint32_t node : nodes) wanted.at(node) = 1;
         for (std::size_t at = top.n_nodes; at-- > 0;) {
             const auto node = static_cast<std::uint32_t>(at);
-            for (std::uint32_t side = 0; side < n_children(top.tree, node); ++side) wanted[at] |= wanted.at(first_child(top.tree, node) + side);
+            for (std::uint32_t side = 0; side < n_children(top.tree, node); ++side)
+                wanted[at] |= wanted.at(first_child(top.tree, node) + side);
         }
         return wanted;
     }
     template <class Code, class Add>
-    void divide(const TreeView& tree, std::uint32_t at, std::uint32_t n, const CodeView<Code>& codes, std::vector<std::uint32_t>& others,
-                const Add& add) {
+    void divide(const TreeView& tree, std::uint32_t at, std::uint32_t n, const CodeView<Code>& codes,
+                std::vector<std::uint32_t>& others, const Add& add) {
         const Node node = tree.nodes[at];
         Span rest = spans_[at];
         if (others.size() <= rest.size()) others.resize(rest.size() + 1);
@@ -167,13 +184,14 @@ private:
     }
     // Puts the rows first that stay, which are those of a child. -> the others
     template <class Code, class Add, class Stays>
-    Span part(const Span& span, std::uint32_t child, bool is_last, const CodeView<Code>& codes, std::uint32_t feature, std::uint32_t* others,
-              const Add& add, const Stays& stays) {
+    Span part(const Span& span, std::uint32_t child, bool is_last, const CodeView<Code>& codes, std::uint32_t feature,
+              std::uint32_t* others, const Add& add, const Stays& stays) {
         const Code* column = codes.column(feature);
         std::uint32_t *mine = entries_.data() + span.begin, *other = others;
         for (std::size_t first = span.begin; first < span.end; first += block) {
             const std::uint32_t *old_mine = mine, *old_other = other;
-            // Both lists are written to, and only one of them advances, so there is no branch that could be mispredicted.
+            // Both lists are written to, and only one of them advances, so there is no branch that could be
+            // mispredicted.
             for (std::size_t i = first; i < std::min(first + block, span.end); ++i) {
                 const std::uint32_t entry = entries_[i];
                 fetch(column + row_of(entries_[std::min(i + ahead, span.end - 1)]) * codes.row_stride);
@@ -192,8 +210,9 @@ private:
     }
 
     template <class Code>
-    void add_entries(const CodeView<Code>& codes, const std::uint32_t* entries, std::size_t n, std::span<const std::uint32_t> features,
-                     const BinLayout& layout, const std::uint16_t* labels, std::uint32_t* all_cells) const {
+    void add_entries(const CodeView<Code>& codes, const std::uint32_t* entries, std::size_t n,
+                     std::span<const std::uint32_t> features, const BinLayout& layout, const std::uint16_t* labels,
+                     std::uint32_t* all_cells) const {
         std::size_t offset[together];
         std::uint32_t label[together], times[together];
         const std::size_t width = layout.n_cells;
@@ -228,22 +247,25 @@ private:
     std::vector<Span> spans_;  // of nodes that are not divided, and of their parents as they were
 };
 
-// The rows of a part that reach some nodes from the root. They are taken in blocks whose codes stay in the cache on their way down.
+// The rows of a part that reach some nodes from the root. They are taken in blocks whose codes stay in the cache on
+// their way down.
 template <class Code>
-Arrived find_arrived(const GivenTop& top, const CodeView<Code>& codes, std::size_t n_rows, std::span<const std::uint32_t> nodes, const Bag& bag,
-                     std::size_t first_row, bool inside, bool outside) {
+RoutedRows find_routed_rows(const TopView& top, const CodeView<Code>& codes, std::size_t n_rows,
+                            std::span<const std::uint32_t> nodes, const Bag& bag, std::size_t first_row, bool inside,
+                            bool outside) {
     constexpr std::size_t block = 16384;
     std::vector<std::vector<std::uint32_t>> rows(nodes.size()), times(nodes.size());
     for (std::size_t first = 0; first < n_rows; first += block) {
         const CodeView<Code> here{codes.codes + first * codes.row_stride, codes.row_stride, codes.feature_stride};
-        const Arrived some = RowsInNodes(bag, first_row + first, std::min(block, n_rows - first), inside, outside).rows(top, here, nodes, false);
+        const RoutedRows some = RowsInNodes(bag, first_row + first, std::min(block, n_rows - first), inside, outside)
+                                    .rows(top, here, nodes, false);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             for (auto row = some.rows.begin() + some.start[i]; row != some.rows.begin() + some.start[i + 1]; ++row)
                 rows[i].push_back(static_cast<std::uint32_t>(first) + *row);
             times[i].insert(times[i].end(), some.times.begin() + some.start[i], some.times.begin() + some.start[i + 1]);
         }
     }
-    Arrived all;
+    RoutedRows all;
     all.start.push_back(0);
     for (const auto& mine : rows) all.start.push_back(all.start.back() + static_cast<std::int64_t>(mine.size()));
     for (const auto& mine : rows) all.rows.insert(all.rows.end(), mine.begin(), mine.end());

@@ -1,7 +1,8 @@
-// Several: rows with several labels or numbers each -> the quality of the sides of a split for all outputs together.
+// Multi-output: rows with several labels or real targets each -> the quality of the sides of a split for all outputs
+// together.
 //
-// Each output has its own target (ClassPair, Moments, …) behind one interface, so there is one grower for rows with several
-// outputs of any kind. The quality of a split is the sum of its gains for the outputs.
+// Each output has its own target (ClassPair, Moments, …) behind one interface, so there is one grower for rows with
+// several outputs of any kind. The quality of a split is the sum of its gains for the outputs.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -14,96 +15,100 @@
 #include <variant>
 #include <vector>
 
-#include "core/kit/apart.hpp"
-#include "core/kit/named.hpp"
+#include "core/kit/attributes.hpp"
+#include "core/kit/named_values.hpp"
 #include "core/rows/bag.hpp"
-#include "core/targets/evidence.hpp"
-#include "core/targets/labels.hpp"
-#include "core/targets/numbers.hpp"
+#include "core/targets/sources.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
 
-class SeveralBuilder;
+class MultiOutputBuilder;
 
-// The labels or numbers of rows, for each output. A row has the same weight in all outputs.
-struct Several {
-    using LeafBuilder = SeveralBuilder;
-    using Output = std::variant<Labels, Numbers>;
+// The source of each output. A row has the same weight in all outputs.
+struct MultiOutput {
+    static constexpr const char* kind = "several";
+    using LeafBuilder = MultiOutputBuilder;
+    using Output = Sources::Variant;
     static constexpr bool leaves_add_up = false;
 
     std::vector<Output> outputs;
     std::size_t n_entries = 0;
 
     // The values of output number o are named "o.labels", "o.kind" and so on.
-    static Several from(const Given& given) {
-        Several several;
-        for (std::size_t number = 0; number < given.number<std::size_t>("n_outputs"); ++number) {
-            const Given own = of_output(given, number);
-            if (own.word("kind") == "classes") several.outputs.emplace_back(Labels::from(own));
-            else several.outputs.emplace_back(Numbers::from(own));
-        }
-        if (several.outputs.empty()) throw std::invalid_argument("n_outputs must be at least 1");
-        several.n_entries = std::visit([](const auto& output) { return output.n_entries; }, several.outputs[0]);
-        return several;
+    static MultiOutput from(const NamedValues& values) {
+        MultiOutput source;
+        for (std::size_t number = 0; number < values.number<std::size_t>("n_outputs"); ++number)
+            with_source_among(Sources{}, of_output(values, number),
+                              [&](const auto& output) { source.outputs.emplace_back(output); });
+        if (source.outputs.empty()) throw std::invalid_argument("n_outputs must be at least 1");
+        source.n_entries = std::visit([](const auto& output) { return output.n_entries; }, source.outputs[0]);
+        return source;
     }
-    static Given of_output(const Given& given, std::size_t number) { return given.below(std::to_string(number) + "."); }
+    static NamedValues of_output(const NamedValues& values, std::size_t number) {
+        return values.below(std::to_string(number) + ".");
+    }
 
     void check(std::size_t n_rows) const {
-        for (const Output& output : outputs) {
-            if (const auto* labels = std::get_if<Labels>(&output); labels && (labels->rows != nullptr || labels->balance_bag))
-                throw std::invalid_argument("outputs must have one label for each row, not balanced in bags");
-            std::visit([&](const auto& source) { source.check(n_rows); }, output);
-        }
+        for (const Output& each : outputs)
+            std::visit([&](const auto& output) {
+                if (!output.is_plain())
+                    throw std::invalid_argument("outputs must have one label for each row, not balanced in bags");
+                output.check(n_rows);
+            }, each);
     }
     // The weight of a row, a whole number of units.
-    std::int64_t amount_of(std::size_t row) const {
-        if (const auto* labels = std::get_if<Labels>(&outputs[0])) return labels->weighted ? labels->weights[row] : 1;
-        const Numbers& numbers = std::get<Numbers>(outputs[0]);
-        return numbers.amounts ? static_cast<std::int64_t>(numbers.amounts[row]) : 1;
+    std::int64_t row_amount(std::size_t row) const {
+        return std::visit([&](const auto& output) { return output.row_amount(row); }, outputs[0]);
     }
-    bool alike(std::size_t one, std::size_t other) const {
-        return std::all_of(outputs.begin(), outputs.end(), [&](const Output& output) {
-            if (const auto* labels = std::get_if<Labels>(&output)) return labels->labels[one] == labels->labels[other];
-            const double* values = std::get<Numbers>(output).values;
-            return values[one] == values[other];
+    bool rows_alike(std::size_t one, std::size_t other) const {
+        return std::all_of(outputs.begin(), outputs.end(), [&](const Output& each) {
+            return std::visit([&](const auto& output) { return output.rows_alike(one, other); }, each);
         });
     }
 };
 
-// A row inside the grower: where its codes are, which row of the table it is, how often the bag holds it, its weight times that.
-struct SeveralRow {
+// A row inside the grower: where its codes are, which row of the table it is, how often the bag holds it, its weight
+// times that.
+struct MultiOutputRow {
     std::uint32_t offset, row;
     std::uint64_t multiplicity;
     std::int64_t weight;
 
-    static SeveralRow make(const Several& several, const Taken& taken) {
-        return {taken.row, taken.row, taken.times, several.amount_of(taken.row) * std::max(1U, taken.times)};
+    static MultiOutputRow make(const MultiOutput& source, const Taken& taken) {
+        return {taken.row, taken.row, taken.times, source.row_amount(taken.row) * std::max(1U, taken.times)};
     }
-    static SeveralRow make_inside(const Several& several, const Taken& taken) { return make(several, taken); }
-    static constexpr const std::uint32_t* rows_of(const Several&) { return nullptr; }
-    static bool alike(const Several& several, const SeveralRow& one, const SeveralRow& other) { return several.alike(one.row, other.row); }
-    static void balance(const Several&, std::vector<SeveralRow>&, std::vector<SeveralRow>&) {}
+    static MultiOutputRow make_inside(const MultiOutput& source, const Taken& taken) { return make(source, taken); }
+    static constexpr const std::uint32_t* rows_of(const MultiOutput&) { return nullptr; }
+    static bool alike(const MultiOutput& source, const MultiOutputRow& one, const MultiOutputRow& other) {
+        return source.rows_alike(one.row, other.row);
+    }
+    static void balance(const MultiOutput&, std::vector<MultiOutputRow>&, std::vector<MultiOutputRow>&) {}
     std::int64_t amount() const { return weight; }
     bool follows() const { return false; }
     std::uint32_t times(const BagTimes&) const { return static_cast<std::uint32_t>(multiplicity); }
     Taken taken() const { return {row, row, static_cast<std::uint32_t>(multiplicity), false}; }
 };
-static_assert(sizeof(SeveralRow) == 24);
+static_assert(sizeof(MultiOutputRow) == 24);
 
 // ---- what leaves keep -------------------------------------------------------------------------------------
 
-// The evidence of each leaf, for every output.
-struct SeveralLeaves {
-    using Output = std::variant<LeafCounts, LeafMoments>;
+template <class Source>
+using LeafBuilderOf = typename Source::LeafBuilder;
+template <class Source>
+using LeavesOf = typename Source::LeafBuilder::Leaves;
+
+// What each leaf keeps, for every output.
+struct MultiOutputLeaves {
+    using Output = Sources::Map<LeavesOf>::Variant;
     std::vector<Output> outputs;
 
-    SeveralLeaves() = default;
-    SeveralLeaves(const Several& several, const LeafRules& rules) {
-        for (const Several::Output& output : several.outputs) {
-            if (const auto* labels = std::get_if<Labels>(&output)) outputs.emplace_back(LeafCounts(*labels, rules));
-            else outputs.emplace_back(LeafMoments(std::get<Numbers>(output), rules));
-        }
+    MultiOutputLeaves() = default;
+    MultiOutputLeaves(const MultiOutput& source, const LeafRules& rules) {
+        for (const MultiOutput::Output& each : source.outputs)
+            std::visit([&]<class Source>(const Source& output) {
+                outputs.emplace_back(std::in_place_type<LeavesOf<Source>>, output, rules);
+            }, each);
     }
     std::size_t size() const {
         return std::visit([](const auto& leaves) { return leaves.size(); }, outputs[0]);
@@ -111,18 +116,18 @@ struct SeveralLeaves {
     void reserve(std::size_t size) {
         for (Output& output : outputs) std::visit([&](auto& leaves) { leaves.reserve(size); }, output);
     }
-    void append(const SeveralLeaves& more) {
+    void append(const MultiOutputLeaves& more) {
         for (std::size_t i = 0; i < outputs.size(); ++i)
-            std::visit([&]<class Leaves>(Leaves& leaves) { leaves.append(std::get<Leaves>(more.outputs[i])); }, outputs[i]);
+            std::visit([&]<class Leaves>(Leaves& leaves) { leaves.append(std::get<Leaves>(more.outputs[i])); },
+                       outputs[i]);
     }
     // The names of the arrays of an output begin with its number; "outputs" says how many classes each has.
     Fields fields() && {
-        std::vector<std::int64_t> n_classes;
-        for (const Output& output : outputs) {
-            const auto* counts = std::get_if<LeafCounts>(&output);
-            n_classes.push_back(counts ? counts->n_classes : 1);
-        }
-        Fields fields{{"outputs", std::move(n_classes)}};
+        std::vector<std::int64_t> n_values;
+        n_values.reserve(outputs.size());
+        for (const Output& output : outputs)
+            n_values.push_back(std::visit([](const auto& leaves) { return leaves.n_values(); }, output));
+        Fields fields{{"outputs", std::move(n_values)}};
         for (std::size_t i = 0; i < outputs.size(); ++i)
             for (Field& field : std::visit([](auto& leaves) { return std::move(leaves).fields(); }, outputs[i]))
                 fields.push_back({std::to_string(i) + "." + field.name, std::move(field.values)});
@@ -130,46 +135,36 @@ struct SeveralLeaves {
     }
 };
 
-class SeveralBuilder {
+class MultiOutputBuilder {
 public:
-    using Leaves = SeveralLeaves;
+    using Leaves = MultiOutputLeaves;
 
-    SeveralBuilder(const Several& several, const LeafRules& rules) : several_(several) {
-        for (const Several::Output& output : several.outputs) {
-            if (const auto* labels = std::get_if<Labels>(&output)) builders_.emplace_back(std::in_place_type<EvidenceBuilder>, *labels, rules);
-            else builders_.emplace_back(std::in_place_type<MomentBuilder>, std::get<Numbers>(output), rules);
-        }
+    MultiOutputBuilder(const MultiOutput& source, const LeafRules& rules) {
+        for (const MultiOutput::Output& each : source.outputs)
+            std::visit([&]<class Source>(const Source& output) {
+                builders_.emplace_back(std::in_place_type<LeafBuilderOf<Source>>, output, rules);
+            }, each);
     }
     std::uint32_t open_leaf() {
         std::uint32_t number = 0;
         for (Builder& each : builders_) number = std::visit([](auto& builder) { return builder.open_leaf(); }, each);
         return number;
     }
-    void add(const SeveralRow& row, const BagTimes& bag) {
-        const Taken taken = row.taken();
-        for (std::size_t i = 0; i < builders_.size(); ++i) {
-            if (auto* moments = std::get_if<MomentBuilder>(&builders_[i])) {
-                moments->add(NumberRow::make(std::get<Numbers>(several_.outputs[i]), taken), bag);
-                continue;
-            }
-            const Labels& labels = std::get<Labels>(several_.outputs[i]);
-            EvidenceBuilder& counts = std::get<EvidenceBuilder>(builders_[i]);
-            if (labels.weighted) counts.add(WeightedRow::make(labels, taken), bag); else counts.add(CountedRow::make(labels, taken), bag);
-        }
+    void add(const MultiOutputRow& row, const BagTimes& bag) {
+        for (Builder& each : builders_) std::visit([&](auto& builder) { builder.add(row.taken(), bag); }, each);
     }
     void close_leaf(double lower, double upper) {
         for (Builder& each : builders_) std::visit([&](auto& builder) { builder.close_leaf(lower, upper); }, each);
     }
-    SeveralLeaves finish() {
-        SeveralLeaves leaves;
+    MultiOutputLeaves finish() {
+        MultiOutputLeaves leaves;
         for (Builder& each : builders_)
             std::visit([&](auto& builder) { leaves.outputs.emplace_back(builder.finish()); }, each);
         return leaves;
     }
 
 private:
-    using Builder = std::variant<EvidenceBuilder, MomentBuilder>;
-    const Several& several_;
+    using Builder = Sources::Map<LeafBuilderOf>::Variant;
     std::vector<Builder> builders_;
 };
 
@@ -180,7 +175,7 @@ class OutputTarget {
 public:
     virtual ~OutputTarget() = default;
     virtual std::unique_ptr<OutputTarget> copy() const = 0;
-    virtual void enter_node(const SeveralRow* rows, std::uint32_t n_rows) = 0;
+    virtual void enter_node(const MultiOutputRow* rows, std::uint32_t n_rows) = 0;
     virtual void leave_node() = 0;
     virtual void begin_scan() = 0;
     virtual void end_scan() = 0;
@@ -198,8 +193,10 @@ class OutputOf final : public OutputTarget {
 public:
     OutputOf(const Target& target, const typename Target::Source& source) : target_(target), source_(source) {}
 
-    HEDGEROW_SELDOM std::unique_ptr<OutputTarget> copy() const override { return std::make_unique<OutputOf>(target_, source_); }
-    void enter_node(const SeveralRow* rows, std::uint32_t n_rows) override {
+    HEDGEROW_COLD std::unique_ptr<OutputTarget> copy() const override {
+        return std::make_unique<OutputOf>(target_, source_);
+    }
+    void enter_node(const MultiOutputRow* rows, std::uint32_t n_rows) override {
         rows_.clear();
         for (std::uint32_t i = 0; i < n_rows; ++i) rows_.push_back(Row::make(source_, rows[i].taken()));
         target_.enter_node(rows_.data(), n_rows);
@@ -210,7 +207,7 @@ public:
     void move(std::uint32_t position) override { target_.move_row(rows_[position]); }
     double gain() const override { return target_.gain_from(target_.score()); }
     double perfect_gain() const override { return target_.gain_from(target_.perfect_score()); }
-    HEDGEROW_SELDOM std::vector<std::uint32_t> orders() override {
+    HEDGEROW_COLD std::vector<std::uint32_t> orders() override {
         std::vector<std::uint32_t> found;
         target_.ordering_classes([&](std::uint32_t label) { found.push_back(label); });
         return found;
@@ -230,14 +227,14 @@ private:
 };
 
 // The target of all outputs together: its bins are lists of rows.
-class SeveralTarget : public ListBins<SeveralRow> {
+class MultiOutputTarget : public ListBins<MultiOutputRow> {
 public:
-    using Source = Several;
-    using Bins = ListBins<SeveralRow>;
+    using Source = MultiOutput;
+    using Bins = ListBins<MultiOutputRow>;
     static constexpr bool adds_up = false;  // all rows must be in one place
 
-    explicit SeveralTarget(std::vector<std::unique_ptr<OutputTarget>> outputs) : outputs_(std::move(outputs)) {}
-    SeveralTarget(const SeveralTarget& other) : ListBins<SeveralRow>() {
+    explicit MultiOutputTarget(std::vector<std::unique_ptr<OutputTarget>> outputs) : outputs_(std::move(outputs)) {}
+    MultiOutputTarget(const MultiOutputTarget& other) : ListBins<MultiOutputRow>(other) {
         for (const auto& output : other.outputs_) outputs_.push_back(output->copy());
     }
 
@@ -263,7 +260,7 @@ public:
     void ordering_classes(Visit&& visit) {
         orders_.clear();
         for (std::size_t i = 0; i < outputs_.size(); ++i)
-            for (const std::uint32_t order : outputs_[i]->orders()) orders_.push_back({i, order});
+            for (const std::uint32_t order : outputs_[i]->orders()) orders_.emplace_back(i, order);
         for (std::uint32_t order = 0; order < orders_.size(); ++order) visit(order);
     }
 
@@ -307,5 +304,36 @@ private:
     const Row* rows_ = nullptr;
     std::int64_t node_amount_ = 0, left_amount_ = 0;
 };
+
+// The target of one of several outputs: that of a table with this output alone.
+template <class Source>
+HEDGEROW_NOINLINE std::unique_ptr<OutputTarget> output_for(const Source& source, const NamedValues& given,
+                                                           std::size_t n_rows) {
+    return with_criterion(source, given, n_rows,
+                          [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {
+        constexpr bool whole_side = requires { target.by_ratio(); };  // always needs a gain
+        if (target.needs_gain()) throw std::invalid_argument("criterion must be gini or entropy for several outputs");
+        if constexpr (!whole_side) return std::make_unique<OutputOf<Target>>(target, source);
+        else return nullptr;
+    });
+}
+
+// Calls `visit` with the target of all outputs together, each with the criterion that is named for it.
+template <class Visit>
+auto with_criterion(const MultiOutput& source, const NamedValues& given, std::size_t n_rows, Visit&& visit) {
+    std::vector<std::unique_ptr<OutputTarget>> outputs;
+    for (std::size_t number = 0; number < source.outputs.size(); ++number) {
+        const NamedValues own = MultiOutput::of_output(given, number);
+        outputs.push_back(
+            std::visit([&](const auto& output) { return output_for(output, own, n_rows); }, source.outputs[number]));
+    }
+    return visit(MultiOutputTarget(std::move(outputs)), source);
+}
+
+// Calls `visit` with the source of a target that is given by name, of one output or of several.
+template <class Visit>
+auto with_source(const NamedValues& values, Visit&& visit) {
+    return with_source_among(Sources::With<MultiOutput>{}, values, visit);
+}
 
 }  // namespace hedgerow

@@ -1,11 +1,10 @@
-// Pairs: rows of two classes and a few numeric features -> the best threshold among all of them, at once.
+// Two-class search: rows of two classes and a few numeric features -> the best threshold among all of them, at once.
 //
 // Most forests spend most of their time here: in nodes of two to a few hundred rows, where a mispredicted branch costs
 // as much as ten rows. So there are almost no branches on data: a few rows are compared with each other, more rows are
-// summed in bins of four features side by side, and all places are scored in one pass (places.hpp). Where most bins would
-// be empty, the others are listed first.
-// The general search (split.hpp) finds the same split. Measured for a tree of 10k × 20: 0.80 of its time without wide vectors
-// and bins side by side, and with them 0.89 of that.
+// summed in bins of four features side by side, and all places are scored in one pass (split_scores.hpp). Where most
+// bins would be empty, the others are listed first. The general search (split.hpp) finds the same split. Measured for a
+// tree of 10k × 20: 0.80 of its time without wide vectors and bins side by side, and with them 0.89 of that.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,52 +14,58 @@
 #include <vector>
 
 #include "core/grow/occupancy.hpp"
-#include "core/grow/places.hpp"
 #include "core/grow/split.hpp"
-#include "core/kit/apart.hpp"
+#include "core/grow/split_scores.hpp"
+#include "core/kit/attributes.hpp"
 #include "core/kit/vectors.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/rows/codes.hpp"
-#include "core/targets/classes.hpp"
+#include "core/targets/class_splits.hpp"
 
 namespace hedgerow {
 
 #ifdef HEDGEROW_VECTORS
 
 template <class Criterion>
-class PairSearch {
+class TwoClassSearch {
 public:
     using Row = CountedRow;
     using Target = ClassPair<Criterion>;
     static constexpr std::uint32_t declined = 0xffffffff;
 
     // wide: whether codes have two bytes.
-    HEDGEROW_APART explicit PairSearch(bool wide)
-        : n_codes_(wide ? n_codes<std::uint16_t> : n_codes<std::uint8_t>), bins_(lanes * n_codes_), sums_(lanes * (n_codes_ + 4)),
-          order_(lanes * (n_codes_ + 4) + 1), counts_(2 * lanes * n_codes_), marks_{Occupancy(wide), Occupancy(wide), Occupancy(wide), Occupancy(wide)} {}
-    HEDGEROW_APART ~PairSearch() {}
+    HEDGEROW_NOINLINE explicit TwoClassSearch(bool wide)
+        : n_codes_(wide ? n_codes<std::uint16_t> : n_codes<std::uint8_t>),
+          bins_(lanes * n_codes_),
+          sums_(lanes * (n_codes_ + 4)),
+          order_(lanes * (n_codes_ + 4) + 1),
+          counts_(2 * lanes * n_codes_),
+          marks_{Occupancy(wide), Occupancy(wide), Occupancy(wide), Occupancy(wide)} {}
+    HEDGEROW_NOINLINE ~TwoClassSearch() = default;
 
     void enter(const Row*, std::uint32_t, const Target&) {}
 
-    // Looks at up to four plain features of a node that the target has entered, and stores the best threshold in `best` if
-    // it is better. -> how many of the features vary
+    // Looks at up to four plain features of a node that the target has entered, and stores the best threshold in `best`
+    // if it is better. -> how many of the features vary
     std::uint32_t look(const AnyView& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
                        std::uint32_t n_numbers, const Row* rows, std::uint32_t n_rows, Target& target, Split& best) {
         const Node node{view, features, numbers, rows, n_rows, target};
         if (n_rows > few_rows_ || target.node_amount() > few_amount)
-            return is_dense(node, n_numbers) ? sum_side_by_side(node, n_numbers, best) : sum_bins(node, n_numbers, best);
-        if (n_rows <= 8) return compare_rows<8>(node, n_numbers, best);
-        if (n_rows <= 16) return compare_rows<16>(node, n_numbers, best);
-        return n_rows <= 32 ? compare_rows<32>(node, n_numbers, best) : compare_rows<48>(node, n_numbers, best);
+            return is_dense(node, n_numbers) ? sum_side_by_side(node, n_numbers, best)
+                                             : sum_bins(node, n_numbers, best);
+        if (n_rows <= 8) return search_few<8>(node, n_numbers, best);
+        if (n_rows <= 16) return search_few<16>(node, n_numbers, best);
+        return n_rows <= 32 ? search_few<32>(node, n_numbers, best) : search_few<48>(node, n_numbers, best);
     }
 
 private:
     template <class Code>
     static constexpr std::size_t n_codes = std::size_t{missing_code<Code>} + 1;
-    static constexpr std::uint32_t lanes = places_lanes;
-    static constexpr std::uint32_t most_few_rows = 48;    // with wide vectors
-    static constexpr std::int64_t few_amount = 255;       // the count of a class fits one byte
-    static constexpr std::uint32_t dense_node = 256;      // from this many rows on most bins are occupied, so marks do not pay
+    static constexpr std::uint32_t lanes = score_lanes;
+    static constexpr std::uint32_t most_few_rows = 48;  // with wide vectors
+    static constexpr std::int64_t few_amount = 255;     // the count of a class fits one byte
+    static constexpr std::uint32_t dense_node =
+        256;  // from this many rows on most bins are occupied, so marks do not pay
     static constexpr std::int64_t exact_in_float = 4096;  // the product of two counts up to this is exact in a float
 
     struct Node {
@@ -72,7 +77,8 @@ private:
         Target& target;
     };
 
-    // The loops over rows are compiled for each number of features and both sizes of codes: visit(number of features, view)
+    // The loops over rows are compiled for each number of features and both sizes of codes: visit(number of features,
+    // view)
     template <class Visit>
     static void for_rows(const Node& node, std::uint32_t n_numbers, Visit&& visit) {
         node.any.visit([&](const auto& view) {
@@ -89,7 +95,7 @@ private:
 
     // Every row is a candidate: "codes up to mine go left". The counts of both classes are the two bytes of a number.
     template <int width>
-    HEDGEROW_APART std::uint32_t compare_rows(const Node& node, std::uint32_t n_numbers, Split& best) {
+    HEDGEROW_NOINLINE std::uint32_t search_few(const Node& node, std::uint32_t n_numbers, Split& best) {
         std::int16_t codes[lanes * width], left[lanes * width], amounts[width];
         float rough[lanes * width];
         for_rows(node, n_numbers, [&]<class Code>(auto n, const CodeView<Code>& view) {
@@ -98,13 +104,15 @@ private:
             for (std::uint32_t i = 0; i < width; ++i) {
                 const Row& row = node.rows[i < node.n_rows ? i : 0];  // a candidate may come more than once
                 amounts[i] = static_cast<std::int16_t>(row.multiplicity << (8 * row.label));
-                for (int f = 0; f < n; ++f) codes[f * width + i] = static_cast<std::int16_t>(columns[f][row.offset * view.row_stride]);
+                for (int f = 0; f < n; ++f)
+                    codes[f * width + i] = static_cast<std::int16_t>(columns[f][row.offset * view.row_stride]);
             }
         });
-        const FewOfFour few{codes, amounts, node.n_rows, n_numbers, left, rough};
+        const SmallPairRows few{codes, amounts, node.n_rows, n_numbers, left, rough};
         float highest = 0;
-        const std::uint32_t n_varying = wide_ ? compare_wide<width, Target::is_gini>(few, total_of(node.target), highest)
-                                              : compare_plain<width, Target::is_gini>(few, total_of(node.target), highest);
+        const std::uint32_t n_varying =
+            wide_ ? compare_rows_wide<width, Target::is_gini>(few, total_of(node.target), highest)
+                  : compare_rows_plain<width, Target::is_gini>(few, total_of(node.target), highest);
         const std::int64_t at = best_candidate(few, width, highest, node.target, best);
         if (at < 0) return n_varying;
         const std::int16_t next = code_above(codes[at], codes + at / width * width, width);
@@ -112,23 +120,25 @@ private:
         return n_varying;
     }
 
-    // The best candidate; among equal ones that of the earliest feature, then of the smallest code. -1 if none beats `best`.
-    static std::int64_t best_candidate(const FewOfFour& few, std::uint32_t width, float highest, const Target& target, Split& best) {
+    // The best candidate; among equal ones that of the earliest feature, then of the smallest code. -1 if none beats
+    // `best`.
+    static std::int64_t best_candidate(const SmallPairRows& few, std::uint32_t width, float highest,
+                                       const Target& target, Split& best) {
         const std::int16_t *left = few.left, *codes = few.codes;
         const std::uint32_t n_candidates = few.n_features * width;
         std::int64_t at = -1;
-        const auto judge = [&](std::int64_t i) {
+        const auto score_exactly = [&](std::int64_t i) {
             const auto both = static_cast<std::uint16_t>(left[i]);
             const double score = target.score_of((both & 0xffU) | std::uint64_t{both} >> 8 << 32);
             const bool tie_won = score == best.score && at >= 0 && at / width == i / width && codes[i] < codes[at];
             if (score > best.score || tie_won) best.score = score, at = i;
         };
         if constexpr (Target::is_gini) {
-            for_each_near(few.scores, n_candidates, highest, judge);
+            for_each_near(few.scores, n_candidates, highest, score_exactly);
         } else {
             const auto [total0, total1] = halves(target.total());
             for (std::uint32_t i = 0; i < n_candidates; ++i)
-                if ((left[i] & 0xffU) != total0 || (left[i] >> 8 & 0xffU) != total1) judge(i);
+                if ((left[i] & 0xffU) != total0 || (left[i] >> 8 & 0xffU) != total1) score_exactly(i);
         }
         return at;
     }
@@ -144,23 +154,26 @@ private:
         return true;
     }
 
-    HEDGEROW_APART std::uint32_t sum_side_by_side(const Node& node, std::uint32_t n_numbers, Split& best) {
+    HEDGEROW_NOINLINE std::uint32_t sum_side_by_side(const Node& node, std::uint32_t n_numbers, Split& best) {
         std::uint32_t n_bins = 0;
         for (std::uint32_t f = 0; f < n_numbers; ++f) n_bins = std::max(n_bins, node.features[node.numbers[f]].n_bins);
-        n_bins = (n_bins + places_block - 1) / places_block * places_block;
+        n_bins = (n_bins + score_block - 1) / score_block * score_block;
         for_rows(node, n_numbers, [&](auto n, const auto& view) { fill_side_by_side<n>(node, view); });
         if (rough_.size() < 2 * lanes * n_bins) rough_.resize(2 * lanes * n_bins);
-        const PairBinsOfFour four{counts_.data(), counts_.data() + lanes * n_codes_, rough_.data(), rough_.data() + lanes * n_bins};
+        const PairBinsOfFour four{counts_.data(), counts_.data() + lanes * n_codes_, rough_.data(),
+                                  rough_.data() + lanes * n_bins};
         float highest[lanes];
         if (wide_) score_bins_wide(four, n_bins, total_of(node.target), highest);
         else score_bins_plain(four, n_bins, total_of(node.target), highest);
         std::uint32_t n_varying = 0;
         for (std::uint32_t f = 0; f < n_numbers; ++f) n_varying += highest[f] >= 0;
-        const std::int64_t at = best_of_four(four, n_bins, *std::max_element(highest, highest + lanes), node.target, best);
+        const std::int64_t at =
+            best_of_four(four, n_bins, *std::max_element(highest, highest + lanes), node.target, best);
         if (at < 0) return n_varying;
         std::int64_t next = at + lanes;
         while (four.sums[next] == four.sums[at]) next += lanes;
-        best.cut(node.numbers[at % lanes], static_cast<std::uint32_t>(at / lanes), static_cast<std::uint32_t>(next / lanes));
+        best.cut(node.numbers[at % lanes], static_cast<std::uint32_t>(at / lanes),
+                 static_cast<std::uint32_t>(next / lanes));
         return n_varying;
     }
 
@@ -173,21 +186,25 @@ private:
         for (std::uint32_t i = 0; i < node.n_rows; ++i) {
             const Row row = node.rows[i];
             const std::uint32_t amount = std::uint32_t{row.multiplicity} << (16 * row.label);
-            for (int f = 0; f < n_numbers; ++f) bins[lanes * std::size_t{columns[f][row.offset * stride]} + f] += amount;
+            for (int f = 0; f < n_numbers; ++f)
+                bins[lanes * std::size_t{columns[f][row.offset * stride]} + f] += amount;
         }
     }
 
-    // The best place; among equal ones that of the earliest feature, then of the smallest code. -1 if none beats `best`.
-    std::int64_t best_of_four(const PairBinsOfFour& four, std::uint32_t n_bins, float highest, const Target& target, Split& best) const {
+    // The best place; among equal ones that of the earliest feature, then of the smallest code. -1 if none beats
+    // `best`.
+    std::int64_t best_of_four(const PairBinsOfFour& four, std::uint32_t n_bins, float highest, const Target& target,
+                              Split& best) const {
         const float near = near_to(highest);
-        const std::uint32_t n_highest = wide_ ? 2 * lanes : lanes, n_scores = places_block * lanes;
+        const std::uint32_t n_highest = wide_ ? 2 * lanes : lanes, n_scores = score_block * lanes;
         std::int64_t at = -1;
-        for (std::uint32_t block = 0; block < n_bins / places_block; ++block) {
+        for (std::uint32_t block = 0; block < n_bins / score_block; ++block) {
             const float* of_block = four.block_highest + block * n_highest;
             if (*std::max_element(of_block, of_block + n_highest) < near) continue;
             for (std::int64_t i = block * n_scores; i < (block + 1) * n_scores; ++i) {
                 if (!(four.scores[i] >= near)) continue;
-                const double score = target.score_of((four.sums[i] & 0xffffU) | std::uint64_t{four.sums[i]} >> 16 << 32);
+                const double score =
+                    target.score_of((four.sums[i] & 0xffffU) | std::uint64_t{four.sums[i]} >> 16 << 32);
                 const bool tie_won = score == best.score && at >= 0 && i % lanes < at % lanes;
                 if (score > best.score || tie_won) best.score = score, at = i;
             }
@@ -197,7 +214,7 @@ private:
 
     // ---- more rows: a histogram per feature ---------------------------------------------------------------
 
-    HEDGEROW_APART std::uint32_t sum_bins(const Node& node, std::uint32_t n_numbers, Split& best) {
+    HEDGEROW_NOINLINE std::uint32_t sum_bins(const Node& node, std::uint32_t n_numbers, Split& best) {
         for_rows(node, n_numbers, [&](auto n, const auto& view) { fill<n>(node, view); });
         std::uint32_t ends[lanes], n_places = 0, n_varying = 0;
         for (std::uint32_t f = 0; f < n_numbers; ++f) {
@@ -237,7 +254,8 @@ private:
         else add_rows([](int, Code) {});
     }
 
-    // Lists the occupied bins of a lane from `start` on, with their running sums, and clears them. -> how many there are
+    // Lists the occupied bins of a lane from `start` on, with their running sums, and clears them. -> how many there
+    // are
     std::uint32_t list(std::uint32_t lane, std::uint32_t n_bins, std::uint32_t n_rows, std::uint32_t start) {
         std::uint64_t* bins = bins_.data() + lane * n_codes_;
         std::uint64_t* sums = sums_.data() + start;
@@ -267,17 +285,17 @@ private:
     // The best place, the first among equal ones. -1 if none beats `best`.
     std::int64_t best_place(std::uint32_t n_places, Target& target, Split& best) {
         std::int64_t at = -1;
-        const auto judge = [&](std::int64_t i) {
+        const auto score_exactly = [&](std::int64_t i) {
             const double score = target.score_of(sums_[i]);
             if (score > best.score) best.score = score, at = i;
         };
         if (!Target::is_gini) {
             for (std::uint32_t i = 0; i < n_places; ++i)
-                if (sums_[i] != target.total()) judge(i);
+                if (sums_[i] != target.total()) score_exactly(i);
         } else if (target.node_amount() <= exact_in_float) {
             if (rough_.size() < n_places) rough_.resize(n_places);
             const float highest = score_sums(sums_.data(), n_places, total_of(target), rough_.data());
-            for_each_near(rough_.data(), n_places, highest, judge);
+            for_each_near(rough_.data(), n_places, highest, score_exactly);
         } else {
             target.begin_scan();
             const Place place = target.scan(sums_.data(), n_places);
@@ -323,7 +341,7 @@ private:
 #else
 
 template <class Criterion>
-class PairSearch;
+class TwoClassSearch;
 
 #endif
 

@@ -1,4 +1,4 @@
-// Named: values by name from outside -> numbers, words and arrays; and arrays by name to return.
+// Named values: values by name from outside -> numbers, words and arrays; and arrays by name to return.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -20,12 +20,13 @@ namespace hedgerow {
 using OutsideFunction = std::function<double(const std::vector<double>&)>;
 
 // Values by name; it does not own their arrays. Asking for a value that is absent or of another type throws.
-class Given {
+class NamedValues {
 public:
-    using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, OutsideFunction,
-                               std::span<const std::int8_t>, std::span<const std::uint8_t>, std::span<const std::uint16_t>,
-                               std::span<const std::int32_t>, std::span<const std::uint32_t>, std::span<const std::int64_t>,
-                               std::span<const std::uint64_t>, std::span<const double>>;
+    using Value =
+        std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, OutsideFunction,
+                     std::span<const std::int8_t>, std::span<const std::uint8_t>, std::span<const std::uint16_t>,
+                     std::span<const std::int32_t>, std::span<const std::uint32_t>, std::span<const std::int64_t>,
+                     std::span<const std::uint64_t>, std::span<const double>>;
 
     void set(std::string name, Value value) { values_.insert_or_assign(std::move(name), std::move(value)); }
     bool has(const std::string& name) const {
@@ -33,8 +34,8 @@ public:
         return found != values_.end() && !std::holds_alternative<std::monostate>(found->second);
     }
     // The values whose names begin with a prefix, without it.
-    Given below(const std::string& prefix) const {
-        Given found;
+    NamedValues below(const std::string& prefix) const {
+        NamedValues found;
         for (const auto& [name, value] : values_)
             if (name.starts_with(prefix)) found.set(name.substr(prefix.size()), value);
         return found;
@@ -67,7 +68,8 @@ public:
     template <class T>
     const T* array(const std::string& name, std::size_t size) const {
         const std::span<const T> found = array<T>(name);
-        if (found.size() != size) throw wrong(name, "of length " + std::to_string(size) + ", got " + std::to_string(found.size()));
+        if (found.size() != size)
+            throw wrong(name, "of length " + std::to_string(size) + ", got " + std::to_string(found.size()));
         return found.data();
     }
     // The same, or null if the value is absent.
@@ -117,7 +119,7 @@ void append(std::vector<T>& values, const std::vector<T>& more) {
 
 // Entries first, …, last - 1 of an array by name.
 template <class T>
-std::vector<T> some(const Given& given, const std::string& name, std::int64_t first, std::int64_t last) {
+std::vector<T> some(const NamedValues& given, const std::string& name, std::int64_t first, std::int64_t last) {
     const std::span<const T> all = given.array<T>(name);
     if (first < 0 || first > last || last > static_cast<std::int64_t>(all.size()))
         throw std::invalid_argument(name + " must be as long as the starts say");
