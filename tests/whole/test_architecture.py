@@ -15,7 +15,7 @@ import hedgerow
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "hedgerow"
-#: Entries of the package that are not a room.
+#: Entries of the package that are not a layer.
 FILES = {"__init__.py", "__init__.pyi", "__main__.py", "_core.pyi", "_version.py", "py.typed"}
 MOST_ENTRIES = 32
 MOST_CLASSES_ABOVE = 4
@@ -43,6 +43,17 @@ USE_PRIVATES = {
     "params/table.py": {"_parameters"},
 }
 
+#: What the classes of estimators tell the other layers (`BaseTrees`).
+INTERFACE = {
+    "_incremental",
+    "_keeps_training_rows",
+    "_leaf_names",
+    "_predictor",
+    "_single_tree",
+    "_task",
+    "_tree_shape",
+}
+
 PUBLIC_NAMES = (ROOT / "tests" / "golden" / "public_names.txt").read_text().split()
 ESTIMATORS = [name for name in PUBLIC_NAMES if name.endswith(("Classifier", "Regressor", "Forest", "Embedding"))]
 
@@ -50,15 +61,16 @@ ESTIMATORS = [name for name in PUBLIC_NAMES if name.endswith(("Classifier", "Reg
 # ---- the flow ------------------------------------------------------------------------------------
 
 
-def test_the_flow_table_lists_the_rooms_in_the_order_of_the_layers() -> None:
+def test_the_table_lists_the_layers_in_the_order_of_the_contract() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     flow = next(each for each in contracts if each["name"] == "The flow points one way")
-    assert rooms() == [layer.removeprefix("hedgerow.") for layer in reversed(flow["layers"])]
+    layers = [layer.removeprefix("hedgerow.") for each in reversed(flow["layers"]) for layer in each.split(" | ")]
+    assert layers_of_page() == layers
 
 
-def test_every_entry_of_the_package_is_a_room() -> None:
-    assert all((SOURCE / room).is_dir() or (SOURCE / f"{room}.py").is_file() for room in rooms())
-    assert {path.name for path in entries() if path.stem not in rooms()} == FILES
+def test_every_entry_of_the_package_is_a_layer() -> None:
+    assert all((SOURCE / layer).is_dir() or (SOURCE / f"{layer}.py").is_file() for layer in layers_of_page())
+    assert {path.name for path in entries() if path.stem not in layers_of_page()} == FILES
 
 
 def test_the_package_has_few_entries() -> None:
@@ -118,9 +130,10 @@ def test_one_module_knows_the_bits_of_a_node() -> None:
     assert {name for name, text in modules().items() if NODE_BITS.search(text)} == {NODES}
 
 
-def test_other_rooms_use_no_private_attributes_of_estimators() -> None:
+def test_other_layers_use_no_private_attributes_of_estimators() -> None:
     """Except for `inference/fitted`, which publishes a fit."""
     privates = {name for path, text in modules().items() if path.startswith("estimators/") for name in defined(text)}
+    privates -= INTERFACE
     assert "_framed" in privates
     elsewhere = {
         path: privates & used(text)
@@ -133,10 +146,10 @@ def test_other_rooms_use_no_private_attributes_of_estimators() -> None:
 # ---- what is looked at -----------------------------------------------------------------------------
 
 
-def rooms() -> list[str]:
+def layers_of_page() -> list[str]:
     """The first cells of the flow table, from top to bottom."""
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    table = page.split("| room |")[1].split("\n\n")[0]
+    table = page.split("| layer |")[1].split("\n\n")[0]
     return re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)
 
 

@@ -1,8 +1,7 @@
-"""Words: retired words stay out of names, and riddles stay out of docs, docstrings, comments and messages."""
+"""Words: riddles stay out of docs, docstrings, comments and messages."""
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import tokenize
@@ -13,10 +12,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "hedgerow"
-GLOSSARY = ROOT / "docs" / "glossary.md"
-
-#: Public names that keep a retired word.
-PUBLIC = {("belief/learn.py", "seen"), ("inference/evidence.py", "seen")}
 
 #: Phrases that make a sentence a riddle, as regular expressions; upper and lower case differ, so that None is allowed.
 RIDDLES = (
@@ -50,27 +45,6 @@ RIDDLES = (
 )
 
 
-def test_retired_words_stay_out_of_names() -> None:
-    retired, found = retired_words(), set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        file = path.relative_to(PACKAGE).as_posix()
-        found |= {(file, name) for name in names_in(path) if is_retired(name, retired)}
-    new = found - PUBLIC
-    assert not new, f"names must not use the retired words of docs/glossary.md, got {sorted(new)}"
-    gone = PUBLIC - found
-    assert not gone, f"names that are gone must leave the list of this test, got {sorted(gone)}"
-
-
-@pytest.mark.parametrize("name", ["unite_forests", "Bagged", "_seen_so_far", "OutOfBag", "_Training", "row_numbers"])
-def test_a_retired_word_is_found_inside_a_name(name: str) -> None:
-    assert is_retired(name, retired_words())
-
-
-@pytest.mark.parametrize("name", ["unseen", "training_rows", "TrainingRows", "grow", "n_numbers", "out_of_bag", "row"])
-def test_a_name_that_only_resembles_a_retired_word_is_left_alone(name: str) -> None:
-    assert not is_retired(name, retired_words())
-
-
 def test_no_riddles_in_what_people_read() -> None:
     pattern = re.compile("|".join(RIDDLES))
     found = [
@@ -85,34 +59,6 @@ def test_no_riddles_in_what_people_read() -> None:
 @pytest.mark.parametrize("said", ["switches that are none", "who loads hears one exception", "the parameters of now"])
 def test_a_riddle_is_found(said: str) -> None:
     assert re.search("|".join(RIDDLES), said)
-
-
-def retired_words() -> tuple[str, ...]:
-    """The first column of the last table of the glossary."""
-    section = GLOSSARY.read_text(encoding="utf-8").split("## Retired words")[1]
-    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    words = tuple(word for row in rows for word in re.findall(r"`(\w+)`", row))
-    assert "unite" in words
-    return words
-
-
-def is_retired(name: str, retired: tuple[str, ...]) -> bool:
-    """Whether a name is, or holds, a retired word; a word in capitals must be the whole name."""
-    parts = "_" + "_".join(part.lower() for part in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)) + "_"
-    return any(
-        name.lstrip("_") == word if word != word.lower() else f"_{word}_" in parts or f"_{word}s_" in parts
-        for word in retired
-    )
-
-
-def names_in(path: Path) -> Iterator[str]:
-    """The names of a module, its classes, functions and arguments."""
-    yield path.stem
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name
-        elif isinstance(node, ast.arg):
-            yield node.arg
 
 
 def pages_and_modules() -> list[Path]:
