@@ -82,7 +82,7 @@ def test_defaults_are_set_as_they_are_and_pass_their_checks(kind: Any) -> None:
 def test_a_docstring_describes_each_parameter_once(kind: Any) -> None:
     for name, row in parameters_of(kind).items():
         assert row.kind
-        assert row.info
+        assert row.about
         assert kind.__doc__.count(f"\n    {name} : {row.kind}, default=") == 1
     assert "{" not in kind.__doc__.split("Attributes")[0].replace('{"', "")
 
@@ -143,7 +143,7 @@ def test_a_class_changes_a_default_or_drops_a_parameter() -> None:
             "n_estimators",
             "max_depth",
             "random_state",
-            variants={"n_estimators": replace(PARAMETERS["n_estimators"], info="Number of stumps.")},
+            variants={"n_estimators": replace(PARAMETERS["n_estimators"], about="Number of stumps.")},
         )
 
         def __init__(self, n_estimators: Any = 20, *, max_depth: int | None = 1, random_state: Any = None) -> None:

@@ -30,8 +30,9 @@ from hedgerow.cli.options import (
 )
 from hedgerow.cli.typer_adapter import command
 
-#: The commands in the order of the help: the name, its options, and what it does. The function of the same name in the
-#: module of the same name in `commands` does it.
+#: Modules of commands that share one; others are in the module of their name.
+MODULES = {"queue": "feedback", "learn": "feedback", "verify": "inspect"}
+#: The commands in the order of the help: name, options and summary. The function of that name in its module runs it.
 COMMANDS: tuple[tuple[str, Any, str], ...] = (
     (
         "demo",
@@ -134,7 +135,7 @@ def _hedgerow(
 def _run(name: str, options: Any) -> None:
     """Run a command; its module is imported only now."""
     on_cluster = name in ON_CLUSTER and options.dask is not None
-    module = import_module(f"hedgerow.cli.{'cluster' if on_cluster else name}")
+    module = import_module(f"hedgerow.cli.{'cluster' if on_cluster else MODULES.get(name, name)}")
     getattr(module, f"{name}_on_cluster" if on_cluster else name)(options)
 
 

@@ -51,7 +51,7 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     now, kind = exported(forest, _KINDS)
     schema, trees = now.fitted.schema, now.fitted.trees()
     check_averages(now, trees, "treelite")
-    builder = _builder(kind, schema.n_features, len(trees), len(now.about.names), 3 if bounds else 1)
+    builder = _builder(kind, schema.n_features, len(trees), len(now.info.names), 3 if bounds else 1)
     for tree in trees:
         answers = now.node_answers(tree)
         builder.start_tree()
