@@ -33,6 +33,11 @@ inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Fe
 
 // A search in vector instructions, for targets that have one: it finds the same split of plain features as the general
 // search, but faster, or declines.
+//
+// The searches for two classes, up to eight classes and real targets are written separately. As one template over
+// kernels (load codes, score roughly, score exactly, cut) they find the same splits, but a forest takes 1.04 to 1.05 of
+// the time with two classes, 1.03 with seven and 1.01 in a regression: each loads its rows in the layout that its
+// kernel needs.
 template <class Target>
 struct QuickSearch {
     static constexpr bool exists = false;
