@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -15,7 +16,6 @@ from hedgerow.criteria import Criterion
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.decisions.base import ActionDecision, checked_utility
 from hedgerow.errors import ModelFileError
-from hedgerow.forest.target import ClassInfo
 from hedgerow.inference.fitted import FitMetrics, Fitted, Learned, publish
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.checks import check_once_fitted
@@ -39,7 +39,7 @@ from hedgerow.storage.values import Array, Arrays, Once, labels_from_arrays, lab
 from hedgerow.tasks.classification.calibration import rule_key
 from hedgerow.tasks.classification.oob import group_column
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
-from hedgerow.tasks.classification.target import check_classes
+from hedgerow.tasks.classification.target import ClassInfo, check_classes
 
 Json: TypeAlias = Any
 
@@ -74,13 +74,23 @@ def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     return contents, arrays | of_fit | encoder.arrays
 
 
-def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> Any:
-    """The inverse of `classifier_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
+def classifier_from_contents(
+    kind: type,
+    given: dict[str, Json],
+    arrays: Arrays,
+    once: Once | None,
+    *,
+    shape: Callable[[type, int], tuple[int, int | None]],
+) -> Any:
+    """The inverse of `classifier_to_contents`, everything checked; arrays that are used are removed from `arrays`.
+
+    `shape` is `Classification.tree_shape`.
+    """
     classes = labels_from_arrays("classes", given["classes"], arrays)
     check_classes(classes)
     decoder = Decoder(arrays, len(classes))
     model = decoder.estimator(given["parameters"], kind)
-    leaf_classes, n_trees = model._tree_shape(len(classes))
+    leaf_classes, n_trees = shape(kind, len(classes))
     state = state_from_contents(given, arrays, leaf_classes, once)
     if n_trees not in (None, state.forest.n_trees):
         raise ModelFileError(

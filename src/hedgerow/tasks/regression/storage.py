@@ -12,7 +12,6 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.moments import LIGHTEST, MAX_TARGET, check_targets
 from hedgerow.forest.payload import MOST_WEIGHT
 from hedgerow.forest.quantiles import LeafRows
-from hedgerow.forest.target import RangeInfo
 from hedgerow.inference.fitted import Fitted, Learned, publish
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.checks import check_once_fitted
@@ -35,7 +34,7 @@ from hedgerow.storage.state import (
 from hedgerow.storage.values import Array, Arrays, Once, check_starts, take
 from hedgerow.tasks.regression.oob import MAX_ROWS, MAX_SCALED, Residuals
 from hedgerow.tasks.regression.predictor import RegressionPredictor
-from hedgerow.tasks.regression.target import check_poisson
+from hedgerow.tasks.regression.target import RangeInfo, check_poisson
 
 Json: TypeAlias = Any
 

@@ -16,13 +16,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.fit.engine import Engine, Handle
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.target import TargetInfo
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
 from hedgerow.table.sums import Spread, spread_of
-from hedgerow.tasks.engine import Engine, Handle
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
@@ -177,7 +177,7 @@ class PartitionTarget(ABC):
 
     Parameters
     ----------
-    core : Labels or Numbers
+    core : CoreTarget
         The same in the form in which the core takes it, with the units and classes of the whole table.
     """
 
