@@ -1,6 +1,6 @@
-"""Target: the labels or numbers of a table on a cluster -> what tasks and the core must know of them.
+"""Targets on a cluster: protocols of what a prediction type defines to be fitted there.
 
-A task has a `DistributedTarget` and a `PartitionTarget`. The first reads targets and knows what those of the whole
+A type has a `DistributedTarget` and a `PartitionTarget`. The first reads targets and knows what those of the whole
 table have in common; the second knows what the rows of one part add to nodes and leaves.
 """
 

@@ -115,6 +115,10 @@ class Classification(SupervisedTask):
         require_certain(rows.oob_mask.certain)
         return ensemble_error(forest, rows, *_rule_of(run), n_threads=run.n_threads)
 
+    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
+        """Learn caution, tree weights and calibration, and report the out-of-bag score."""
+        return self.predictor(model, fitted).judged()
+
     def predictor(self, model: Any, fitted: Fitted) -> ClassificationPredictor:
         """The predictor of classes."""
         return DiscountingPredictor(model, fitted)

@@ -88,6 +88,10 @@ class MultiOutput(SupervisedTask):
         pairs = zip(forest.outputs(), _each(run), strict=True)
         return float(np.mean([self._inner.oob_error(output, each) for output, each in pairs]))
 
+    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
+        """Learn and report for each output, and report the score of all outputs."""
+        return self.predictor(model, fitted).judged()
+
     def predictor(self, model: Any, fitted: Fitted) -> MultiOutputPredictor:
         """The predictors of all outputs, side by side."""
         return MultiOutputPredictor(self._inner.predictor, model, fitted)

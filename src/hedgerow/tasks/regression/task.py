@@ -51,6 +51,10 @@ class Regression(SupervisedTask):
         """The squared or absolute out-of-bag error, while trees grow."""
         return number_trace(run.rows)
 
+    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
+        """Learn residuals, and report the out-of-bag score."""
+        return self.predictor(model, fitted).judged()
+
     def predictor(self, model: Any, fitted: Fitted) -> RegressionPredictor:
         """The predictor of numbers."""
         return RegressionPredictor(model, fitted)
