@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from hedgerow.rules import Setting, resolve_rule
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.criterion import choose_lam
-from hedgerow.tasks.classification.distributed import DistributedClasses
 from hedgerow.tasks.classification.predictor import ClassificationPredictor, DiscountingPredictor
 from hedgerow.tasks.classification.soft_labels import refine, settings_for_shares
 from hedgerow.tasks.classification.storage import KEYS, classifier_from_contents, classifier_to_contents
@@ -37,6 +36,9 @@ from hedgerow.tasks.classification.target import (
     weigh_rows,
 )
 from hedgerow.tasks.multioutput.task import MultiOutput
+
+if TYPE_CHECKING:
+    from hedgerow.tasks.classification.distributed import DistributedClasses
 
 
 class Classification(SupervisedTask):
@@ -136,7 +138,9 @@ class Classification(SupervisedTask):
         return n_classes, 1 if estimator._single_tree else None  # type: ignore[attr-defined]
 
     def distributed(self, model: Any) -> DistributedClasses | None:
-        """The classes of a table on a cluster."""
+        """The classes of a table on a cluster; imported here, because nothing else needs it."""
+        from hedgerow.tasks.classification.distributed import DistributedClasses
+
         return DistributedClasses(model.class_weight)
 
     def _with_criterion(self, run: FitRun) -> FitRun:

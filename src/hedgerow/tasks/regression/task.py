@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.fit.run import FitRun
 from hedgerow.fit.task import SupervisedTask
@@ -14,10 +14,12 @@ from hedgerow.inference.oob import Trace
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
 from hedgerow.tasks.multioutput.task import MultiOutput
-from hedgerow.tasks.regression.distributed import DistributedReals
 from hedgerow.tasks.regression.predictor import RegressionPredictor, number_trace
 from hedgerow.tasks.regression.storage import KEYS, regressor_from_contents, regressor_to_contents
 from hedgerow.tasks.regression.target import RegressionTarget, read_number_target
+
+if TYPE_CHECKING:
+    from hedgerow.tasks.regression.distributed import DistributedReals
 
 
 class Regression(SupervisedTask):
@@ -68,5 +70,7 @@ class Regression(SupervisedTask):
         return regressor_from_contents(estimator, given, arrays, once)
 
     def distributed(self, model: Any) -> DistributedReals:
-        """The numbers of a table on a cluster."""
+        """The numbers of a table on a cluster; imported here, because nothing else needs it."""
+        from hedgerow.tasks.regression.distributed import DistributedReals
+
         return DistributedReals()
