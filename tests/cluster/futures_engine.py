@@ -7,8 +7,8 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from functools import partial
 from typing import Any, Self
 
-from hedgerow.cluster.limits import Worker, rows_from
-from hedgerow.tasks.engine import Engine, Handle, failure
+from hedgerow.cluster.limits import rows_from
+from hedgerow.fit.engine import Engine, Handle, Worker, failure
 
 
 class FuturesEngine(Engine):

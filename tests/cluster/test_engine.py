@@ -19,8 +19,8 @@ from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, ea
 
 import hedgerow
 from hedgerow.cluster.estimators import fit_on_cluster
+from hedgerow.fit.engine import Asking, add_arrays
 from hedgerow.forest.nodes import SUBSET
-from hedgerow.tasks.engine import Asking, add_arrays
 
 ROOT = Path(__file__).resolve().parents[2]
 

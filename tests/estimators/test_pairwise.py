@@ -21,8 +21,8 @@ from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, PairwiseTrees
 from hedgerow.belief import belief_from_mass, contour_from_mass, mass_from_counts, mass_from_pairs, pignistic_from_mass
 from hedgerow.criteria import LAMBDAS, BeliefGain
 from hedgerow.errors import ModelFileError
-from hedgerow.fit.search import _folds
 from hedgerow.inference.fitted import fitted_of, publish
+from hedgerow.tasks.classification.criterion import _folds
 
 X, Y = load_iris(return_X_y=True)
 NOISY = X + np.random.default_rng(0).normal(size=X.shape)

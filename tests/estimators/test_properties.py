@@ -14,11 +14,10 @@ from tests.reference.models import labels, numbers
 
 import hedgerow
 from hedgerow.decisions import Coverage
-from hedgerow.storage.model import ESTIMATORS
-from hedgerow.storage.values import estimator_named
+from hedgerow.storage.values import estimator_named, public_estimators
 
 #: Forests; those that learn from labels or numbers can be merged.
-FORESTS = [name for name in ESTIMATORS if "warm_start" in estimator_named(name)().get_params()]
+FORESTS = [name for name in public_estimators() if "warm_start" in estimator_named(name)().get_params()]
 LABELLED = [name for name in FORESTS if "caution" in estimator_named(name)().get_params()]
 DRAW_BAGS = [name for name in FORESTS if "bootstrap" in estimator_named(name)().get_params()]
 
@@ -46,14 +45,14 @@ def loaded(model: Any) -> Any:
 
 
 STATES: dict[str, tuple[Any, Callable[[str], Any]]] = {
-    "unfitted": (ESTIMATORS, made),
-    "fitted": (ESTIMATORS, fitted),
+    "unfitted": (public_estimators(), made),
+    "fitted": (public_estimators(), fitted),
     "fitted with a bootstrap": (DRAW_BAGS, lambda name: fitted(name, bootstrap=True, oob_score=True)),
     "fitted without a bootstrap": (DRAW_BAGS, lambda name: fitted(name, bootstrap=False)),
-    "loaded": (ESTIMATORS, lambda name: loaded(fitted(name))),
-    "unpickled": (ESTIMATORS, lambda name: pickle.loads(pickle.dumps(fitted(name)))),
+    "loaded": (public_estimators(), lambda name: loaded(fitted(name))),
+    "unpickled": (public_estimators(), lambda name: pickle.loads(pickle.dumps(fitted(name)))),
     "merged": (LABELLED, lambda name: hedgerow.merge(fitted(name), fitted(name, n_rows=40))),
-    "cloned": (ESTIMATORS, lambda name: clone(fitted(name))),
+    "cloned": (public_estimators(), lambda name: clone(fitted(name))),
 }
 
 

@@ -24,12 +24,11 @@ from hedgerow import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestReg
 from hedgerow.belief.calibrate import gain_of
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
-from hedgerow.forest.target import RangeInfo
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.tasks.regression.oob import means_outside
 from hedgerow.tasks.regression.predictor import number_bounds
-from hedgerow.tasks.regression.target import numbers_on_grid
+from hedgerow.tasks.regression.target import RangeInfo, numbers_on_grid
 
 CRITERIA = ["squared_error", "absolute_error", "poisson"]
 SPLITTERS = ["best", "random"]

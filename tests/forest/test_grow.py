@@ -25,11 +25,11 @@ from hedgerow import (
     RandomForestRegressor,
 )
 from hedgerow.forest.grow import grow_forest
-from hedgerow.forest.target import ClassLabels
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.params.resolve import resolve_settings
 from hedgerow.table import read_training_table
 from hedgerow.table.bins import encode, find_bins
+from hedgerow.tasks.classification.target import ClassLabels
 
 SPLITTERS = ["best", "random", "random_decision"]
 SENSES = ["all", "inbag", "distinct", "oob"]

@@ -25,7 +25,7 @@ from hedgerow import (
     RandomForestRegressor,
     theory,
 )
-from hedgerow.fit.search import feature_numbers
+from hedgerow.fit.run import feature_numbers
 from hedgerow.forest.forest import some_trees
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, is_flat, stages

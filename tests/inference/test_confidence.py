@@ -9,15 +9,14 @@ import pytest
 from sklearn.datasets import load_iris
 
 import hedgerow
-from hedgerow.storage.model import ESTIMATORS
-from hedgerow.storage.values import estimator_named
+from hedgerow.storage.values import estimator_named, public_estimators
 from hedgerow.tasks.classification.predictor import trust
 
 X, Y = load_iris(return_X_y=True)
 STRANGER = np.array([[5.0, 3.4, 1.5, 90.0]])
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name.endswith("Classifier")])
+@pytest.mark.parametrize("name", [name for name in public_estimators() if name.endswith("Classifier")])
 def test_it_is_the_probability_of_the_label(name):
     model = estimator_named(name)(random_state=0).fit(X[::2], Y[::2])
     probability, confidence = model.predict_proba(X), model.predict_confidence(X)

@@ -21,9 +21,9 @@ from hedgerow.criteria import CRITERIA
 from hedgerow.decisions import all_decisions
 from hedgerow.rules import resolve_rule, rule_names
 from hedgerow.storage.container import TYPES, Contents, read_bytes, write_file
-from hedgerow.storage.model import ESTIMATORS
 from hedgerow.storage.parameters import Encoder
 from hedgerow.storage.tables import CATEGORY_TYPES, KINDS
+from hedgerow.storage.values import public_estimators
 
 Array = NDArray[Any]
 
@@ -235,7 +235,7 @@ def change_fitted(parts: Parts, others: list[Parts], chance: Random) -> None:
 
 def change_kind(parts: Parts, others: list[Parts], chance: Random) -> None:
     """It says that it is another estimator."""
-    parts.model["estimator"] = chance.choice(list(ESTIMATORS))
+    parts.model["estimator"] = chance.choice(list(public_estimators()))
 
 
 def change_cells(parts: Parts, others: list[Parts], chance: Random) -> None:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.criteria import resolve_criterion
 from hedgerow.forest.grow import NO_LIMIT, GrowthParams
-from hedgerow.forest.target import ClassLabels
 from hedgerow.table import read_training_table
 from hedgerow.table.bins import Bins, encode, find_bins
-from hedgerow.tasks.classification.target import make_labels, weigh_rows
+from hedgerow.tasks.classification.target import ClassLabels, make_labels, weigh_rows
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,7 @@ from hedgerow.export import export_svg
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.rules import all_rules
 from hedgerow.storage import describe_file
-from hedgerow.storage.model import ESTIMATORS
-from hedgerow.storage.values import estimator_named
+from hedgerow.storage.values import estimator_named, public_estimators
 
 QUESTIONS = ("predict", "predict_proba", "predict_bounds", "predict_set", "predict_uncertainty", "apply")
 
@@ -185,7 +184,9 @@ def test_parameters_come_back_as_they_were() -> None:
     assert again["monotonic_cst"].dtype == given["monotonic_cst"].dtype
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if "n_jobs" in estimator_named(name)().get_params()])
+@pytest.mark.parametrize(
+    "name", [name for name in public_estimators() if "n_jobs" in estimator_named(name)().get_params()]
+)
 def test_the_file_is_the_same_on_any_number_of_threads(name: str) -> None:
     X = numbers(0, 60)
     y = X[:, 0] > 0 if name.endswith("Classifier") else np.nan_to_num(X[:, 0])
@@ -381,8 +382,8 @@ def test_loading_imports_and_runs_nothing_that_is_not_ours(small: Fitted, tmp_pa
 def test_the_table_of_estimators_knows_every_public_one() -> None:
     public = [getattr(hedgerow, name) for name in hedgerow.__all__]
     estimators = {each for each in public if isinstance(each, type) and issubclass(each, BaseTrees)}
-    assert estimators == {estimator_named(name) for name in ESTIMATORS}
-    assert all(estimator_named(name).__name__ == name for name in ESTIMATORS)
+    assert estimators == {estimator_named(name) for name in public_estimators()}
+    assert all(estimator_named(name).__name__ == name for name in public_estimators())
 
 
 # ---- what cannot be saved ---------------------------------------------------------------------------------------

@@ -14,8 +14,7 @@ from scipy import sparse
 from hedgerow import RandomForestClassifier
 from hedgerow.decisions import all_decisions
 from hedgerow.rules import all_rules
-from hedgerow.storage.model import ESTIMATORS
-from hedgerow.storage.values import estimator_named
+from hedgerow.storage.values import estimator_named, public_estimators
 
 #: Rows that are asked about in batches, the first of all those that are asked about at once.
 N_BATCHED, N_ASKED = 21, 1200
@@ -77,7 +76,7 @@ def questions(model: Any) -> dict[str, Callable[[Any], Any]]:
     return asked
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", public_estimators())
 def test_every_answer_of_every_estimator(name: str) -> None:
     bootstrap = {"bootstrap": True} if "bootstrap" in estimator_named(name)().get_params() else {}
     asked = questions(fitted(name, **bootstrap))

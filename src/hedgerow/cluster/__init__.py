@@ -2,14 +2,14 @@
 
 ==============  =======================================================================================
 `estimators`    an estimator, partitions and an engine -> the estimator, fitted
-`training`      partitions -> parts, codes and targets on the workers; `describe` finds schema and cuts,
-                `rows` reads a partition, and `target`, `classes` and `numbers` read what is predicted
+`training`      partitions -> parts, codes and targets on the workers
 `forest`        parts -> the forest; `part` is codes as they are read, `piece` computes what some parts
                 add, and `top` asks all pieces for what the core must know to split the tops of trees
-`engine`        what a cluster must be able to do; `limits` says how much is put in one place
+`limits`        how many bytes are put in one place; `memory`, that of workers
 `dask_engine`   an engine for Dask; `partitions` reads dask collections and Parquet files, `lazy` predicts
                 for them; `hedgerow.dask` offers them to users
 ==============  =======================================================================================
 
-Only the modules of the last row import Dask. Another kind of cluster needs another engine, in one file.
+What is predicted is known to the task (`Task.distributed`), what a cluster can do to `hedgerow.fit.engine`. Only the
+modules of the last row import Dask. Another kind of cluster needs another engine, in one file.
 """

@@ -15,20 +15,17 @@ from dask.delayed import delayed
 from dask.sizeof import sizeof
 from distributed import Client, get_client
 
-from hedgerow.cluster.limits import Worker, rows_from
+from hedgerow.cluster.limits import rows_from
 from hedgerow.cluster.part import Part, PartPlan
 from hedgerow.cluster.piece import Piece
 from hedgerow.errors import ClusterError
-from hedgerow.forest.class_counts import ClassCounts
+from hedgerow.fit.distributed import PartitionTarget, Targets, Weighed
+from hedgerow.fit.engine import Engine, Handle, Worker, failure
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import Nodes
-from hedgerow.forest.target import ClassLabels, RealTargets
+from hedgerow.forest.payload import LeafPayload
+from hedgerow.forest.target import CoreTarget
 from hedgerow.table.bins import Bins
-from hedgerow.tasks.classification.distributed import PartitionClasses
-from hedgerow.tasks.distributed import Targets, Weighed
-from hedgerow.tasks.engine import Engine, Handle, failure
-from hedgerow.tasks.regression.distributed import PartitionReals
 
 #: How long a cluster may be without workers before a fit gives up, in seconds.
 PATIENCE = 30.0
@@ -206,21 +203,6 @@ def _bytes_held(held: Any) -> int:
 
 # Dask needs sizes to decide when to spill to disk, and what is expensive to send. It would assume some fifty bytes for
 # an object of an unknown type, however large its arrays are.
-_KNOWN = (
-    Bins,
-    ClassCounts,
-    Forest,
-    ClassLabels,
-    LeafMoments,
-    Nodes,
-    RealTargets,
-    Part,
-    PartitionClasses,
-    PartitionReals,
-    Piece,
-    PartPlan,
-    Targets,
-    Weighed,
-)
+_KNOWN = (Bins, CoreTarget, Forest, LeafPayload, Nodes, Part, PartitionTarget, PartPlan, Piece, Targets, Weighed)
 for _kind in _KNOWN:
     sizeof.register(_kind, _bytes_held)  # type: ignore[no-untyped-call]

@@ -5,7 +5,7 @@ No other module of this room uses the private parts of estimators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,8 @@ from hedgerow.cluster.training import (
     read_on_cluster,
     sample_on_cluster,
 )
+from hedgerow.fit.distributed import DistributedTarget
+from hedgerow.fit.engine import Engine
 from hedgerow.fit.run import check_constraints
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams
@@ -28,16 +30,6 @@ from hedgerow.inference.fitted import Fitted, publish
 from hedgerow.params.checks import check_parameters, refuse_unsettled
 from hedgerow.params.resolve import most_trees, resolve_settings
 from hedgerow.table import Schema
-from hedgerow.tasks.classification.distributed import DistributedClasses
-from hedgerow.tasks.distributed import DistributedTarget
-from hedgerow.tasks.engine import Engine
-from hedgerow.tasks.regression.distributed import DistributedReals
-
-#: What an estimator predicts -> its target, before anything is read.
-_TARGETS: dict[str, Callable[[Any], DistributedTarget]] = {
-    "classes": lambda estimator: DistributedClasses(estimator.class_weight),
-    "numbers": lambda estimator: DistributedReals(),
-}
 
 
 def fit_on_cluster(
@@ -73,7 +65,10 @@ def fit_on_cluster(
 def checked_target(estimator: Any) -> DistributedTarget:
     """Check the parameters of an estimator, as far as this is possible before reading -> what it predicts."""
     check_parameters(estimator)
-    return _TARGETS[estimator._task.kind](estimator)
+    target: DistributedTarget | None = estimator._task.distributed(estimator)
+    if target is None:
+        raise TypeError(f"{type(estimator).__name__} must be fitted on one machine, got a cluster")
+    return target
 
 
 def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> GrowthParams:

@@ -26,9 +26,9 @@ from hedgerow.cluster.piece import (
     piece_of,
 )
 from hedgerow.cluster.top import TopGrower
+from hedgerow.fit.engine import Asking, Engine, Handle, add_arrays
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import forest_from
-from hedgerow.tasks.engine import Asking, Engine, Handle, add_arrays
 
 #: Small parts are joined until there are this many for each thread.
 PIECES = 1

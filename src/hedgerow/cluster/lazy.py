@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.limits import rows_from
 from hedgerow.cluster.partitions import has_index, partitions_from
+from hedgerow.fit.engine import FAN_IN
 from hedgerow.inference.evaluation import judge
 from hedgerow.metrics.tally import add_tallies
-from hedgerow.tasks.engine import FAN_IN
 
 #: Methods of the evidence of a model, not of the model itself.
 _LEAVES, _COMBINE = "evidence.leaves", "evidence.combine"

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from hedgerow.fit.engine import Worker
+
 
 class Rows(NamedTuple):
     """The rows of one partition: a table of features, targets (n,) and weights (n,) or None."""
@@ -59,13 +61,6 @@ GATHER_SHARE = 1 / 8
 SUM_SHARE = 1 / 16
 #: A task holds a piece and its result, and its worker perhaps the next piece.
 PIECE_SHARE = 1 / 16
-
-
-class Worker(NamedTuple):
-    """A process that runs tasks: the bytes it may use, 0 for any number, and its threads."""
-
-    memory_limit: int
-    n_threads: int
 
 
 class Limits(NamedTuple):

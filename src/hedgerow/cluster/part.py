@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.cluster.limits import Rows
+from hedgerow.fit.distributed import DistributedTarget, PartitionTarget, Targets, Weighed
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams, grow_forest
 from hedgerow.forest.rows import Bags
-from hedgerow.forest.target import ClassLabels, RealTargets, read_weights_of_part
+from hedgerow.forest.target import CoreTarget, read_weights_of_part
 from hedgerow.forest.training import bags_of
 from hedgerow.table import Schema, Table, read_table, read_training_table, values_of_one_kind
 from hedgerow.table.bins import Bins, Codes, bins_from_columns, encode
 from hedgerow.table.schema import Kind
-from hedgerow.tasks.distributed import DistributedTarget, PartitionTarget, Targets, Weighed
 
 Array = NDArray[Any]
 
@@ -179,10 +179,10 @@ class PartPlan:
     keeps: bool = True
 
     @property
-    def labels(self) -> ClassLabels | RealTargets:
+    def labels(self) -> CoreTarget:
         """The target without rows, in the form in which the core takes it."""
-        labels: ClassLabels | RealTargets = self.target.core
-        return labels
+        core: CoreTarget = self.target.core
+        return core
 
     @property
     def is_weighted(self) -> bool:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.cluster.memory import use_memory
 from hedgerow.cluster.part import Part, PartPlan, join_parts
+from hedgerow.fit.distributed import PartitionTarget
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.nodes import Nodes
 from hedgerow.table.bins import Codes
-from hedgerow.tasks.distributed import PartitionTarget
 
 Floats = NDArray[np.float64]
 #: A piece keeps rows of nodes up to this many times the size of its codes.

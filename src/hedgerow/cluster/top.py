@@ -10,8 +10,8 @@ import numpy as np
 from hedgerow import _core
 from hedgerow.cluster.part import PartPlan
 from hedgerow.cluster.piece import Sketch, SumRequest, first_of_numbers, look_at_numbers, sum_bins, sum_roots
+from hedgerow.fit.engine import FAN_IN, Asking, Engine, Handle, add_arrays
 from hedgerow.forest.grow import bins_in_core, options_in_core
-from hedgerow.tasks.engine import FAN_IN, Asking, Engine, Handle, add_arrays
 
 
 class TopGrower:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.limits import Rows
 from hedgerow.cluster.part import Described, Part, PartPlan, encode_rows, find_cuts, sample_columns, schema_of_all, see
+from hedgerow.fit.distributed import DistributedTarget, PartitionTarget, Weighed, WeighedTable
+from hedgerow.fit.engine import Engine, Handle
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Provenance
 from hedgerow.forest.target import TargetInfo, check_some_weight
@@ -22,8 +24,6 @@ from hedgerow.inference.oob import Sample
 from hedgerow.params.checks import check_n_rows
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins, bin_limits
-from hedgerow.tasks.distributed import DistributedTarget, PartitionTarget, Weighed, WeighedTable
-from hedgerow.tasks.engine import Engine, Handle
 from hedgerow.util.threads import reading_threads
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +16,23 @@ from hedgerow.estimators.later import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import figure, or_not_there, stacked
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
-from hedgerow.fit.run import Task, fit
+from hedgerow.fit.run import fit
+from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.target import columns_of
 from hedgerow.inference.columns import classification_columns
 from hedgerow.inference.evidence import Evidence, PredictionUncertainty
-from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
+from hedgerow.inference.fitted import fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
 from hedgerow.labels import read_labels
 from hedgerow.tasks.classification.evaluation import CAUTIONS, tried
-from hedgerow.tasks.classification.predictor import ClassificationPredictor, DiscountingPredictor
 from hedgerow.tasks.classification.target import labels_as_given
 from hedgerow.tasks.classification.task import Classification
-from hedgerow.tasks.multioutput.predictor import predictor_for, side_by_side
+from hedgerow.tasks.multioutput.predictor import side_by_side
+
+if TYPE_CHECKING:
+    from hedgerow.inference.fitted import Fitted
+    from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +43,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
     `rule`, `caution` and `decision` can be changed on a fitted model; they do not change its trees.
     """
 
-    _task: ClassVar[Task] = Classification()
+    _task: ClassVar[SupervisedTask] = Classification()
 
     rule: Any
     decision: Any
@@ -414,12 +418,6 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         """The settings that `tune` has tried and their scores, best first."""
         return figure(fitted_of(self).figures.tuning, "tuning_", "after `tune`")  # type: ignore[no-any-return]
 
-    @classmethod
-    def _tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
-        """K -> the number of classes that a leaf counts, and the number of trees (None means any)."""
-        return n_classes, 1 if cls._single_tree else None
+    if TYPE_CHECKING:  # with several outputs, the same in lists
 
-    def _predictor(
-        self, fitted: Fitted | None = None
-    ) -> ClassificationPredictor:  # with several outputs, the same in lists
-        return predictor_for(DiscountingPredictor, self, fitted)  # type: ignore[no-any-return]
+        def _predictor(self, fitted: Fitted | None = None) -> ClassificationPredictor: ...

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.estimators.trees import BaseTrees, figure, or_not_there
 from hedgerow.fit.incremental import grow_more
 from hedgerow.fit.progress import with_callbacks
-from hedgerow.fit.run import Task
+from hedgerow.fit.task import SupervisedTask
 from hedgerow.inference.drift import Drift, Newcomers, compare, newcomers
 from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
 from hedgerow.inference.leakage import keep_row_sketch
@@ -47,8 +47,8 @@ class SupervisedTrees(BaseTrees):
     """What classifiers and regressors share: out-of-bag figures and later rows."""
 
     _incremental: ClassVar[bool] = True
-    #: The steps of a fit that depend on what is predicted.
-    _task: ClassVar[Task]
+    #: The prediction type.
+    _task: ClassVar[SupervisedTask]
 
     @with_callbacks
     def grow_more(self, n: int, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:

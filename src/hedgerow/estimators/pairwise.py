@@ -2,75 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import mass_from_counts
-from hedgerow.belief.masses.frame import LARGEST_FRAME, row_products
-from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
-from hedgerow.belief.opinion import Opinion, opinion_from_bounds
+from hedgerow.belief.masses.frame import LARGEST_FRAME
+from hedgerow.belief.masses.pairwise import over_all_sets
 from hedgerow.estimators.classifier import TreesClassifier
-from hedgerow.fit.run import FitRun
-from hedgerow.forest.class_counts import ClassCounts
-from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.forest.grow import grow_forest
-from hedgerow.forest.nodes import Nodes
-from hedgerow.forest.prune import prune
-from hedgerow.forest.target import ClassLabels, ReadTarget
-from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
-from hedgerow.inference.fitted import Fitted, fitted_of
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.params.table import PLAIN_CAUTION, rows_of, with_parameters_described
-from hedgerow.table.bins import Codes
-from hedgerow.tasks.classification.predictor import ClassificationPredictor
-from hedgerow.tasks.classification.task import Classification
+from hedgerow.tasks.pairwise import PairwiseClassification, pair_trees, pairs_of
+
+if TYPE_CHECKING:
+    from hedgerow.inference.fitted import Fitted
+    from hedgerow.tasks.pairwise import PairwisePredictor
 
 Floats = NDArray[np.float64]
 
 _CAUTION = "How many unseen rows each leaf keeps in reserve; 1 is Dempster's approach to Bernoulli trials."
-
-
-class PairwiseClassification(Classification):
-    """The steps of a fit for pairs of classes: each pair has a tree, grown on the rows of its two classes."""
-
-    one_table = False
-
-    def read_target(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
-    ) -> ReadTarget:
-        """Labels and weights -> the target; labels must be certain."""
-        read = super().read_target(model, y, sample_weight, n_rows, before, declared)
-        if read.target.known is not None:
-            raise ValueError(
-                "y must be certain labels for trees of pairs, got uncertain ones: a row must be of one of the two"
-                " classes; use a RandomForestClassifier, or fit label_shares_.argmax(axis=1) of one"
-            )
-        return read
-
-    def for_outputs(self) -> PairwiseClassification:
-        """The task itself, which refuses labels of several outputs."""
-        return self
-
-    def grow(self, run: FitRun) -> Forest:
-        """Training rows -> a forest of one tree for each pair."""
-        if run.checkpoint:
-            raise ValueError("checkpoint must be None for trees of pairs, got a folder; they are few")
-        trees = [_tree_of_pair(run, number, *table) for number, table in enumerate(self.tables(run.rows))]
-        return join_forests(*trees)
-
-    def tables(self, rows: TrainingRows) -> Iterator[tuple[Codes, ClassLabels]]:
-        """Training rows -> for each pair the codes (p, n) and labels of the rows of its two classes."""
-        labels = rows.target.for_core()
-        for first, second in pairs_of(len(rows.target.classes)):
-            kept = np.flatnonzero((labels.numbers == first) | (labels.numbers == second))
-            of_pair = (labels.numbers[kept] != first).astype(np.uint16)
-            told = replace(labels.take(kept), numbers=of_pair, n_classes=2)
-            yield np.ascontiguousarray(rows.codes[:, kept]), told
 
 
 class _NotOffered:
@@ -250,76 +202,11 @@ class PairwiseTreesClassifier(TreesClassifier):
         """The trees, as objects to read and walk through."""
         return pair_trees(fitted_of(self))
 
-    @classmethod
-    def _tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
-        """K -> 2, the number of classes that a leaf counts, and the number of pairs."""
-        return 2, len(pairs_of(n_classes))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
         return tags
 
-    def _predictor(self, fitted: Fitted | None = None) -> PairwisePredictor:
-        return PairwisePredictor(self, fitted)
+    if TYPE_CHECKING:
 
-
-class PairwisePredictor(ClassificationPredictor):
-    """The answers of trees for pairs of classes, which a quadratic programme combines."""
-
-    kind = "pairs"
-    combines_leaves = False
-
-    def plain_probability(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> probabilities (n, K)."""
-        return self.combined(codes).probability
-
-    def combined(self, codes: Codes) -> Opinion:
-        """Belief, plausibility and pignistic probability of the classes; conflict is how much pairs disagree."""
-        focal, mass, misfit = self.solve(codes)
-        members, sizes = focal.astype(np.float64), focal.sum(axis=1, keepdims=True)
-        shares = np.hstack([members / sizes, members * (sizes == 1), members])
-        probability, lower, upper = np.split(row_products(mass, shares), 3, axis=1)
-        return opinion_from_bounds(probability, lower, upper, misfit)
-
-    def leaf_states(self) -> Floats:
-        """-> (L, 4): the mass of every leaf over the two classes of its tree."""
-        evidence = [self.forest.evidence_in(tree) for tree in range(self.forest.n_trees)]
-        return mass_from_counts(np.concatenate(evidence), "idm", caution=self.caution)
-
-    def solve(self, codes: Codes) -> tuple[NDArray[np.bool_], Floats, Floats]:
-        """Codes (p, n) -> sets that may have mass (F, K), their masses (n, F), and how much pairs disagree (n,)."""
-        n_rows = codes.shape[1]
-        if len(self.classes) == 1:
-            return np.array([[True]]), np.ones((n_rows, 1)), np.zeros(n_rows)
-        counts = self.forest.counts_reached(codes, self.threads(n_rows))
-        given = mass_from_counts(counts, "idm", caution=self.caution)
-        focal, mass = solve_pairs(given)
-        return focal, mass, pair_misfit(given, focal, mass)
-
-
-def pair_trees(fitted: Fitted) -> list[Tree]:
-    """A fit -> its trees, each with the names of its two classes."""
-    names = fitted.info.names
-    pairs = enumerate(pairs_of(len(names)))
-    return [Tree(fitted.forest, number, fitted.bins, fitted.schema, names[list(pair)]) for number, pair in pairs]
-
-
-def pairs_of(n_classes: int) -> list[tuple[int, int]]:
-    """K -> the pairs of class numbers, in the order of their trees."""
-    return list(combinations(range(n_classes), 2)) or [(0, 0)]
-
-
-def _tree_of_pair(run: FitRun, number: int, codes: Codes, labels: ClassLabels) -> Forest:
-    """The tree of one pair, grown on the rows of its classes."""
-    if codes.shape[1] == 0:  # all rows of these classes have the weight 0
-        tree = _vacuous_tree()
-    else:
-        threads = run.n_threads
-        tree = grow_forest(codes, run.bins, labels, run.settings, first_tree=number, n_trees=1, n_threads=threads)
-    return prune(tree, run.settings.criterion, run.model.ccp_alpha)
-
-
-def _vacuous_tree() -> Forest:
-    """-> a tree of one leaf without rows."""
-    return Forest(Nodes.one_leaf(), ClassCounts(2, np.zeros(2, dtype=np.uint32)))
+        def _predictor(self, fitted: Fitted | None = None) -> PairwisePredictor: ...

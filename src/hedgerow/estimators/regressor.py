@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,18 @@ from hedgerow.estimators.later import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import figure
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
-from hedgerow.fit.run import Task, fit
+from hedgerow.fit.run import fit
+from hedgerow.fit.task import SupervisedTask
 from hedgerow.inference.columns import regression_columns
-from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
+from hedgerow.inference.fitted import fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
-from hedgerow.tasks.multioutput.predictor import predictor_for
-from hedgerow.tasks.regression.predictor import RegressionPredictor, TargetVariance
+from hedgerow.tasks.regression.predictor import TargetVariance
 from hedgerow.tasks.regression.task import Regression
+
+if TYPE_CHECKING:
+    from hedgerow.inference.fitted import Fitted
+    from hedgerow.tasks.regression.predictor import RegressionPredictor
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +33,7 @@ Floats = NDArray[np.float64]
 class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
     """What all tree and forest regressors share; the public classes are presets of it."""
 
-    _task: ClassVar[Task] = Regression()
+    _task: ClassVar[SupervisedTask] = Regression()
 
     criterion: str
 
@@ -321,10 +325,9 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         figure(found[0], "oob_prediction_", "after a fit with oob_score")
         return np.column_stack(found) if fitted.outputs else np.asarray(found[0])
 
-    def _predictor(
-        self, fitted: Fitted | None = None
-    ) -> RegressionPredictor:  # with several outputs, the same in lists
-        return predictor_for(RegressionPredictor, self, fitted)  # type: ignore[no-any-return]
+    if TYPE_CHECKING:  # with several outputs, the same in lists
+
+        def _predictor(self, fitted: Fitted | None = None) -> RegressionPredictor: ...
 
 
 def checked_coverage(coverage: Any) -> float:

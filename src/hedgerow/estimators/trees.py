@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from hedgerow.fit.progress import sklearn_callbacks
+from hedgerow.fit.task import Task
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.proximity import (
     NearestRows,
@@ -39,6 +40,8 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
     again.
     """
 
+    #: The prediction type.
+    _task: ClassVar[Task]
     #: The rows of the parameters that a class takes, in the order of its constructor.
     _parameters: ClassVar[Mapping[str, Parameter]]
 
@@ -317,11 +320,11 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
             state["_fitted"] = self._predictor().for_file()
         return state
 
-    # ---- what subclasses define -----------------------------------------------------------------
-
-    @abstractmethod
     def _predictor(self, fitted: Fitted | None = None) -> Any:
-        """The answers of the last fit, or of another one, under the current parameters of the estimator."""
+        """The predictor of the last fit, or of another one, under the current parameters of the estimator."""
+        fitted = fitted_of(self) if fitted is None else fitted
+        task = self._task.for_outputs() if fitted.outputs else self._task
+        return task.predictor(self, fitted)
 
 
 def figure(value: Any, name: str, reason: str) -> Any:

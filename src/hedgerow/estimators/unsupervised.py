@@ -13,25 +13,13 @@ from sklearn.base import TransformerMixin
 from hedgerow.estimators.members import each_member, how_many, member_at, members
 from hedgerow.estimators.one_tree import SingleTreeMixin
 from hedgerow.estimators.trees import BaseTrees
-from hedgerow.fit.run import FitRun, grow, read_rows
 from hedgerow.forest.density import forest_log_density, leaf_log_density
-from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowthParams
-from hedgerow.forest.moments import LeafMoments
-from hedgerow.forest.target import ClassLabels, FeatureRanges
-from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import Tree
-from hedgerow.inference.fitted import Fitted, publish
-from hedgerow.inference.predictor import Predictor
-from hedgerow.params.checks import check_on_fitted, check_parameters, refuse_unsettled
-from hedgerow.params.resolve import resolve_settings, seed_from
+from hedgerow.inference.fitted import publish
+from hedgerow.params.checks import check_on_fitted
 from hedgerow.params.table import PARAMETERS, rows_of, with_parameters_described
 from hedgerow.table import Table
-from hedgerow.table.binned import bins_and_codes
-from hedgerow.table.bins import Bins, Codes
-from hedgerow.tasks.classification.target import ClassificationTarget
-from hedgerow.tasks.regression.target import read_number_target
-from hedgerow.util.threads import thread_count
+from hedgerow.tasks.unsupervised import RandomEmbedding, RealOrPermuted
 
 Floats = NDArray[np.float64]
 
@@ -90,22 +78,6 @@ class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
         name, starts = type(self).__name__.lower(), self.forest_.leaf_start
         trees = enumerate(np.diff(starts).tolist())
         return np.array([f"{name}_{tree}_{leaf}" for tree, n in trees for leaf in range(n)], dtype=object)
-
-    def _predictor(self, fitted: Fitted | None = None) -> Predictor:
-        return Predictor(self, fitted)
-
-    def _read(self, X: Any, before: Fitted | None = None) -> Any:
-        """Check the parameters, and read the table of a first fit or one with the columns of an earlier fit."""
-        check_parameters(self)
-        refuse_unsettled(self, "if there are no labels", "give a number")
-        return read_rows(self, X, before)
-
-    def _begun(
-        self, X: Any, rows: TrainingRows, table: Table, bins: Bins, settings: GrowthParams, before: Fitted | None = None
-    ) -> FitRun:
-        """Everything about a fit except its trees."""
-        fingerprint = rows.fingerprint(of_rows=False)
-        return FitRun(self, rows, table.schema, bins, settings, fingerprint, before, (X, None))
 
 
 @with_parameters_described
@@ -167,8 +139,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     splitter = "random"
     max_features = 1
     _keeps_training_rows = False
-    #: What the counts of a leaf are called.
-    _leaf_names = ("rows",)
+    _task = RandomEmbedding()
     __len__, __getitem__, __iter__ = how_many, member_at, each_member
     estimators_ = property(members)
 
@@ -220,23 +191,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         -------
         self
         """
-        before: Fitted | None = self.__dict__.get("_fitted") if self.warm_start else None
-        table, n_threads = self._read(X, before), thread_count(self.n_jobs)
-        seed = before.seed if before else seed_from(self.random_state)
-        noise = np.random.default_rng(seed).random(table.n_rows)  # all different: only limits end a branch
-        target, kept = read_number_target(noise, sample_weight, table.n_rows, "squared_error")
-        settings = resolve_settings(self, target.n_rows, table.n_features, table.schema.names, 1)
-        settings = replace(settings, leaf_counts="inbag", seed=seed)
-        known = before.bins if before else None
-        bins, codes = bins_and_codes(table, known, rows=kept, max_bins=self.max_bins, n_threads=n_threads)
-        rows = TrainingRows.of(codes, kept, target, settings)
-        begun = self._begun(X, rows, table, bins, settings, before)
-        fitted = replace(
-            begun.published(grow(begun, without_moments)),
-            info=FeatureRanges(np.array(self._leaf_names), _ranges(table)),
-            fingerprint=Fingerprint(None, target.n_rows, 0.0, "all"),
-        )
-        return publish(self, fitted)
+        return publish(self, self._task.fit(self, X, sample_weight))
 
     def score_samples(self, X: Any) -> Floats:
         """Logarithm of the density of the training rows at each sample.
@@ -265,7 +220,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         """
         now = self._predictor()
         fitted, batch = now.fitted, now.read(X)
-        ranges: Floats = fitted.info.ranges  # type: ignore[attr-defined]
+        ranges: Floats = fitted.info.ranges
         if any(fitted.schema.nominal) or not np.isfinite(ranges).all():
             raise ValueError(
                 "score_samples must be called on trees grown on finite numbers, got categories, missing values or"
@@ -399,8 +354,7 @@ class UnsupervisedForest(_UnlabelledTrees):
     )
 
     bootstrap = True
-    #: What the counts of a leaf are called.
-    _leaf_names = ("permuted", "real")
+    _task = RealOrPermuted()
 
     def __init__(
         self,
@@ -446,15 +400,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         -------
         self
         """
-        table, n_threads = self._read(X), thread_count(self.n_jobs)
-        settings = resolve_settings(self, 2 * table.n_rows, table.n_features, table.schema.names, 2)
-        bins, real = bins_and_codes(table, max_bins=self.max_bins, n_threads=n_threads)
-        codes = np.concatenate([real, _permuted(real, settings.seed)], axis=1)
-        labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)
-        target = ClassificationTarget(np.array(self._leaf_names), ClassLabels(labels, None, 1.0, 2))
-        rows = TrainingRows.of(codes, None, target, settings)
-        begun = self._begun(X, rows, table, bins, settings)
-        return publish(self, begun.published(grow(begun)))
+        return publish(self, self._task.fit(self, X))
 
     def score_samples(self, X: Any) -> Floats:
         """How typical samples are: the mean share of real rows in the leaves reached.
@@ -472,43 +418,8 @@ class UnsupervisedForest(_UnlabelledTrees):
         """
         now = self._predictor()
         codes = now.read(X).codes
-        return now.forest.probability(codes, now.threads(codes.shape[1]))[:, 1]
-
-    def _predictor(self, fitted: Fitted | None = None) -> UnsupervisedPredictor:
-        return UnsupervisedPredictor(self, fitted)
-
-
-class UnsupervisedPredictor(Predictor):
-    """Answers about the real rows only; the trees were grown on as many permuted ones."""
-
-    @property
-    def n_training_rows(self) -> int | None:
-        """The number of real rows."""
-        both = super().n_training_rows
-        return None if both is None else both // 2
-
-    def training_codes(self) -> Codes:
-        """(p, n) codes of the real rows; they come first, so their bags do not depend on the permuted rows."""
-        both = super().training_codes()
-        return np.ascontiguousarray(both[:, : both.shape[1] // 2])
-
-
-def without_moments(forest: Forest) -> Forest:
-    """A forest grown on noise -> the same without the moments of the noise."""
-    assert isinstance(forest.evidence, LeafMoments)
-    return replace(forest, evidence=forest.evidence.as_counts())
-
-
-def _ranges(table: Table) -> Floats:
-    """-> (p, 2): smallest and largest value of each feature; NaN if values are missing or it is nominal."""
-    parts = []
-    for first, columns in table.column_blocks():
-        nominal = table.schema.nominal[first : first + len(columns)]
-        parts += [
-            (np.nan, np.nan) if is_nominal else (column.min(), column.max())
-            for column, is_nominal in zip(columns, nominal, strict=True)
-        ]
-    return np.array(parts, dtype=np.float64)
+        share: Floats = now.forest.probability(codes, now.threads(codes.shape[1]))[:, 1]
+        return share
 
 
 def _outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
@@ -518,9 +429,3 @@ def _outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
         for (low, high), column in zip(ranges[first:], columns, strict=False):
             outside |= ~((low <= column) & (column <= high))
     return outside
-
-
-def _permuted(codes: Codes, seed: int) -> Codes:
-    """(p, n) -> codes of which each feature is permuted on its own."""
-    rng = np.random.default_rng(seed)
-    return np.stack([column[rng.permutation(len(column))] for column in codes])

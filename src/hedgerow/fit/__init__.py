@@ -1,1 +1,1 @@
-"""Fit: parameters, a table and a target -> a fitted model; more rows, more trees, merged forests."""
+"""Fits: an estimator, a table and y -> a fitted model; `task` lists what a prediction type defines."""

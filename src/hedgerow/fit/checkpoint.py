@@ -25,7 +25,7 @@ from hedgerow.fit.progress import progress_from
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, some_trees
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags
-from hedgerow.forest.target import ClassLabels, CoreTarget, RealTargets
+from hedgerow.forest.target import CoreTarget
 from hedgerow.forest.training import bags_of
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.util.disk import clear_partials, write_whole
@@ -255,7 +255,7 @@ def _check_outputs(forest: Forest, labels: CoreTarget) -> None:
         _check_kind(output, own)
 
 
-def _check_kind(forest: Forest, labels: ClassLabels | RealTargets) -> None:
+def _check_kind(forest: Forest, labels: CoreTarget) -> None:
     """The same for one output."""
     if forest.n_classes != labels.n_classes:
         raise ValueError(f"trees must count {labels.n_classes} classes, got {forest.n_classes}")

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from hedgerow.fit.run import FitRun, Task, finish, fit, judged, task_of, with_shares
-from hedgerow.fit.soft_labels import settings_for_shares
+from hedgerow.fit.run import FitRun, evaluate_oob, finish, fit, task_of
+from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.add import add_rows
 from hedgerow.forest.join import Side, merge_forests
 from hedgerow.forest.rows import NO_GRID, Grid, Provenance, drawn_once
-from hedgerow.forest.target import ClassInfo, TargetInfo, among_classes, columns_of
+from hedgerow.forest.target import TargetInfo, among_classes, columns_of
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish
 from hedgerow.inference.predictor import Predictor, predictor_of
@@ -36,14 +36,14 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
     task = task_of(model, several=bool(before.outputs))
     before = with_origins(before)
     codes = _read_later(model, before, X)
-    target, kept = task.read_later(model, y, sample_weight, codes.shape[1], before, classes)
+    target, kept = task.read_later_y(model, y, sample_weight, codes.shape[1], before, classes)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
         raise ValueError(f"X must bring the number of rows to less than 2**31, got {target.n_rows} more; fit again")
     wide = with_classes(before, target.info.names)
     after = _added(wide, codes, target, reading_threads(model.n_jobs, target.n_rows))
     if after.rows is not None and (model.oob_score or model.leaf_rows):
-        return judged(model, after)
+        return evaluate_oob(task, model, after)
     return after
 
 
@@ -57,19 +57,24 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
             " merged forest, or one warm-started on other rows; fit another forest and merge both with hedgerow.merge"
         )
     task = task_of(model, several=bool(before.outputs))
-    rows = _all_rows(model, task, before, X, y, sample_weight)
-    settings = replace(task.settings(model, rows.target, before.schema), seed=before.seed)
-    if rows.target.known is not None:
-        settings = settings_for_shares(settings, rows.n_rows)
-    first = before.origins[0]
+    rows = before.rows if X is None else _rows_again(model, task, before, X, y, sample_weight)
+    if rows is None:
+        raise ValueError(
+            "X and y must be passed again to grow more trees, got none; a forest that was unpickled or loaded has not"
+            " kept them"
+        )
+    settings = replace(task.growth(model, rows.target, before.schema), seed=before.seed)
+    n_trees = before.forest.n_trees + n_more
+    run = task.prepare(FitRun(model, rows, before.schema, before.bins, settings, None, before, (X, y), task, n_trees))
+    counted = before.origins[-1].class_rows
+    if X is not None and not np.allclose(run.rows.target.class_rows, counted):
+        raise ValueError(f"y must hold the labels so far, {counted[:10]} of each class, got others")
+    settings, first = run.settings, before.origins[0]
     if settings.bag_mean * first.bag_mean > 0:  # max_samples was resolved for the first table
         settings = replace(settings, bag_mean=first.bag_mean)
     same = before.fingerprint[2:] == (settings.bag_mean, settings.leaf_counts)
-    rows = rows.under(settings)
     fingerprint = before.fingerprint if same else None
-    there = before.forest.n_trees
-    n_trees = there + n_more
-    return finish(FitRun(model, rows, before.schema, before.bins, settings, fingerprint, before, (X, y), task, n_trees))
+    return finish(replace(run, rows=run.rows.under(settings), settings=settings, fingerprint=fingerprint))
 
 
 def with_classes(fitted: Fitted, names: NDArray[Any]) -> Fitted:
@@ -79,7 +84,7 @@ def with_classes(fitted: Fitted, names: NDArray[Any]) -> Fitted:
     places = among_classes(fitted.info.names, names)
     forest = fitted.forest.add_classes(places, len(names))
     origins = tuple(provenance_with_classes(origin, places, len(names)) for origin in fitted.origins)
-    info = ClassInfo.counting(names, rows_of(origins))
+    info = fitted.info.with_names(names, rows_of(origins))
     return replace(
         fitted, forest=forest, origins=origins, info=info, learned=fitted.learned.without("decision", "calibration")
     )
@@ -175,27 +180,16 @@ def _of_one_table(origins: tuple[Provenance, ...]) -> bool:
     return True
 
 
-def _all_rows(model: Any, task: Task, before: Fitted, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
-    """All rows so far, from memory or passed again."""
-    if X is None:
-        if before.rows is None:
-            raise ValueError(
-                "X and y must be passed again to grow more trees, got none; a forest that was unpickled or"
-                " loaded has not kept them"
-            )
-        return before.rows
+def _rows_again(model: Any, task: SupervisedTask, before: Fitted, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    """All rows so far, which were passed again."""
     table = read_table(X, before.schema)
-    target, kept = task.read_target(model, y, sample_weight, table.n_rows, before, before.info.names)
-    settings = task.settings(model, target, before.schema)
-    settings = replace(settings, seed=before.seed)
+    target, kept = task.read_y(model, y, sample_weight, table.n_rows, before, before.info.names)
+    settings = replace(task.growth(model, target, before.schema), seed=before.seed)
     all_codes = encode(table, before.bins, n_threads=thread_count(model.n_jobs))
     rows = TrainingRows.of(all_codes, kept, target, settings)
-    n_rows, counted = before.origins[-1].n_rows, before.origins[-1].class_rows
+    n_rows = before.origins[-1].n_rows
     if rows.n_rows != n_rows:
         raise ValueError(f"X must have the {n_rows} rows so far, got {rows.n_rows}")
-    rows, _ = with_shares(model, rows, before.bins, settings)
-    if not np.allclose(rows.target.class_rows, counted):
-        raise ValueError(f"y must hold the labels so far, {counted[:10]} of each class, got others")
     return rows
 
 
@@ -277,7 +271,7 @@ def _check_alike(first: Any, second: Any) -> None:
         raise TypeError(
             f"forests must be of one class to be merged, got {type(first).__name__} and {type(second).__name__}"
         )
-    for name in first._task.same_when_merged:
+    for name in first._task.merge_params:
         pair = [model.get_params(deep=False).get(name) for model in (first, second)]
         if repr(pair[0]) != repr(pair[1]):
             raise ValueError(f"{name} must be the same in forests to be merged, got {pair[0]!r} and {pair[1]!r}")

@@ -1,4 +1,4 @@
-"""Target: the labels or numbers of training rows -> what trees are grown on, and what a model remembers of them."""
+"""Targets: protocols of the values to be predicted, and how y and weights are read."""
 
 from __future__ import annotations
 
@@ -22,50 +22,52 @@ FINEST_WEIGHT = 2.0**-24
 
 
 class Target(Protocol):
-    """The labels or numbers of n training rows, and all that depends on which of the two they are.
+    """The target of n training rows: what a prediction type must know of them.
 
-    `ClassificationTarget` and `RegressionTarget` have one output; `MultiOutputTarget` is made of these.
+    A prediction type has a target of its own (``tasks/<type>/target.py``), made by `Task.read_y`; models are
+    `ClassificationTarget` and `RegressionTarget`. Everything else handles targets by the members below, and learns from
+    `TargetInfo` what stays of a target in a fitted model, and from `CoreTarget` what the core takes.
     """
 
     @property
     def kind(self) -> str:
-        """What is to be predicted: "classes" or "numbers"."""
+        """The type of leaves, "classes" (counts) or "numbers" (moments); "several" for several outputs."""
 
     @property
     def n_rows(self) -> int:
         """n."""
 
     @property
-    def labels(self) -> NDArray[np.uint16] | None:
-        """(n,): class numbers, of the most probable class if a label is uncertain; None in a regression."""
+    def truth(self) -> NDArray[Any]:
+        """(n,): the value that is to be predicted; class numbers if leaves count classes."""
 
     @property
-    def truth(self) -> NDArray[Any]:
-        """(n,): what is to be predicted, which is class numbers in a classification."""
+    def labels(self) -> NDArray[np.uint16] | None:
+        """(n,): the cell of the leaf counts to which each row adds; None if leaves count only rows."""
+
+    @property
+    def weights(self) -> Floats | None:
+        """(n,): the weights of the rows as given; None if all rows weigh the same."""
 
     @property
     def own(self) -> Floats | None:
-        """(n, K): what each row adds to its leaf if labels are uncertain, otherwise None."""
+        """(n, K): the counts that each row adds to its leaf, if a row adds to several cells; otherwise None."""
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
-        """(n,): which rows have a certain class if labels are uncertain, otherwise None."""
-
-    @property
-    def shares(self) -> Floats | None:
-        """(n, K): expected shares of the classes if labels are uncertain; None until they are known."""
+        """(n,): whether the value of a row is certain; None if all are."""
 
     @property
     def identity(self) -> NDArray[Any]:
-        """An array that is equal for two tables with the same labels or numbers."""
+        """An array that is equal for two tables with the same target; a warm start compares its checksum."""
 
     @property
     def class_rows(self) -> tuple[float, ...]:
-        """The number of rows of each class; in a regression, the number of all rows."""
+        """(K,): the number of rows of each cell of the leaf counts."""
 
     @property
     def info(self) -> TargetInfo:
-        """What a model remembers of the target without its rows."""
+        """The part of the target that a fitted model keeps."""
 
     def for_core(self) -> CoreTarget:
         """The target in the form in which the core takes it."""
@@ -74,16 +76,16 @@ class Target(Protocol):
         """The target of some rows, in the order given."""
 
     def plus(self, later: Self) -> Self:
-        """The target of these rows followed by later rows."""
+        """The target of these rows followed by later rows (`partial_fit`)."""
 
     def weighing(self) -> Weighing:
         """How weights of later rows are rounded."""
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """Answers of a forest about some of the rows (m,) -> (m,): how wrong each answer is."""
+        """Out-of-bag predictions for some of the rows (m,) -> (m,): the loss of each."""
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """Mean and losses of the rows judged so far, number of all rows to judge -> standard error of that mean."""
+        """Mean and losses of the rows predicted so far, number of all rows -> standard error of that mean."""
 
 
 class Weighing(NamedTuple):
@@ -96,257 +98,58 @@ class Weighing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TargetInfo:
-    """What a model remembers of its target.
+    """The part of a target that a fitted model keeps; models are `ClassInfo` and `RangeInfo`.
 
     Parameters
     ----------
     names : (K,) array
-        The names of the counts of a leaf: the classes, or "rows".
+        The names of the cells of the leaf counts: the classes, or "rows".
     """
 
     names: NDArray[Any]
-    #: What is remembered of each output, if there are several.
+    #: The same for each output, if there are several.
     outputs: ClassVar[tuple[Any, ...]] = ()
 
+    def with_names(self, names: NDArray[Any], class_rows: Floats) -> TargetInfo:
+        """The same with more names (K,), given the number of rows of each."""
+        return replace(self, names=names)
+
     def joined(self, other: TargetInfo, class_rows: Floats) -> TargetInfo:
-        """What is remembered of these rows and others, given how many rows of each class (K,) there are together."""
+        """That of these rows and others, which has all names; `class_rows` (K,) are those of both together."""
         return other
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float] | None]:
-        """How many of n training rows each class has, as far as it is known, and the extremes of a regression."""
+        """Number of training rows -> that of each name, as far as it is known; and the extremes of a regression."""
         return (float(n_rows),), None
 
     def named(self, target: Target) -> NDArray[Any]:
-        """The target of n rows -> (n,): what is true of each, as users name it."""
+        """The target of n rows -> (n,): the true value of each, as users name it."""
         return target.truth
 
     def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> TargetInfo:
-        """The same with other names of classes; numbers have no names."""
+        """The same with readable names; numbers have no names."""
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class ClassInfo(TargetInfo):
-    """What a model remembers of classes: their names and their shares.
-
-    Parameters
-    ----------
-    prior : (K,) float64
-        The shares of the classes in the training rows.
-    """
-
-    prior: Floats
-
-    @classmethod
-    def counting(cls, names: NDArray[Any], class_rows: Floats) -> ClassInfo:
-        """The classes, and the number of rows of each (K,); a class without rows counts as half a row."""
-        counts = np.maximum(class_rows, 0.5)
-        return cls(names, np.asarray(counts / counts.sum(), dtype=np.float64))
-
-    def numbers_of(self, y: Any) -> NDArray[np.int64]:
-        """Classes (n,) -> their numbers (n,); refused if one is not known."""
-        given = np.asarray(y)
-        numbers = np.minimum(np.searchsorted(self.names, given), len(self.names) - 1)
-        unknown = self.names[numbers] != given
-        if unknown.any():
-            other = given[unknown].tolist()[0]
-            raise ValueError(f"y must hold classes of the forest, got {other!r}; leave y out to use predicted classes")
-        return numbers
-
-    def joined(self, other: TargetInfo, class_rows: Floats) -> ClassInfo:
-        """All classes with their shares."""
-        return ClassInfo.counting(other.names, class_rows)
-
-    def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> ClassInfo:
-        """The same with other names of the classes, in their order."""
-        return replace(self, names=rename(self.names))
-
-    def counted(self, n_rows: int) -> tuple[tuple[float, ...], None]:
-        """Rows of each class (K,); the half row that stands for a class without rows is taken back."""
-        for n_absent in range(len(self.prior) + 1):
-            rows = np.rint(2 * self.prior * (n_rows + n_absent / 2)) / 2
-            if (rows == 0.5).sum() == n_absent:
-                break
-        return tuple(np.where(rows == 0.5, 0.0, rows).tolist()), None
-
-    def named(self, target: Target) -> NDArray[Any]:
-        """(n,): the class of each row; None where the label is uncertain."""
-        labels: NDArray[Any] = self.names[target.truth]
-        if target.known is not None:
-            labels = labels.astype(object)
-            labels[~target.known] = None
-        return labels
-
-
-@dataclass(frozen=True, eq=False)
-class RangeInfo(TargetInfo):
-    """What a model remembers of numbers: the smallest and the largest."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def between(cls, low: float, high: float) -> RangeInfo:
-        """The smallest and the largest number -> what is remembered."""
-        return cls(np.array(["rows"]), float(low), float(high))
-
-    def joined(self, other: Any, class_rows: Floats) -> RangeInfo:
-        """The smallest and the largest number of both."""
-        return RangeInfo.between(min(self.low, other.low), max(self.high, other.high))
-
-    def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float]]:
-        """The number of rows, and the smallest and the largest number."""
-        return (float(n_rows),), (self.low, self.high)
-
-
-@dataclass(frozen=True, eq=False)
-class MultiOutputInfo(TargetInfo):
-    """What a model remembers of several outputs, in the order of the columns of y; `names` are those of the first."""
-
-    outputs: tuple[TargetInfo, ...]  # type: ignore[misc]
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureRanges(TargetInfo):
-    """What a model remembers of rows without labels: the smallest and the largest value of each feature.
-
-    Parameters
-    ----------
-    ranges : (p, 2) float64 or None
-        The smallest and the largest value of each feature.
-    """
-
-    ranges: Floats | None = None
-
-
 class CoreTarget(ABC):
-    """The target of training rows in the form in which the core takes it."""
+    """The target of training rows in the form in which the core takes it, a dataclass of arrays and numbers.
 
-    #: The number of classes that a leaf counts.
+    Models are `ClassLabels` (``kind`` "classes" in the core) and `RealTargets` ("numbers").
+    """
+
+    #: K, the number of cells of the leaf counts.
     n_classes: int
+    #: Whether leaves have moments besides counts.
+    of_numbers: ClassVar[bool] = False
 
     @abstractmethod
     def fields(self, criterion: Any) -> dict[str, Any]:
-        """Name -> value: the target, and the criterion of the splits."""
+        """Name -> value: the ``kind`` of the target, its arrays, and the criterion of the splits."""
 
     @property
-    def parts(self) -> tuple[Any, ...]:
+    def parts(self) -> tuple[CoreTarget, ...]:
         """The target of each output."""
         return (self,)
-
-
-@dataclass(frozen=True)
-class ClassLabels(CoreTarget):
-    """The labels of training rows in the form in which the core takes them.
-
-    Parameters
-    ----------
-    numbers : (n,) uint16, or (m,) if a row may have several labels
-        Class numbers.
-    weights : like numbers, int64, or None
-        Weights in fixed point, so that sums do not depend on the order of the rows.
-    weight_unit : float
-        The weight that one unit of `weights` stands for.
-    n_classes : int
-        K.
-    balance_bag : bool
-        Whether all classes weigh the same in the bag of every tree (needs `weights`).
-    rows : (m,) uint32 or None
-        The row of each of m labels if labels are uncertain: in ascending order, the most probable label of a row first
-        (needs `weights`). A row with several labels is still one row: it is in a bag as a whole, and it counts once.
-    """
-
-    numbers: NDArray[np.uint16]
-    weights: NDArray[np.int64] | None
-    weight_unit: float
-    n_classes: int
-    balance_bag: bool = False
-    rows: NDArray[np.uint32] | None = None
-
-    #: Whether leaves predict a number.
-    of_numbers: ClassVar[bool] = False
-
-    def take(self, rows: NDArray[Any]) -> ClassLabels:
-        """The labels of some rows; in ascending order if rows can have several labels."""
-        kept, of = rows, None
-        if self.rows is not None:
-            kept = np.flatnonzero(np.isin(self.rows, rows))
-            of = np.searchsorted(rows, self.rows[kept]).astype(np.uint32)
-        weights = None if self.weights is None else self.weights[kept]
-        return replace(self, numbers=self.numbers[kept], weights=weights, rows=of)
-
-    def fields(self, criterion: Any) -> dict[str, Any]:
-        """The labels, and what the criterion is called in the core, with its parameters."""
-        held = {name: getattr(self, name) for name in ("weights", "rows", "n_classes", "weight_unit", "balance_bag")}
-        known: dict[str, Any] = criterion.in_core(self.n_classes)
-        return {"kind": "classes", "labels": self.numbers} | held | known | {"criterion": known["name"]}
-
-
-@dataclass(frozen=True)
-class RealTargets(CoreTarget):
-    """The targets of a regression in the form in which the core takes them.
-
-    Splits are compared on a grid: ``y = centre + unit * sums / amounts``, where `sums` and `amounts` are whole numbers.
-    So sums over rows are exact in a double, and do not depend on the order of the rows. Leaves are computed from
-    `values`, which are not rounded.
-
-    Parameters
-    ----------
-    values : (n,) float64
-        The numbers as given.
-    weights : (n,) float64 or None
-        Weights as given; None if all rows weigh the same.
-    sums, amounts : (n,) float64, (n,) float64 or None
-        Weighted numbers and weights, rounded to whole numbers.
-    centre, unit : float
-        Where the grid is centred, and how wide one step of it is.
-    low, high : float
-        Bounds between which ``sums / amounts`` of every row lies, with some distance.
-    """
-
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64] | None
-    sums: NDArray[np.float64]
-    amounts: NDArray[np.float64] | None
-    centre: float
-    unit: float
-    low: float
-    high: float
-
-    #: A leaf has one count, its rows, and predicts a number.
-    n_classes: ClassVar[int] = 1  # type: ignore[misc]
-    of_numbers: ClassVar[bool] = True
-
-    def fields(self, criterion: Any) -> dict[str, Any]:
-        """The numbers, and the name of the criterion."""
-        return {"kind": "numbers", "criterion": criterion} | vars(self)
-
-
-@dataclass(frozen=True)
-class MultiOutputCore(CoreTarget):
-    """The targets of rows with several outputs in the form in which the core takes them: each output as if alone.
-
-    All outputs give a row the same weight.
-    """
-
-    outputs: tuple[ClassLabels | RealTargets, ...]
-
-    @property
-    def n_classes(self) -> int:  # type: ignore[override]
-        """Classes of the first output, which stands for all where rows are counted."""
-        return self.outputs[0].n_classes
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """The target of each output."""
-        return self.outputs
-
-    def fields(self, criterion: Any) -> dict[str, Any]:
-        """The targets of all outputs; the names of one begin with its number."""
-        each: dict[str, Any] = {"kind": "several", "n_outputs": len(self.outputs)}
-        for number, output in enumerate(self.outputs):
-            each |= {f"{number}.{name}": value for name, value in output.fields(criterion).items()}
-        return each
 
 
 def columns_of(y: Any) -> list[Any] | None:
@@ -410,6 +213,13 @@ def read_weights_of_part(sample_weight: Any, n_rows: int) -> NDArray[np.float64]
     if (weights < 0).any():
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}; use 0 to leave a row out")
     return weights
+
+
+def joined_weights(first: Floats | None, n_first: int, second: Floats | None, n_second: int) -> Floats | None:
+    """Weights of rows and of later rows, None if each weighs one -> the weights of all."""
+    if first is None and second is None:
+        return None
+    return np.concatenate([np.ones(n) if w is None else w for w, n in ((first, n_first), (second, n_second))])
 
 
 def check_some_weight(weighs: bool) -> None:

@@ -138,3 +138,21 @@ def is_seed(value: Any) -> bool:
     if isinstance(value, Integral):
         return 0 <= int(value) < 2**32
     return value is None or value is np.random or isinstance(value, np.random.RandomState)
+
+
+# ---- class_weight ------------------------------------------------------------------------------------
+
+#: Values of ``class_weight`` that depend on the rows.
+BALANCED = ("balanced", "balanced_subsample")
+
+
+def check_class_weights(class_weight: Any) -> None:
+    """Refuse an invalid `class_weight`, which may be a list with one entry for each output."""
+    for each in class_weight if isinstance(class_weight, list) else [class_weight]:
+        check_class_weight(each)
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Refuse an invalid `class_weight` of one output."""
+    if not (class_weight is None or isinstance(class_weight, dict) or is_word(class_weight, *BALANCED)):
+        raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")

@@ -21,6 +21,7 @@ from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
 from hedgerow.forest.unseen import POLICIES
 from hedgerow.metrics.scorers import SCORERS
 from hedgerow.params.checks import (
+    check_class_weights,
     is_bag_size,
     is_bootstrap,
     is_list_of_features,
@@ -34,7 +35,6 @@ from hedgerow.params.checks import (
 )
 from hedgerow.rules import Rule, resolve_rule
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
-from hedgerow.tasks.classification.target import check_class_weights
 from hedgerow.util.threads import check_n_jobs
 
 NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")

@@ -8,11 +8,11 @@ from typing import Any, BinaryIO
 from hedgerow.errors import ModelFileError
 from hedgerow.storage.container import Contents, read_file
 from hedgerow.storage.model import header_from, one_exception
+from hedgerow.storage.outputs import checked_outputs, output_of
 from hedgerow.storage.parameters import Decoder
 from hedgerow.storage.tables import schema_from_arrays
-from hedgerow.storage.values import Array, estimator_named, labels_from_arrays
+from hedgerow.storage.values import Array, labels_from_arrays
 from hedgerow.table import Schema
-from hedgerow.tasks.multioutput.storage import checked_outputs, output_of
 from hedgerow.util.disk import Path_
 
 
@@ -94,13 +94,13 @@ def describe_file(path: Path_ | BinaryIO) -> ModelFile:
 
 def _described(contents: Contents) -> ModelFile:
     """Text and arrays -> the summary."""
-    name, given, _ = header_from(contents.metadata)
+    kind, given, _ = header_from(contents.metadata)
     arrays, n_outputs = dict(contents.arrays), 1
     if "outputs" in given:
         n_outputs = len(checked_outputs(given))
         given, arrays = output_of(given, arrays, 0)
     classes = labels_from_arrays("classes", given["classes"], arrays) if "classes" in given else None
-    decoder, kind = Decoder(arrays, 1 if classes is None else len(classes)), estimator_named(name)
+    decoder = Decoder(arrays, 1 if classes is None else len(classes))
     parameters = decoder.estimator(given["parameters"], kind).get_params(deep=False)
     bag, fitted = given["bag"], given.get("fitted", {})
     starts = [_last(arrays, f"forest.{each}_start") for each in ("node", "leaf")]
@@ -108,7 +108,7 @@ def _described(contents: Contents) -> ModelFile:
     if isinstance(caution, str):
         caution = fitted.get("caution_")
     return ModelFile(
-        estimator=name,
+        estimator=kind.__name__,
         format_version=contents.metadata["format_version"],
         hedgerow_version=contents.metadata.get("hedgerow_version", "unknown"),
         schema=schema_from_arrays(given["table"], arrays),

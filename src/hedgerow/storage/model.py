@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from types import MappingProxyType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,52 +16,13 @@ from hedgerow.inference.fitted import Fitted, fitted_of
 from hedgerow.inference.leakage import keep_row_sketch
 from hedgerow.inference.novelty import keep_novelty
 from hedgerow.storage.container import Contents, dump_json, parse_object, read_file, too_large, write_file
-from hedgerow.storage.values import Arrays, estimator_named
-from hedgerow.tasks.classification import storage as classifiers
-from hedgerow.tasks.multioutput.storage import OUTPUT_KEYS, outputs_from_contents, outputs_to_contents
-from hedgerow.tasks.regression import storage as regressors
-from hedgerow.tasks.unsupervised import storage as unlabelled
+from hedgerow.storage.values import public_estimators
 from hedgerow.util.disk import Path_
 
 #: The newest format. A higher minor number adds what older versions can ignore, a higher major number adds what they
 #: cannot: 2 adds splits that list their categories. A model is written in the lowest major number that can hold it.
 MAJOR, MINOR = 2, 0
 FORMAT = "hedgerow-model"
-
-
-class Codec(NamedTuple):
-    """How one kind of estimator is written and read."""
-
-    keys: frozenset[str]
-    write: Callable[[Any], tuple[dict[str, Any], Arrays]]
-    read: Callable[..., Any]
-
-
-_CLASSIFIER = Codec(classifiers.KEYS, classifiers.classifier_to_contents, classifiers.classifier_from_contents)
-_REGRESSOR = Codec(regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
-_UNLABELLED = Codec(unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
-
-#: The estimators a file can hold. A name from a file is looked up here and nowhere else.
-ESTIMATORS = MappingProxyType(
-    {
-        "DecisionTreeClassifier": _CLASSIFIER,
-        "RandomForestClassifier": _CLASSIFIER,
-        "ExtraTreeClassifier": _CLASSIFIER,
-        "ExtraTreesClassifier": _CLASSIFIER,
-        "PairwiseTreesClassifier": _CLASSIFIER,
-        "RandomDecisionTreesClassifier": _CLASSIFIER,
-        "DecisionTreeRegressor": _REGRESSOR,
-        "RandomForestRegressor": _REGRESSOR,
-        "ExtraTreeRegressor": _REGRESSOR,
-        "ExtraTreesRegressor": _REGRESSOR,
-        "RandomTreesEmbedding": _UNLABELLED,
-        "UnsupervisedForest": _UNLABELLED,
-    }
-)
-
-
-#: Those that a fit gives one output only.
-ONE_OUTPUT = frozenset({"PairwiseTreesClassifier", "RandomTreesEmbedding", "UnsupervisedForest"})
 
 
 def save(model: Any, path: Path_ | BinaryIO) -> None:
@@ -108,16 +68,16 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
     _check_path(path, "write")
     if hasattr(model, "to_local"):  # fitted on a cluster: save the ordinary estimator
         model = model.to_local()
-    name, kind = type(model).__name__, ESTIMATORS.get(type(model).__name__)
-    if kind is None or type(model) is not estimator_named(name):
+    name, known = type(model).__name__, public_estimators()
+    if known.get(name) is not type(model):
         raise TypeError(
-            f"model must be one of {', '.join(ESTIMATORS)}, got {type(model).__module__}.{type(model).__qualname__};"
+            f"model must be one of {', '.join(known)}, got {type(model).__module__}.{type(model).__qualname__};"
             " save the hedgerow estimator inside it, or save the whole object with joblib"
         )
     check_is_fitted(model)
     keep_novelty(fitted_of(model))
     keep_row_sketch(fitted_of(model))
-    contents, arrays = outputs_to_contents(kind.write, model) if fitted_of(model).outputs else kind.write(model)
+    contents, arrays = task_of(type(model), several=bool(fitted_of(model).outputs)).dump(model)
     metadata = {
         "format": FORMAT,
         "format_version": f"{_major_for(fitted_of(model))}.{MINOR}",
@@ -188,13 +148,9 @@ def _check_path(path: Any, method: str) -> None:
 
 def _model_from(contents: Contents) -> Any:
     """Text and arrays -> estimator."""
-    name, given, newer = header_from(contents.metadata)
-    kind = ESTIMATORS[name]
+    kind, given, newer = header_from(contents.metadata)
     arrays = dict(contents.arrays)
-    if "outputs" in given:
-        model = outputs_from_contents(kind.read, estimator_named(name), given, arrays)
-    else:
-        model = kind.read(estimator_named(name), given, arrays)
+    model = task_of(kind, several="outputs" in given).load(kind, given, arrays)
     if arrays and not newer:
         raise ModelFileError(
             f"a model file must hold only the arrays of its model, got also {str(sorted(arrays))[:200]}"
@@ -202,24 +158,27 @@ def _model_from(contents: Contents) -> Any:
     return model
 
 
-def header_from(metadata: dict[str, str]) -> tuple[str, dict[str, Any], bool]:
-    """Metadata -> name of the estimator, the rest of its JSON, and whether a newer minor version has written it."""
+def header_from(metadata: dict[str, str]) -> tuple[Any, dict[str, Any], bool]:
+    """Metadata -> class of the estimator, the rest of its JSON, and whether a newer minor version has written it."""
     newer = _check_version(metadata)
     given = parse_object(metadata.get("model", ""))
-    name = given.pop("estimator", None)
-    kind = ESTIMATORS.get(name) if isinstance(name, str) else None
-    if not isinstance(name, str) or kind is None:
-        raise ModelFileError(
-            f"estimator of a model file must be one of {', '.join(ESTIMATORS)}, got {str(name)[:60]!r}"
-        )
-    if "outputs" in given and name in ONE_OUTPUT:
+    name, known = given.pop("estimator", None), public_estimators()
+    if not isinstance(name, str) or name not in known:
+        raise ModelFileError(f"estimator of a model file must be one of {', '.join(known)}, got {str(name)[:60]!r}")
+    task = task_of(known[name], several="outputs" in given)
+    if "outputs" in given and task is known[name]._task:
         raise ModelFileError(f"a model file of {name} must be of one output, got several")
-    keys = OUTPUT_KEYS if "outputs" in given else kind.keys
+    keys = task.file_keys
     if not given.keys() >= keys or (given.keys() > keys and not newer):
         raise ModelFileError(
             f"a model file of {name} must have {', '.join(sorted(keys))}, got {str(sorted(given))[:200]}"
         )
-    return name, given, newer
+    return known[name], given, newer
+
+
+def task_of(estimator: Any, *, several: bool) -> Any:
+    """The class of an estimator -> its task, for one output or for several."""
+    return estimator._task.for_outputs() if several else estimator._task
 
 
 def _check_version(metadata: dict[str, str]) -> bool:

@@ -80,6 +80,30 @@ def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: 
     return FitMetrics(max_features=chosen, max_features_errors=dict(errors))
 
 
+#: The entries of `learned_to_contents`.
+LEARNED_KEYS = frozenset({"origins", "novelty", "marks"})
+
+
+def learned_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
+    """What every supervised fit knows of its rows (origins, novelty, row sketch) -> JSON and arrays."""
+    parts = [origins_to_contents(fitted), novelty_to_contents(fitted), sketch_to_contents(fitted)]
+    contents: dict[str, Json] = {}
+    arrays: Arrays = {}
+    for part, held in parts:
+        contents |= part
+        arrays |= held
+    return contents, arrays
+
+
+def learned_from_contents(
+    learned: Learned, state: State, given: dict[str, Json], arrays: Arrays, once: Once | None = None
+) -> tuple[tuple[Provenance, ...], Forest]:
+    """The inverse of `learned_to_contents`, everything checked -> the origins, and the forest with later moments."""
+    novelty_from_contents(learned, state, given, arrays, once)
+    sketch_from_contents(learned, given, arrays, once)
+    return origins_from_contents(state.forest, given, arrays)
+
+
 def check_known(given: Json, known: set[str]) -> None:
     """Refuse entries that an estimator of this kind does not have."""
     if not isinstance(given, dict) or not given.keys() <= known:

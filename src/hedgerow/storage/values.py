@@ -150,6 +150,16 @@ def _text_labels(texts: list[str], word: str) -> Array:
     return np.array(texts, dtype=f"<U{width}")
 
 
+def public_estimators() -> dict[str, Any]:
+    """Name -> class of the public estimators, which a file can hold.
+
+    A name from a file is looked up here and nowhere else.
+    """
+    package = import_module("hedgerow.estimators")
+    public = {name: getattr(package, name) for name in package.__all__}
+    return {name: each for name, each in public.items() if isinstance(each, type)}
+
+
 def estimator_named(name: str) -> Any:
     """The public estimator of that name."""
-    return getattr(import_module("hedgerow.estimators"), name)
+    return public_estimators()[name]

@@ -1,1 +1,1 @@
-"""Prediction types: one package per type."""
+"""Prediction types: one package or module per type; `hedgerow.fit.task` lists what each defines."""

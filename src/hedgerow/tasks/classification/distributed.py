@@ -12,24 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import rows_to_learn_on
-from hedgerow.forest.grow import GrowthParams
-from hedgerow.forest.rows import Bags, times_counted
-from hedgerow.forest.target import ClassInfo, ClassLabels
-from hedgerow.inference.fitted import Fitted
-from hedgerow.inference.oob import Sample
-from hedgerow.rules import resolve_rule
-from hedgerow.table.sums import Spread, exact_sums_by
-from hedgerow.tasks.classification.calibration import calibration_obstacle, learn_on_sample, rule_key
-from hedgerow.tasks.classification.target import (
-    FixedPoint,
-    check_class_weight,
-    class_weights,
-    fixed_point_of_rows,
-    labels_from,
-    read_classes,
-    weight_steps,
-)
-from hedgerow.tasks.distributed import (
+from hedgerow.fit.distributed import (
     DistributedTarget,
     PartitionTarget,
     ResolvedTarget,
@@ -37,7 +20,25 @@ from hedgerow.tasks.distributed import (
     Weighed,
     WeighedTable,
 )
-from hedgerow.tasks.engine import Engine, Handle
+from hedgerow.fit.engine import Engine, Handle
+from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.rows import Bags, times_counted
+from hedgerow.inference.fitted import Fitted
+from hedgerow.inference.oob import Sample
+from hedgerow.params.checks import check_class_weight
+from hedgerow.rules import resolve_rule
+from hedgerow.table.sums import Spread, exact_sums_by
+from hedgerow.tasks.classification.calibration import calibration_obstacle, learn_on_sample, rule_key
+from hedgerow.tasks.classification.target import (
+    ClassInfo,
+    ClassLabels,
+    FixedPoint,
+    class_weights,
+    fixed_point_of_rows,
+    labels_from,
+    read_classes,
+    weight_steps,
+)
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]

@@ -17,7 +17,7 @@ from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.fold import FoldPlan
 from hedgerow.forest.rows import OobMask
 from hedgerow.forest.states import StateCache
-from hedgerow.forest.target import ClassInfo, among_classes
+from hedgerow.forest.target import among_classes
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree, node_evidence
 from hedgerow.inference.batch import Batch
@@ -44,7 +44,7 @@ from hedgerow.rules.uncertainty import UncertaintyWith
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.calibration import NOT_ASKED, CrossCalibration, calibration_of
 from hedgerow.tasks.classification.oob import group_column, groups_in, needs_trial, oob_metrics, soft_label_metrics
-from hedgerow.tasks.classification.target import read_classes
+from hedgerow.tasks.classification.target import ClassInfo, read_classes
 from hedgerow.util.blocks import with_rows
 from hedgerow.util.threads import thread_count
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -15,23 +16,19 @@ from hedgerow.criteria import Criterion
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.decisions.base import ActionDecision, checked_utility
 from hedgerow.errors import ModelFileError
-from hedgerow.forest.target import ClassInfo
 from hedgerow.inference.fitted import FitMetrics, Fitted, Learned, publish
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.checks import check_once_fitted
 from hedgerow.rules import Setting, merge_states
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import (
+    LEARNED_KEYS,
     check_known,
     checked_number,
     checked_score,
     chosen_features_from_json,
-    novelty_from_contents,
-    novelty_to_contents,
-    origins_from_contents,
-    origins_to_contents,
-    sketch_from_contents,
-    sketch_to_contents,
+    learned_from_contents,
+    learned_to_contents,
     state_from_contents,
     state_to_contents,
 )
@@ -39,13 +36,13 @@ from hedgerow.storage.values import Array, Arrays, Once, labels_from_arrays, lab
 from hedgerow.tasks.classification.calibration import rule_key
 from hedgerow.tasks.classification.oob import group_column
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
-from hedgerow.tasks.classification.target import check_classes
+from hedgerow.tasks.classification.target import ClassInfo, check_classes
 
 Json: TypeAlias = Any
 
 KEYS = frozenset({"parameters", "classes", "table", "weighted", "seed", "bag", "fitted"})
 _REPORTED = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
-_REPORTED |= {"max_features_", "max_features_errors_", "origins", "novelty", "calibration_", "marks"}
+_REPORTED |= {"max_features_", "max_features_errors_", "calibration_"} | LEARNED_KEYS
 
 
 def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
@@ -74,13 +71,23 @@ def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     return contents, arrays | of_fit | encoder.arrays
 
 
-def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> Any:
-    """The inverse of `classifier_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
+def classifier_from_contents(
+    kind: type,
+    given: dict[str, Json],
+    arrays: Arrays,
+    once: Once | None,
+    *,
+    shape: Callable[[type, int], tuple[int, int | None]],
+) -> Any:
+    """The inverse of `classifier_to_contents`, everything checked; arrays that are used are removed from `arrays`.
+
+    `shape` is `Classification.tree_shape`.
+    """
     classes = labels_from_arrays("classes", given["classes"], arrays)
     check_classes(classes)
     decoder = Decoder(arrays, len(classes))
     model = decoder.estimator(given["parameters"], kind)
-    leaf_classes, n_trees = model._tree_shape(len(classes))
+    leaf_classes, n_trees = shape(kind, len(classes))
     state = state_from_contents(given, arrays, leaf_classes, once)
     if n_trees not in (None, state.forest.n_trees):
         raise ModelFileError(
@@ -100,8 +107,7 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays,
         figures=_figures_from(reported, arrays, state.schema.n_features, len(classes), decoder),
         learned=_learned_from(reported, arrays, state.forest.n_trees),
     )
-    novelty_from_contents(fitted.learned, state, reported, arrays, once)
-    sketch_from_contents(fitted.learned, reported, arrays, once)
+    origins, _ = learned_from_contents(fitted.learned, state, reported, arrays, once)
     publish(model, fitted)
     mapped = calibration_from_contents(reported, arrays, len(classes))
     if mapped is not None:
@@ -109,7 +115,6 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays,
     if "calibrated" in reported:
         decision = _checked_decision(model.decision, decoder.decode(reported["calibrated"]))
         fitted.learned.put("decision", predictor_of(model).key(), decision)
-    origins, _ = origins_from_contents(state.forest, reported, arrays)
     _check_reading(model, fitted)
     return publish(model, replace(fitted, origins=origins))
 
@@ -163,7 +168,7 @@ def _fitted_to_contents(now: ClassificationPredictor, encoder: Encoder) -> tuple
     """Everything that was learned besides the trees -> JSON and arrays."""
     fitted, figures, learned = now.fitted, now.fitted.figures, now.fitted.learned
     caution, weights, decision = (learned.last(what) for what in ("caution", "weights", "decision"))
-    known = {
+    said = {
         "criterion_": fitted.criterion,
         "caution_": None if caution is None else caution[1],
         "oob_score_": figures.oob_score,
@@ -171,7 +176,7 @@ def _fitted_to_contents(now: ClassificationPredictor, encoder: Encoder) -> tuple
         "max_features_": figures.max_features,
         "max_features_errors_": figures.max_features_errors,
     }
-    reported = {name: encoder.encode(value, name) for name, value in known.items() if value is not None}
+    reported = {name: encoder.encode(value, name) for name, value in said.items() if value is not None}
     arrays: Arrays = {}
     if weights is not None:
         reported["learned_with"] = encoder.encode(weights[0], "caution")
@@ -181,11 +186,9 @@ def _fitted_to_contents(now: ClassificationPredictor, encoder: Encoder) -> tuple
         arrays["oob_decision_function"] = figures.oob_answers
     if decision is not None and decision[0] == now.key():
         reported["calibrated"] = encoder.encode(decision[1], "decision")
-    origins, of_rows = origins_to_contents(fitted)
-    novelty, leaf_ranges = novelty_to_contents(fitted)
-    marks, of_marks = sketch_to_contents(fitted)
+    known, of_known = learned_to_contents(fitted)
     mapped, of_map = calibration_to_contents(now.calibration)
-    return reported | origins | novelty | marks | mapped, arrays | of_rows | leaf_ranges | of_marks | of_map
+    return reported | known | mapped, arrays | of_known | of_map
 
 
 def _figures_from(

@@ -17,15 +17,18 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from hedgerow.forest.target import (
     FINEST_WEIGHT,
-    ClassInfo,
-    ClassLabels,
+    CoreTarget,
     ReadTarget,
+    Target,
+    TargetInfo,
     Weighing,
     among_classes,
+    joined_weights,
     read_weights,
     refuse_masked,
 )
 from hedgerow.labels import UncertainLabels, read_labels
+from hedgerow.params.checks import check_class_weight
 from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread_of
 from hedgerow.util.text import require_text
 
@@ -33,6 +36,107 @@ Floats = NDArray[np.float64]
 
 #: Sums of weights are exact up to two to the power of this, in units.
 _WEIGHT_BITS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class ClassInfo(TargetInfo):
+    """What a model remembers of classes: their names and their shares.
+
+    Parameters
+    ----------
+    prior : (K,) float64
+        The shares of the classes in the training rows.
+    """
+
+    prior: Floats
+
+    @classmethod
+    def counting(cls, names: NDArray[Any], class_rows: Floats) -> ClassInfo:
+        """The classes, and the number of rows of each (K,); a class without rows counts as half a row."""
+        counts = np.maximum(class_rows, 0.5)
+        return cls(names, np.asarray(counts / counts.sum(), dtype=np.float64))
+
+    def numbers_of(self, y: Any) -> NDArray[np.int64]:
+        """Classes (n,) -> their numbers (n,); refused if one is not known."""
+        given = np.asarray(y)
+        numbers = np.minimum(np.searchsorted(self.names, given), len(self.names) - 1)
+        unknown = self.names[numbers] != given
+        if unknown.any():
+            other = given[unknown].tolist()[0]
+            raise ValueError(f"y must hold classes of the forest, got {other!r}; leave y out to use predicted classes")
+        return numbers
+
+    def with_names(self, names: NDArray[Any], class_rows: Floats) -> ClassInfo:
+        """More classes, with their shares."""
+        return ClassInfo.counting(names, class_rows)
+
+    def joined(self, other: TargetInfo, class_rows: Floats) -> ClassInfo:
+        """All classes with their shares."""
+        return ClassInfo.counting(other.names, class_rows)
+
+    def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> ClassInfo:
+        """The same with other names of the classes, in their order."""
+        return replace(self, names=rename(self.names))
+
+    def counted(self, n_rows: int) -> tuple[tuple[float, ...], None]:
+        """Rows of each class (K,); the half row that stands for a class without rows is taken back."""
+        for n_absent in range(len(self.prior) + 1):
+            rows = np.rint(2 * self.prior * (n_rows + n_absent / 2)) / 2
+            if (rows == 0.5).sum() == n_absent:
+                break
+        return tuple(np.where(rows == 0.5, 0.0, rows).tolist()), None
+
+    def named(self, target: Target) -> NDArray[Any]:
+        """(n,): the class of each row; None where the label is uncertain."""
+        labels: NDArray[Any] = self.names[target.truth]
+        if target.known is not None:
+            labels = labels.astype(object)
+            labels[~target.known] = None
+        return labels
+
+
+@dataclass(frozen=True)
+class ClassLabels(CoreTarget):
+    """The labels of training rows in the form in which the core takes them.
+
+    Parameters
+    ----------
+    numbers : (n,) uint16, or (m,) if a row may have several labels
+        Class numbers.
+    weights : like numbers, int64, or None
+        Weights in fixed point, so that sums do not depend on the order of the rows.
+    weight_unit : float
+        The weight that one unit of `weights` stands for.
+    n_classes : int
+        K.
+    balance_bag : bool
+        Whether all classes weigh the same in the bag of every tree (needs `weights`).
+    rows : (m,) uint32 or None
+        The row of each of m labels if labels are uncertain: in ascending order, the most probable label of a row first
+        (needs `weights`). A row with several labels is still one row: it is in a bag as a whole, and it counts once.
+    """
+
+    numbers: NDArray[np.uint16]
+    weights: NDArray[np.int64] | None
+    weight_unit: float
+    n_classes: int
+    balance_bag: bool = False
+    rows: NDArray[np.uint32] | None = None
+
+    def take(self, rows: NDArray[Any]) -> ClassLabels:
+        """The labels of some rows; in ascending order if rows can have several labels."""
+        kept, of = rows, None
+        if self.rows is not None:
+            kept = np.flatnonzero(np.isin(self.rows, rows))
+            of = np.searchsorted(rows, self.rows[kept]).astype(np.uint32)
+        weights = None if self.weights is None else self.weights[kept]
+        return replace(self, numbers=self.numbers[kept], weights=weights, rows=of)
+
+    def fields(self, criterion: Any) -> dict[str, Any]:
+        """The labels, and what the criterion is called in the core, with its parameters."""
+        held = {name: getattr(self, name) for name in ("weights", "rows", "n_classes", "weight_unit", "balance_bag")}
+        known: dict[str, Any] = criterion.in_core(self.n_classes)
+        return {"kind": "classes", "labels": self.numbers} | held | known | {"criterion": known["name"]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,19 +291,11 @@ def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:
     return float(2.0 ** -min(24, max(0, spare)))
 
 
-def joined_weights(first: Floats | None, n_first: int, second: Floats | None, n_second: int) -> Floats | None:
-    """Weights of rows and of later rows, None if each weighs one -> the weights of all."""
-    if first is None and second is None:
-        return None
-    return np.concatenate([np.ones(n) if w is None else w for w, n in ((first, n_first), (second, n_second))])
-
-
 #: Weights are stored as integers whose sum is at most this, so that sums of n·log n are exact in 64 bits.
 _TOTAL_WEIGHT = 2**39
 #: Expected shares of the classes of a row are multiples of this.
 SHARE_UNIT = 2**-20
 MAX_CLASSES = 65_535
-BALANCED = ("balanced", "balanced_subsample")
 
 
 def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -341,18 +437,6 @@ def weigh_rows(
     return weighed
 
 
-def check_class_weights(class_weight: Any) -> None:
-    """Refuse an invalid `class_weight`, which may be a list with one entry for each output."""
-    for each in class_weight if isinstance(class_weight, list) else [class_weight]:
-        check_class_weight(each)
-
-
-def check_class_weight(class_weight: Any) -> None:
-    """Refuse an invalid `class_weight` of one output."""
-    if not (class_weight is None or isinstance(class_weight, dict) or _is_balanced(class_weight)):
-        raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")
-
-
 def make_labels(
     numbers: NDArray[np.intp],
     n_classes: int,
@@ -465,10 +549,6 @@ def _distinct(classes: Any) -> NDArray[Any]:
     check_classes(distinct)
     require_text(distinct.tolist(), "classes")
     return distinct
-
-
-def _is_balanced(class_weight: Any) -> bool:
-    return isinstance(class_weight, str) and class_weight in BALANCED
 
 
 def _is_missing(label: Any) -> bool:

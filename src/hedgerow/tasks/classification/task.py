@@ -1,26 +1,34 @@
-"""Class task: labels as given -> the steps of a fit that are special to classes."""
+"""Classification: labels, certain or uncertain -> classes."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.fit.run import FitRun, Task
+from hedgerow.fit.run import FitRun
+from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.target import ReadTarget
+from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.evidence import require_certain
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace, ensemble_error
 from hedgerow.labels import read_labels
-from hedgerow.params.resolve import resolve_settings
+from hedgerow.params.resolve import most_trees, resolve_max_features
 from hedgerow.rules import Setting, resolve_rule
-from hedgerow.table import Schema
+from hedgerow.storage.values import Arrays, Once
+from hedgerow.table.bins import Codes
+from hedgerow.tasks.classification.criterion import choose_lam
+from hedgerow.tasks.classification.predictor import ClassificationPredictor, DiscountingPredictor
+from hedgerow.tasks.classification.soft_labels import refine, settings_for_shares
+from hedgerow.tasks.classification.storage import KEYS, classifier_from_contents, classifier_to_contents
 from hedgerow.tasks.classification.target import (
-    ClassificationTarget,
+    ClassLabels,
     declared_classes,
     first_classes,
     read_class_target,
@@ -29,14 +37,18 @@ from hedgerow.tasks.classification.target import (
 )
 from hedgerow.tasks.multioutput.task import MultiOutput
 
+if TYPE_CHECKING:
+    from hedgerow.tasks.classification.distributed import DistributedClasses
 
-class Classification(Task):
-    """The steps of a fit for classes: labels are read, a rule judges the forest, later rows may have new classes."""
 
-    kind = "classes"
+class Classification(SupervisedTask):
+    """Classes: a rule combines the counts of leaves, and later rows may have new classes."""
 
-    def read_target(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
+    name = "classification"
+    file_keys = KEYS
+
+    def read_y(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
     ) -> ReadTarget:
         """Labels and weights -> the target of the rows whose weight is above zero."""
         if model.warm_start and isinstance(model.class_weight, str):
@@ -45,51 +57,15 @@ class Classification(Task):
                 " its own. Compute them once with sklearn.utils.class_weight.compute_class_weight, and pass them.",
                 stacklevel=2,
             )
-        read = read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=declared)
+        read = read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=classes)
         return _with_same_classes(read, before)
-
-    def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> ReadTarget:
-        """The labels of one of several outputs; the weights of rows include those of classes."""
-        read = read_class_target(y, weights, n_rows)
-        return _with_same_classes(read, before)
-
-    def weigh(self, y: Any, weights: Any, n_rows: int, class_weight: Any) -> Any:
-        """Weights of rows (n,) or None, times the weights of their classes in one of several outputs."""
-        values = np.asarray(y)
-        if values.dtype.kind == "f" and np.isfinite(values).all() and (values != np.floor(values)).any():
-            raise ValueError(
-                "y must hold labels in each of several columns, got numbers; for plausibilities and masses, pass"
-                " hedgerow.labels.from_plausibilities(y) or from_masses(y)"
-            )
-        classes, labels = read_classes(y, n_rows)
-        return weigh_rows(labels, classes, weights, class_weight)
-
-    def for_outputs(self) -> Task:
-        """The task for y of several columns."""
-        return MultiOutput(self)
-
-    def settings(self, model: Any, target: ClassificationTarget, schema: Schema) -> GrowthParams:
-        """How trees are grown on these rows."""
-        return resolve_settings(model, target.n_rows, schema.n_features, schema.names, len(target.classes))
-
-    def trace(self, run: FitRun) -> Trace:
-        """An object that follows the out-of-bag error under the rule while trees grow."""
-        rows = run.rows
-        require_certain(rows.oob_mask.certain)
-        return Trace(rows, *_asked(run))
-
-    def oob_error(self, forest: Forest, run: FitRun) -> float:
-        """The out-of-bag error of a forest: how often it is wrong about rows outside the bags."""
-        rows = run.rows
-        require_certain(rows.oob_mask.certain)
-        return ensemble_error(forest, rows, *_asked(run), n_threads=run.n_threads)
 
     def first_classes(self, classes: Any) -> NDArray[Any]:
         """The classes that the first call of `partial_fit` declares."""
         return first_classes(classes)
 
-    def read_later(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any
+    def read_later_y(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
     ) -> ReadTarget:
         """Labels of later rows, which must be among the known classes and those declared now."""
         if isinstance(model.class_weight, str):
@@ -102,6 +78,98 @@ class Classification(Task):
         known = declared_classes(before.info.names, classes)
         return read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=known)
 
+    def weigh_column(self, y: Any, weights: Any, n_rows: int, class_weight: Any) -> Any:
+        """Weights of rows (n,) or None, times the weights of their classes in one of several columns."""
+        values = np.asarray(y)
+        if values.dtype.kind == "f" and np.isfinite(values).all() and (values != np.floor(values)).any():
+            raise ValueError(
+                "y must hold labels in each of several columns, got numbers; for plausibilities and masses, pass"
+                " hedgerow.labels.from_plausibilities(y) or from_masses(y)"
+            )
+        classes, labels = read_classes(y, n_rows)
+        return weigh_rows(labels, classes, weights, class_weight)
+
+    def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> ReadTarget:
+        """The labels of one of several columns; the weights of rows include those of classes."""
+        return _with_same_classes(read_class_target(y, weights, n_rows), before)
+
+    def for_outputs(self) -> SupervisedTask:
+        """The task for y of several columns."""
+        return MultiOutput(self)
+
+    def prepare(self, run: FitRun) -> FitRun:
+        """Give rows of uncertain class expected shares of the classes, and choose what the criterion leaves open."""
+        return self._with_criterion(_with_shares(run))
+
+    def tables(self, rows: TrainingRows) -> Iterable[tuple[Codes, ClassLabels]]:
+        """Training rows -> the codes (p, n) and labels that trees are grown on; several if trees have other classes."""
+        return [(rows.codes, rows.target.for_core())]
+
+    def oob_trace(self, run: FitRun) -> Trace:
+        """The out-of-bag error under the rule, while trees grow."""
+        rows = run.rows
+        require_certain(rows.oob_mask.certain)
+        return Trace(rows, *_rule_of(run))
+
+    def oob_error(self, forest: Forest, run: FitRun) -> float:
+        """The share of out-of-bag rows whose class is wrong."""
+        rows = run.rows
+        require_certain(rows.oob_mask.certain)
+        return ensemble_error(forest, rows, *_rule_of(run), n_threads=run.n_threads)
+
+    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
+        """Learn caution, tree weights and calibration, and report the out-of-bag score."""
+        return self.predictor(model, fitted).judged()
+
+    def predictor(self, model: Any, fitted: Fitted) -> ClassificationPredictor:
+        """The predictor of classes."""
+        return DiscountingPredictor(model, fitted)
+
+    def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
+        """A fitted classifier -> JSON and arrays."""
+        return classifier_to_contents(model)
+
+    def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
+        """JSON and arrays -> a fitted classifier."""
+        return classifier_from_contents(estimator, given, arrays, once, shape=self.tree_shape)
+
+    def tree_shape(self, estimator: type, n_classes: int) -> tuple[int, int | None]:
+        """K -> the number of classes that a leaf counts, and the number of trees (None means any)."""
+        return n_classes, 1 if estimator._single_tree else None  # type: ignore[attr-defined]
+
+    def distributed(self, model: Any) -> DistributedClasses | None:
+        """The classes of a table on a cluster; imported here, because nothing else needs it."""
+        from hedgerow.tasks.classification.distributed import DistributedClasses
+
+        return DistributedClasses(model.class_weight)
+
+    def _with_criterion(self, run: FitRun) -> FitRun:
+        """Choose what the criterion leaves open; a warm start keeps what was chosen."""
+        settings, rows = run.settings, run.rows
+        if settings.criterion.is_resolved:
+            return run
+        if run.before:
+            return replace(run, settings=replace(settings, criterion=run.before.criterion))
+        n_trees = most_trees(run.model) if self.one_table else 1
+        n_features = settings.max_features or resolve_max_features("sqrt", rows.codes.shape[0])  # not chosen yet
+        tried = replace(settings, max_features=n_features)
+        criterion = choose_lam(self.tables(rows), run.bins, tried, n_trees, run.n_threads)
+        return replace(run, settings=replace(settings, criterion=criterion))
+
+
+def _with_shares(run: FitRun) -> FitRun:
+    """A fit to uncertain labels -> the same with expected shares of the classes, on which trees are grown."""
+    rows = run.rows
+    if rows.target.known is None:
+        return run
+    settings = settings_for_shares(run.settings, rows.n_rows)
+    if rows.target.shares is None:
+        rounds = run.model.label_rounds
+        shares = refine(rows.target.soft, rows.codes, run.bins, settings, rounds, run.n_threads)
+        rows = replace(rows, target=rows.target.with_shares(shares))
+    figures = replace(run.figures, label_shares=rows.target.shares)
+    return replace(run, rows=rows, settings=settings, figures=figures)
+
 
 def _with_same_classes(read: ReadTarget, before: Fitted | None) -> ReadTarget:
     """A target, refused in a warm start if its classes are not those of the first fit."""
@@ -111,7 +179,7 @@ def _with_same_classes(read: ReadTarget, before: Fitted | None) -> ReadTarget:
     return read
 
 
-def _asked(run: FitRun) -> tuple[Any, Setting]:
+def _rule_of(run: FitRun) -> tuple[Any, Setting]:
     """The rule and its setting, before the fit has chosen a caution."""
     model, target = run.model, run.rows.target
     caution = 1.0 if isinstance(model.caution, str) else float(model.caution)

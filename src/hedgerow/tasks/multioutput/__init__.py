@@ -1,1 +1,1 @@
-"""Several targets at once."""
+"""Several outputs of one type."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
 from hedgerow.inference.batch import Batch
-from hedgerow.inference.fitted import Fitted, fitted_of
+from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
 from hedgerow.table.bins import Codes
@@ -34,28 +35,22 @@ LISTED = (
 )
 
 
-def predictor_for(kind: type[Any], model: Any, fitted: Fitted | None) -> Any:
-    """The class of answers of one output, an estimator, perhaps a fit -> the answers, of one output or of several."""
-    fitted = fitted_of(model) if fitted is None else fitted
-    return MultiOutputPredictor(kind, model, fitted) if fitted.outputs else kind(model, fitted)
-
-
 class MultiOutputPredictor(Predictor):
     """The answers of a model of several outputs: for each output those of an ordinary model of this output.
 
     Parameters
     ----------
-    kind : type of Answers
-        The class of the answers of one output.
+    make : callable
+        `Task.predictor` of a single output.
     model, fitted
         As in `Predictor`.
     """
 
     kind = "several"
 
-    def __init__(self, kind: type[Any], model: Any, fitted: Fitted) -> None:
+    def __init__(self, make: Callable[[Any, Fitted], Any], model: Any, fitted: Fitted) -> None:
         super().__init__(model, fitted)
-        self.outputs = [kind(model, output) for output in fitted.outputs]
+        self.outputs = [make(model, output) for output in fitted.outputs]
         self.takes_uncertain = self.outputs[0].takes_uncertain
 
     @property

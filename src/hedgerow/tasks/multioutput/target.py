@@ -8,9 +8,43 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.target import MultiOutputCore, MultiOutputInfo, Weighing
+from hedgerow.forest.target import CoreTarget, TargetInfo, Weighing
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MultiOutputInfo(TargetInfo):
+    """What a model remembers of several outputs, in the order of the columns of y; `names` are those of the first."""
+
+    outputs: tuple[TargetInfo, ...]  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class MultiOutputCore(CoreTarget):
+    """The targets of rows with several outputs in the form in which the core takes them: each output as if alone.
+
+    All outputs give a row the same weight.
+    """
+
+    outputs: tuple[CoreTarget, ...]
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        """Classes of the first output, which stands for all where rows are counted."""
+        return self.outputs[0].n_classes
+
+    @property
+    def parts(self) -> tuple[CoreTarget, ...]:
+        """The target of each output."""
+        return self.outputs
+
+    def fields(self, criterion: Any) -> dict[str, Any]:
+        """The targets of all outputs; the names of one begin with its number."""
+        each: dict[str, Any] = {"kind": "several", "n_outputs": len(self.outputs)}
+        for number, output in enumerate(self.outputs):
+            each |= {f"{number}.{name}": value for name, value in output.fields(criterion).items()}
+        return each
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +57,6 @@ class MultiOutputTarget:
     labels: ClassVar[None] = None
     own: ClassVar[None] = None
     known: ClassVar[None] = None
-    shares: ClassVar[None] = None
 
     @property
     def n_rows(self) -> int:

@@ -10,13 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.grow import GrowthParams
-from hedgerow.forest.rows import Bags
-from hedgerow.forest.rows import Grid as OriginGrid
-from hedgerow.forest.target import RangeInfo, RealTargets
-from hedgerow.inference.fitted import Fitted
-from hedgerow.inference.oob import Sample
-from hedgerow.tasks.distributed import (
+from hedgerow.fit.distributed import (
     DistributedTarget,
     PartitionTarget,
     ResolvedTarget,
@@ -24,9 +18,23 @@ from hedgerow.tasks.distributed import (
     Weighed,
     WeighedTable,
 )
-from hedgerow.tasks.engine import Engine, Handle
+from hedgerow.fit.engine import Engine, Handle
+from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.rows import Bags
+from hedgerow.forest.rows import Grid as OriginGrid
+from hedgerow.inference.fitted import Fitted
+from hedgerow.inference.oob import Sample
 from hedgerow.tasks.regression.oob import learn_residuals, rows_to_judge
-from hedgerow.tasks.regression.target import Grid, check_poisson, find_grid, read_targets, values_of, weights_of
+from hedgerow.tasks.regression.target import (
+    Grid,
+    RangeInfo,
+    RealTargets,
+    check_poisson,
+    find_grid,
+    read_targets,
+    values_of,
+    weights_of,
+)
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]

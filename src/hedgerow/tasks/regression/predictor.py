@@ -16,7 +16,6 @@ from hedgerow.forest.fold import Which, fold, mean_of_leaves
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, outside_leaves, quantiles_of, ranks_of
 from hedgerow.forest.reducers import MeanReducer, predictions
-from hedgerow.forest.target import RangeInfo
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.completions import Completions, mean_of_groups, values_over_completions
@@ -38,7 +37,7 @@ from hedgerow.tasks.regression.oob import (
     scaled_interval,
     scaled_quantiles,
 )
-from hedgerow.tasks.regression.target import read_targets
+from hedgerow.tasks.regression.target import RangeInfo, read_targets
 from hedgerow.util.threads import thread_count
 
 Floats = NDArray[np.float64]

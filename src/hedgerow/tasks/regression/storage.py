@@ -12,30 +12,26 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.moments import LIGHTEST, MAX_TARGET, check_targets
 from hedgerow.forest.payload import MOST_WEIGHT
 from hedgerow.forest.quantiles import LeafRows
-from hedgerow.forest.target import RangeInfo
 from hedgerow.inference.fitted import Fitted, Learned, publish
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.checks import check_once_fitted
 from hedgerow.params.table import REGRESSION
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import (
+    LEARNED_KEYS,
     check_known,
     checked_number,
     checked_score,
     chosen_features_from_json,
-    novelty_from_contents,
-    novelty_to_contents,
-    origins_from_contents,
-    origins_to_contents,
-    sketch_from_contents,
-    sketch_to_contents,
+    learned_from_contents,
+    learned_to_contents,
     state_from_contents,
     state_to_contents,
 )
 from hedgerow.storage.values import Array, Arrays, Once, check_starts, take
 from hedgerow.tasks.regression.oob import MAX_ROWS, MAX_SCALED, Residuals
 from hedgerow.tasks.regression.predictor import RegressionPredictor
-from hedgerow.tasks.regression.target import check_poisson
+from hedgerow.tasks.regression.target import RangeInfo, check_poisson
 
 Json: TypeAlias = Any
 
@@ -49,7 +45,7 @@ _REPORTED = {
     "leaf_rows",
     "impurities",
 }
-_REPORTED |= {"origins", "later", "novelty", "scaled", "marks"}
+_REPORTED |= {"later", "scaled"} | LEARNED_KEYS
 
 
 def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
@@ -96,9 +92,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
         learned.put("impurities", None, _impurities_from(arrays, len(state.forest.nodes)))
     if "leaf_rows" in reported:
         learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest, info))
-    novelty_from_contents(learned, state, reported, arrays, once)
-    sketch_from_contents(learned, reported, arrays, once)
-    origins, forest = origins_from_contents(state.forest, reported, arrays)
+    origins, forest = learned_from_contents(learned, state, reported, arrays, once)
     _check_reading(model)
     fitted = Fitted(
         schema=state.schema,
@@ -153,10 +147,8 @@ def _fitted_to_contents(now: RegressionPredictor, model: Any, encoder: Encoder) 
         reported["leaf_rows"] = {"weighted": rows.weights is not None}
         arrays |= {"rows.start": rows.row_start, "rows.ranks": rows.ranks, "rows.values": rows.values}
         arrays |= {} if rows.weights is None else {"rows.weights": rows.weights}
-    origins, of_rows = origins_to_contents(fitted)
-    novelty, leaf_ranges = novelty_to_contents(fitted)
-    marks, of_marks = sketch_to_contents(fitted)
-    return reported | origins | novelty | marks, arrays | of_rows | leaf_ranges | of_marks
+    known, of_known = learned_to_contents(fitted)
+    return reported | known, arrays | of_known
 
 
 def _about_from(extremes: Array, criterion: str, forest: Forest) -> RangeInfo:

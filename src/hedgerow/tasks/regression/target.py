@@ -14,11 +14,79 @@ from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 
 from hedgerow.forest.moments import LIGHTEST, MAX_TARGET
-from hedgerow.forest.target import RangeInfo, ReadTarget, RealTargets, Weighing, read_weights, refuse_masked
+from hedgerow.forest.target import (
+    CoreTarget,
+    ReadTarget,
+    TargetInfo,
+    Weighing,
+    joined_weights,
+    read_weights,
+    refuse_masked,
+)
 from hedgerow.table.sums import Spread, spread_of
-from hedgerow.tasks.classification.target import joined_weights
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RangeInfo(TargetInfo):
+    """What a model remembers of numbers: the smallest and the largest."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def between(cls, low: float, high: float) -> RangeInfo:
+        """The smallest and the largest number -> what is remembered."""
+        return cls(np.array(["rows"]), float(low), float(high))
+
+    def joined(self, other: Any, class_rows: Floats) -> RangeInfo:
+        """The smallest and the largest number of both."""
+        return RangeInfo.between(min(self.low, other.low), max(self.high, other.high))
+
+    def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float]]:
+        """The number of rows, and the smallest and the largest number."""
+        return (float(n_rows),), (self.low, self.high)
+
+
+@dataclass(frozen=True)
+class RealTargets(CoreTarget):
+    """The targets of a regression in the form in which the core takes them.
+
+    Splits are compared on a grid: ``y = centre + unit * sums / amounts``, where `sums` and `amounts` are whole numbers.
+    So sums over rows are exact in a double, and do not depend on the order of the rows. Leaves are computed from
+    `values`, which are not rounded.
+
+    Parameters
+    ----------
+    values : (n,) float64
+        The numbers as given.
+    weights : (n,) float64 or None
+        Weights as given; None if all rows weigh the same.
+    sums, amounts : (n,) float64, (n,) float64 or None
+        Weighted numbers and weights, rounded to whole numbers.
+    centre, unit : float
+        Where the grid is centred, and how wide one step of it is.
+    low, high : float
+        Bounds between which ``sums / amounts`` of every row lies, with some distance.
+    """
+
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    sums: NDArray[np.float64]
+    amounts: NDArray[np.float64] | None
+    centre: float
+    unit: float
+    low: float
+    high: float
+
+    #: A leaf has one count, its rows, and predicts a number.
+    n_classes: ClassVar[int] = 1  # type: ignore[misc]
+    of_numbers: ClassVar[bool] = True
+
+    def fields(self, criterion: Any) -> dict[str, Any]:
+        """The numbers, and the name of the criterion."""
+        return {"kind": "numbers", "criterion": criterion} | vars(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +111,6 @@ class RegressionTarget:
     labels: ClassVar[None] = None
     own: ClassVar[None] = None
     known: ClassVar[None] = None
-    shares: ClassVar[None] = None
 
     @property
     def n_rows(self) -> int:

@@ -1,68 +1,76 @@
-"""Number task: numbers as given -> the steps of a fit that are special to numbers."""
+"""Regression: numbers -> predicted numbers."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hedgerow.fit.run import FitRun, Task
-from hedgerow.forest.forest import Forest
+from hedgerow.fit.run import FitRun
+from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace
-from hedgerow.params.resolve import resolve_settings
+from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
 from hedgerow.tasks.multioutput.task import MultiOutput
-from hedgerow.tasks.regression.predictor import number_trace
+from hedgerow.tasks.regression.predictor import RegressionPredictor, number_trace
+from hedgerow.tasks.regression.storage import KEYS, regressor_from_contents, regressor_to_contents
 from hedgerow.tasks.regression.target import RegressionTarget, read_number_target
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from hedgerow.tasks.regression.distributed import DistributedReals
 
 
-class Regression(Task):
-    """The steps of a fit for numbers: leaves hold the rows of their bags, and there are no classes to declare."""
+class Regression(SupervisedTask):
+    """Numbers: leaves hold means and variances of the rows in their bootstrap samples."""
 
-    kind = "numbers"
-    same_when_merged = ("criterion", "monotonic_cst")
+    name = "regression"
+    file_keys = KEYS
+    merge_params = ("criterion", "monotonic_cst")
 
-    def read_target(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
+    def read_y(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
     ) -> ReadTarget:
         """Numbers and weights -> the target of the rows whose weight is above zero."""
         return read_number_target(y, sample_weight, n_rows, model.criterion)
 
-    def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> ReadTarget:
-        """The numbers of one of several outputs."""
-        return read_number_target(y, weights, n_rows, model.criterion)
+    def read_later_y(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
+    ) -> ReadTarget:
+        """Numbers of later rows."""
+        return read_number_target(y, sample_weight, n_rows, before.criterion)
 
     def for_outputs(self) -> MultiOutput:
         """The task for y of several columns."""
         return MultiOutput(self)
 
-    def settings(self, model: Any, target: RegressionTarget, schema: Schema) -> GrowthParams:
-        """How trees are grown on these rows."""
-        settings = resolve_settings(model, target.n_rows, schema.n_features, schema.names, 1)
-        return replace(settings, leaf_counts="inbag")
+    def growth(self, model: Any, target: RegressionTarget, schema: Schema) -> GrowthParams:
+        """How trees are grown; leaves count the rows of their bootstrap samples."""
+        return replace(super().growth(model, target, schema), leaf_counts="inbag")
 
-    def trace(self, run: FitRun) -> Trace:
-        """An object that follows the out-of-bag error while trees grow."""
+    def oob_trace(self, run: FitRun) -> Trace:
+        """The squared or absolute out-of-bag error, while trees grow."""
         return number_trace(run.rows)
 
-    def oob_error(self, forest: Forest, run: FitRun) -> float:
-        """The out-of-bag error of a forest: how far it is off for rows outside the bags."""
-        trace = number_trace(run.rows)
-        trace.extend(forest, run.n_threads)
-        return trace.errors[-1]
+    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
+        """Learn residuals, and report the out-of-bag score."""
+        return self.predictor(model, fitted).judged()
 
-    def first_classes(self, classes: Any) -> None:
-        """None, because a regression has no classes."""
+    def predictor(self, model: Any, fitted: Fitted) -> RegressionPredictor:
+        """The predictor of numbers."""
+        return RegressionPredictor(model, fitted)
 
-    def read_later(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any
-    ) -> ReadTarget:
-        """Numbers of later rows."""
-        return read_number_target(y, sample_weight, n_rows, before.criterion)
+    def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
+        """A fitted regressor -> JSON and arrays."""
+        return regressor_to_contents(model)
+
+    def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
+        """JSON and arrays -> a fitted regressor."""
+        return regressor_from_contents(estimator, given, arrays, once)
+
+    def distributed(self, model: Any) -> DistributedReals:
+        """The numbers of a table on a cluster; imported here, because nothing else needs it."""
+        from hedgerow.tasks.regression.distributed import DistributedReals
+
+        return DistributedReals()

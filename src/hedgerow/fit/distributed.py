@@ -1,6 +1,6 @@
-"""Target: the labels or numbers of a table on a cluster -> what tasks and the core must know of them.
+"""Targets on a cluster: protocols of what a prediction type defines to be fitted there.
 
-A task has a `DistributedTarget` and a `PartitionTarget`. The first reads targets and knows what those of the whole
+A type has a `DistributedTarget` and a `PartitionTarget`. The first reads targets and knows what those of the whole
 table have in common; the second knows what the rows of one part add to nodes and leaves.
 """
 
@@ -16,13 +16,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.fit.engine import Engine, Handle
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.target import TargetInfo
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
 from hedgerow.table.sums import Spread, spread_of
-from hedgerow.tasks.engine import Engine, Handle
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
@@ -177,7 +177,7 @@ class PartitionTarget(ABC):
 
     Parameters
     ----------
-    core : Labels or Numbers
+    core : CoreTarget
         The same in the form in which the core takes it, with the units and classes of the whole table.
     """
 

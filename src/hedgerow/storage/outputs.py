@@ -1,51 +1,42 @@
-"""Several: a fitted model of several outputs <-> the contents of each output; shared arrays are written once."""
+"""Model files of several outputs: the contents of each output, with arrays that all share written once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hedgerow.errors import ModelFileError
-from hedgerow.forest.forest import Forest
-from hedgerow.forest.multioutput import MultiOutputLeaves
-from hedgerow.forest.target import MultiOutputInfo
-from hedgerow.inference.fitted import Fitted, fitted_of, publish
-from hedgerow.storage.parameters import Decoder, Encoder
-from hedgerow.storage.state import checked_score
-from hedgerow.storage.values import Arrays, Once
+from hedgerow.storage.values import Arrays
 
 Json: TypeAlias = Any
 
-#: The keys in the JSON of a model of several outputs: the contents of each output, and the out-of-bag score of all.
-OUTPUT_KEYS = frozenset({"outputs", "oob_score_"})
 #: Largest number of outputs in a file.
 MAX_OUTPUTS = 10_000
 
 
-def outputs_to_contents(
-    write: Callable[[Any], tuple[dict[str, Json], Arrays]], model: Any
-) -> tuple[dict[str, Json], Arrays]:
-    """A function that writes one output, a model -> JSON and arrays; names begin with the number of an output."""
-    each = [write(output) for output in model.outputs_]
-    first, others = each[0][1], [arrays for _, arrays in each[1:]]
+def join_outputs(each: Iterable[tuple[dict[str, Json], Arrays]]) -> tuple[list[dict[str, Json]], Arrays]:
+    """JSON and arrays of each output -> those of all; names of arrays begin with the number of an output."""
+    outputs = list(each)
+    first, others = outputs[0][1], [arrays for _, arrays in outputs[1:]]
     shared = {name: array for name, array in first.items() if all(_same(array, more.get(name)) for more in others)}
     arrays = dict(shared)
-    for number, (_, own) in enumerate(each):
+    for number, (_, own) in enumerate(outputs):
         arrays |= {f"{number}.{name}": array for name, array in own.items() if name not in shared}
-    score = Encoder().encode(fitted_of(model).figures.oob_score, "oob_score_")
-    return {"outputs": [contents for contents, _ in each], "oob_score_": score}, arrays
+    return [contents for contents, _ in outputs], arrays
 
 
-def outputs_from_contents(read: Callable[..., Any], kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
-    """The inverse of `outputs_to_contents`, with checks; arrays that are used are removed from `arrays`."""
-    parts, once, models = _parts(arrays), Once(), []
+def split_outputs(given: dict[str, Json], arrays: Arrays) -> Iterator[tuple[dict[str, Json], Arrays]]:
+    """The inverse of `join_outputs`, with checks: JSON and arrays of each output, one after another.
+
+    Whoever reads an output must remove the arrays that it uses; they are then removed from `arrays` too.
+    """
+    parts = _parts(arrays)
     shared = parts.pop("", {})
     for number, contents in enumerate(checked_outputs(given)):
         held = _joined(number, parts.get(str(number), {}), shared)
-        models.append(read(kind, contents, held, once))
+        yield contents, held
         if held.keys() - shared.keys():
             raise ModelFileError(f"output {number} of a model file must hold only its own arrays, got others too")
         for name in parts.get(str(number), ()):
@@ -54,9 +45,6 @@ def outputs_from_contents(read: Callable[..., Any], kind: type, given: dict[str,
             shared = {name: array for name, array in shared.items() if name not in held}
     for name in shared:
         del arrays[name]
-    score = Decoder({}, 1).decode(given["oob_score_"])
-    score = None if score is None else checked_score(score)
-    return publish(models[0], _whole([fitted_of(model) for model in models], score))
 
 
 def checked_outputs(given: dict[str, Json]) -> list[dict[str, Json]]:
@@ -90,27 +78,6 @@ def _joined(number: int, own: Arrays, shared: Arrays) -> Arrays:
     if own.keys() & shared.keys():
         raise ModelFileError(f"output {number} of a model file must not hold arrays that all share, got some")
     return own | shared
-
-
-def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
-    """The fits of all outputs, which must have the same trees -> one fit of all outputs."""
-    first = outputs[0]
-    for output in outputs[1:]:
-        same = output.forest.structure is first.forest.structure  # it was read once
-        if (
-            not same
-            or output.bins is not first.bins
-            or (output.seed, output.fingerprint) != (first.seed, first.fingerprint)
-        ):
-            raise ModelFileError("all outputs of a model file must share table, trees and bags, got different ones")
-    answers = [output.figures.oob_answers for output in outputs]
-    if len({None if each is None else len(each) for each in answers}) > 1:
-        raise ModelFileError("all outputs of a model file must have out-of-bag answers about the same rows, got others")
-    leaves = MultiOutputLeaves(tuple(output.forest.evidence for output in outputs))
-    info = MultiOutputInfo(first.info.names, tuple(output.info for output in outputs))
-    figures = replace(first.figures, oob_score=score, oob_answers=None)
-    forest = Forest(first.forest.structure, leaves)
-    return replace(first, forest=forest, info=info, figures=figures, outputs=tuple(outputs))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hedgerow.criteria import Criterion
 from hedgerow.forest.grow import GrowthParams, grow_forest
-from hedgerow.forest.target import ClassLabels
 from hedgerow.table.bins import Bins, Codes
+from hedgerow.tasks.classification.target import ClassLabels
 
 N_FOLDS = 5
 MOST_TREES = 10
@@ -81,10 +81,3 @@ def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.i
     folds = np.empty(len(numbers), dtype=np.int64)
     folds[by_class] = np.arange(len(numbers)) % n_folds
     return folds
-
-
-def feature_numbers(n_features: int) -> list[int]:
-    """How many of p features to try: 1, √p and its half and double, a third, a half and all of them."""
-    root = n_features**0.5
-    numbers = {1, root / 2, root, 2 * root, n_features / 3, n_features / 2, n_features}
-    return sorted({min(n_features, max(1, round(number))) for number in numbers})

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
-from hedgerow.cluster.limits import Worker
 from hedgerow.errors import ClusterError
 
 #: Stands for a result that is on the cluster. It is hashable; as an argument of a task, it is replaced by the result.
@@ -18,6 +17,13 @@ Handle: TypeAlias = Any
 Asking: TypeAlias = Generator[dict[Handle, str], None, Any]
 #: How many results one task adds.
 FAN_IN = 8
+
+
+class Worker(NamedTuple):
+    """A process that runs tasks: the bytes it may use, 0 for any number, and its threads."""
+
+    memory_limit: int
+    n_threads: int
 
 
 class Engine(Protocol):

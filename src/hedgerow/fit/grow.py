@@ -1,0 +1,112 @@
+"""Growth of the trees of a fit: at once, in stages until the out-of-bag error is flat, or with callbacks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.fit.progress import batches, has_callbacks, progress_bar, progress_from
+from hedgerow.forest.forest import Forest, join_forests
+from hedgerow.forest.grow import grow_forest
+from hedgerow.forest.prune import prune_by_rows
+from hedgerow.inference.fitted import publish
+from hedgerow.inference.oob import is_flat, stages
+from hedgerow.params.resolve import most_trees
+
+if TYPE_CHECKING:
+    from hedgerow.fit.run import FitRun
+
+
+def grow(run: FitRun, kept: Callable[[Forest], Forest] = lambda forest: forest) -> Forest:
+    """The trees; those of an earlier fit come first. `kept` says what of the new trees is kept."""
+    model, before, there = run.model, run.before, run.there
+    wanted = run.n_trees or most_trees(model)
+    if wanted < there:
+        raise ValueError(f"n_estimators must be at least the {there} of the first fit in a warm start, got {wanted}")
+    if wanted == there and before:
+        warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
+        return before.forest
+    make: Callable[..., Forest] = partial(grow_pruned, run)
+    if run.checkpoint:
+        made_of = (run.rows.target.for_core(), run.rows.codes, run.bins, run.settings, model.ccp_alpha)
+        make = run.checkpoint.around(make, type(model).__name__, *made_of, n_threads=run.n_threads)
+    open_ended = not model._single_tree and isinstance(model.n_estimators, str) and not run.n_trees
+    watch = _watch(run) if open_ended else None
+    if has_callbacks(model):
+        spans = list(stages()) if watch else batches(there, wanted, run.n_threads)
+        forest = _grow_with_callbacks(run, make, spans, watch)
+    else:
+        with progress_bar(model.verbose, wanted - there) as progress:
+            if watch:
+                forest = _grow_until_flat(make, watch, progress)
+            else:
+                forest = make(first_tree=there, n_trees=wanted - there, progress=progress)
+    return join_forests(before.forest, kept(forest)) if before else kept(forest)
+
+
+def grow_pruned(run: FitRun, **which: Any) -> Forest:
+    """Some of the trees, without the branches that ``ccp_alpha`` cuts."""
+    rows, settings = run.rows, run.settings
+    labels = rows.target.for_core()
+    forest = grow_forest(rows.codes, run.bins, labels, settings, n_threads=run.n_threads, **which)
+    first, alpha = which.get("first_tree", 0), run.model.ccp_alpha
+    return prune_by_rows(forest, rows, settings.criterion, alpha, first, run.n_threads)
+
+
+def _watch(run: FitRun) -> Callable[[Forest], bool]:
+    """For ``n_estimators="auto"``: a function that tells whether the out-of-bag error of a forest no longer falls."""
+    trace = run.task.oob_trace(run)
+
+    def enough(forest: Forest) -> bool:
+        trace.extend(forest, run.n_threads)
+        return is_flat(trace.errors, trace.standard_error)
+
+    return enough
+
+
+def _grow_until_flat(
+    make: Callable[..., Forest], enough: Callable[[Forest], bool], progress: Callable[[int], bool] | None
+) -> Forest:
+    """Grow stage by stage until the trees are enough, or until the largest number is reached."""
+    forest: Forest | None = None
+    for first, last in stages():
+        grown = make(first_tree=first, n_trees=last - first, progress=progress_from(first, progress))
+        forest = join_forests(forest, grown) if forest else grown
+        if enough(forest):
+            break
+    assert forest is not None
+    return forest
+
+
+def _grow_with_callbacks(
+    run: FitRun,
+    make: Callable[..., Forest],
+    spans: list[tuple[int, int]],
+    watch: Callable[[Forest], bool] | None,
+) -> Forest:
+    """Grow in batches and call scikit-learn's callbacks after each; growing ends if one of them asks for it."""
+    model, (X, y) = run.model, run.given
+    context = model._init_callback_context(max_subtasks=len(spans))
+    context.call_on_fit_task_begin(estimator=model, X=X, y=y)
+    forest: Forest | None = None
+    so_far: Callable[[], dict[str, Any]] | None = None
+    for first, last in spans:
+        step = context.subcontext(task_name="trees").call_on_fit_task_begin(estimator=model, X=X, y=y)
+        grown = make(first_tree=first, n_trees=last - first)
+        forest = join_forests(forest, grown) if forest else grown
+        so_far = partial(_as_attributes, run, forest)
+        if step.call_on_fit_task_end(estimator=model, X=X, y=y, reconstruction_attributes=so_far):
+            break
+        if watch and watch(forest):
+            break
+    assert forest is not None
+    context.call_on_fit_task_end(estimator=model, X=X, y=y, reconstruction_attributes=so_far)
+    return forest
+
+
+def _as_attributes(run: FitRun, forest: Forest) -> dict[str, Any]:
+    """The attributes that a callback sets on a copy of the estimator, so that it predicts with the trees so far."""
+    return vars(publish(SimpleNamespace(), run.published(forest)))

@@ -1,0 +1,210 @@
+"""Unsupervised trees: a table without y -> leaves in which rows are alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ModelFileError
+from hedgerow.fit.grow import grow
+from hedgerow.fit.run import FitRun, read_rows
+from hedgerow.fit.task import Task
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.moments import LeafMoments
+from hedgerow.forest.target import TargetInfo
+from hedgerow.forest.training import Fingerprint, TrainingRows
+from hedgerow.inference.fitted import Fitted, fitted_of, publish
+from hedgerow.inference.predictor import Predictor
+from hedgerow.params.checks import check_once_fitted, check_parameters, refuse_unsettled
+from hedgerow.params.resolve import resolve_settings, seed_from
+from hedgerow.storage.parameters import Decoder, Encoder
+from hedgerow.storage.state import State, state_from_contents, state_to_contents
+from hedgerow.storage.values import Arrays, Once, take
+from hedgerow.table import Table
+from hedgerow.table.binned import bins_and_codes
+from hedgerow.table.bins import Bins, Codes
+from hedgerow.tasks.classification.target import ClassificationTarget, ClassLabels
+from hedgerow.tasks.regression.target import read_number_target
+from hedgerow.util.threads import thread_count
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRanges(TargetInfo):
+    """What a model remembers of rows without labels: the smallest and the largest value of each feature.
+
+    Parameters
+    ----------
+    ranges : (p, 2) float64 or None
+        The smallest and the largest value of each feature.
+    """
+
+    ranges: Floats | None = None
+
+
+class Unsupervised(Task):
+    """Trees without y: nothing is predicted, and the leaves say which rows are alike."""
+
+    name = "unsupervised"
+    file_keys = frozenset({"parameters", "table", "seed", "bag", "fitted"})
+    #: The names of the cells of the leaf counts.
+    leaf_names: ClassVar[tuple[str, ...]]
+
+    def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
+        """Fitted trees -> JSON and arrays; the training table is not saved."""
+        check_once_fitted(model)
+        encoder, fitted = Encoder(), fitted_of(model)
+        state, arrays = state_to_contents(fitted)
+        contents = {"parameters": encoder.parameters(model), **state, "fitted": {}}
+        return contents, arrays | self._info_arrays(fitted.info) | encoder.arrays
+
+    def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
+        """The inverse of `dump`, everything checked; arrays that are used are removed from `arrays`."""
+        model = Decoder(arrays, len(self.leaf_names)).estimator(given["parameters"], estimator)
+        check_once_fitted(model)
+        state = state_from_contents(given, arrays, len(self.leaf_names))
+        fitted = Fitted(
+            schema=state.schema,
+            bins=state.bins,
+            info=self._info_from(state, arrays),
+            forest=state.forest,
+            criterion=None,
+            seed=state.seed,
+            fingerprint=state.fingerprint,
+        )
+        return publish(model, fitted)
+
+    def _info_arrays(self, info: TargetInfo) -> Arrays:
+        """The arrays of a file that hold what a model knows of its rows."""
+        return {}
+
+    def _info_from(self, state: State, arrays: Arrays) -> TargetInfo:
+        """The inverse of `_info_arrays`."""
+        return TargetInfo(np.array(self.leaf_names))
+
+
+class RandomEmbedding(Unsupervised):
+    """Totally random trees, whose splits do not depend on the rows; leaves count rows."""
+
+    leaf_names = ("rows",)
+
+    def fit(self, model: Any, X: Any, sample_weight: Any) -> Fitted:
+        """Grow trees on a target of noise; its values are all different, so only limits end a branch."""
+        before: Fitted | None = model.__dict__.get("_fitted") if model.warm_start else None
+        table, n_threads = _read(model, X, before), thread_count(model.n_jobs)
+        seed = before.seed if before else seed_from(model.random_state)
+        noise = np.random.default_rng(seed).random(table.n_rows)
+        target, kept = read_number_target(noise, sample_weight, table.n_rows, "squared_error")
+        settings = resolve_settings(model, target.n_rows, table.n_features, table.schema.names, 1)
+        settings = replace(settings, leaf_counts="inbag", seed=seed)
+        known = before.bins if before else None
+        bins, codes = bins_and_codes(table, known, rows=kept, max_bins=model.max_bins, n_threads=n_threads)
+        rows = TrainingRows.of(codes, kept, target, settings)
+        run = _run(model, X, rows, table, bins, settings, before)
+        return replace(
+            run.published(grow(run, without_moments)),
+            info=FeatureRanges(np.array(self.leaf_names), _ranges(table)),
+            fingerprint=Fingerprint(None, target.n_rows, 0.0, "all"),
+        )
+
+    def predictor(self, model: Any, fitted: Fitted) -> Predictor:
+        """Only leaves, paths and proximities."""
+        return Predictor(model, fitted)
+
+    def _info_arrays(self, info: TargetInfo) -> Arrays:
+        """The range of each feature."""
+        return {"ranges": info.ranges} if isinstance(info, FeatureRanges) and info.ranges is not None else {}
+
+    def _info_from(self, state: State, arrays: Arrays) -> FeatureRanges:
+        """The range of each feature, checked."""
+        ranges = take(arrays, "ranges", np.float64, shape=(state.schema.n_features, 2)).copy()
+        if (ranges[:, 0] > ranges[:, 1]).any():
+            raise ModelFileError("ranges must go from the lowest to the highest value of each feature, got others")
+        return FeatureRanges(np.array(self.leaf_names), ranges)
+
+
+class RealOrPermuted(Unsupervised):
+    """A forest that tells the rows of a table from rows whose features are permuted, each on its own."""
+
+    leaf_names = ("permuted", "real")
+
+    def fit(self, model: Any, X: Any) -> Fitted:
+        """Permute the columns of the table, and grow trees that tell the two tables apart."""
+        table, n_threads = _read(model, X), thread_count(model.n_jobs)
+        settings = resolve_settings(model, 2 * table.n_rows, table.n_features, table.schema.names, 2)
+        bins, real = bins_and_codes(table, max_bins=model.max_bins, n_threads=n_threads)
+        codes = np.concatenate([real, _permuted(real, settings.seed)], axis=1)
+        labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)
+        target = ClassificationTarget(np.array(self.leaf_names), ClassLabels(labels, None, 1.0, 2))
+        rows = TrainingRows.of(codes, None, target, settings)
+        run = _run(model, X, rows, table, bins, settings)
+        return run.published(grow(run))
+
+    def predictor(self, model: Any, fitted: Fitted) -> UnsupervisedPredictor:
+        """Leaves, paths and proximities of the real rows."""
+        return UnsupervisedPredictor(model, fitted)
+
+
+class UnsupervisedPredictor(Predictor):
+    """Answers about the real rows only; the trees were grown on as many permuted ones."""
+
+    @property
+    def n_training_rows(self) -> int | None:
+        """The number of real rows."""
+        both = super().n_training_rows
+        return None if both is None else both // 2
+
+    def training_codes(self) -> Codes:
+        """(p, n) codes of the real rows; they come first, so their bags do not depend on the permuted rows."""
+        both = super().training_codes()
+        return np.ascontiguousarray(both[:, : both.shape[1] // 2])
+
+
+def without_moments(forest: Forest) -> Forest:
+    """A forest grown on noise -> the same without the moments of the noise."""
+    assert isinstance(forest.evidence, LeafMoments)
+    return replace(forest, evidence=forest.evidence.as_counts())
+
+
+def _read(model: Any, X: Any, before: Fitted | None = None) -> Any:
+    """Check the parameters, and read the table of a first fit or one with the columns of an earlier fit."""
+    check_parameters(model)
+    refuse_unsettled(model, "if there are no labels", "give a number")
+    return read_rows(model, X, before)
+
+
+def _run(
+    model: Any,
+    X: Any,
+    rows: TrainingRows,
+    table: Table,
+    bins: Bins,
+    settings: GrowthParams,
+    before: Fitted | None = None,
+) -> FitRun:
+    """Everything about a fit except its trees."""
+    fingerprint = rows.fingerprint(of_rows=False)
+    return FitRun(model, rows, table.schema, bins, settings, fingerprint, before, (X, None))
+
+
+def _ranges(table: Table) -> Floats:
+    """-> (p, 2): smallest and largest value of each feature; NaN if values are missing or it is nominal."""
+    parts = []
+    for first, columns in table.column_blocks():
+        nominal = table.schema.nominal[first : first + len(columns)]
+        parts += [
+            (np.nan, np.nan) if is_nominal else (column.min(), column.max())
+            for column, is_nominal in zip(columns, nominal, strict=True)
+        ]
+    return np.array(parts, dtype=np.float64)
+
+
+def _permuted(codes: Codes, seed: int) -> Codes:
+    """(p, n) -> codes of which each feature is permuted on its own."""
+    rng = np.random.default_rng(seed)
+    return np.stack([column[rng.permutation(len(column))] for column in codes])

@@ -1,1 +1,0 @@
-"""Trees without labels."""
