@@ -23,7 +23,7 @@ def test_blocks_of_rows_are_judged_like_all_rows(monkeypatch: pytest.MonkeyPatch
     now = predictor_of(model)
     opinion = now.opinion(now.read(table))
     np.testing.assert_array_equal(judged.probability, opinion.probability)
-    np.testing.assert_array_equal(judged.sets, now.chosen(opinion))
+    np.testing.assert_array_equal(judged.sets, now.decide(opinion))
     assert judged.tally.n_rows == 100
 
 

@@ -25,7 +25,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
 from hedgerow.labels import read_labels
 from hedgerow.tasks.classification.evaluation import CAUTIONS, tried
-from hedgerow.tasks.classification.predictor import ClassificationPredictor, DiscountingPredictor
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.classification.target import labels_as_given
 from hedgerow.tasks.classification.task import Classification
 from hedgerow.tasks.multioutput.predictor import predictor_for, side_by_side
@@ -422,4 +422,4 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
     def _predictor(
         self, fitted: Fitted | None = None
     ) -> ClassificationPredictor:  # with several outputs, the same in lists
-        return predictor_for(DiscountingPredictor, self, fitted)  # type: ignore[no-any-return]
+        return predictor_for(ClassificationPredictor, self, fitted)  # type: ignore[no-any-return]

@@ -24,7 +24,9 @@ from hedgerow.forest.prune import prune
 from hedgerow.forest.target import ClassLabels, ReadTarget
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
+from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted, fitted_of
+from hedgerow.inference.predictor import current_predictor
 from hedgerow.params.table import PLAIN_CAUTION, rows_of, with_parameters_described
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
@@ -261,7 +263,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         return tags
 
     def _predictor(self, fitted: Fitted | None = None) -> PairwisePredictor:
-        return PairwisePredictor(self, fitted)
+        return current_predictor(PairwisePredictor, self, fitted)
 
 
 class PairwisePredictor(ClassificationPredictor):
@@ -269,6 +271,14 @@ class PairwisePredictor(ClassificationPredictor):
 
     kind = "pairs"
     combines_leaves = False
+    takes_uncertain = False
+
+    def adjusted(self, opinion: Opinion, batch: Batch) -> Opinion:
+        """Return the opinion itself: the trees of pairs widen nothing for unseen values."""
+        return opinion
+
+    def adjusted_rows(self, batch: Batch) -> None:
+        """Return None, because opinions are those of the trees."""
 
     def plain_probability(self, codes: Codes) -> Floats:
         """Codes (p, n) -> probabilities (n, K)."""

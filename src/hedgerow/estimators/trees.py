@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ from hedgerow.forest.proximity import (
     proximity_table,
     weight_table,
 )
-from hedgerow.forest.states import StateCache
 from hedgerow.forest.walk import Tree, decision_path
 from hedgerow.inference.fitted import Fitted, fitted_of
 from hedgerow.params.table import Parameter
@@ -298,16 +296,16 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
     def __copy__(self) -> Self:
         """A copy with the training rows; pickles do not contain them, to be small."""
         copied = type(self).__new__(type(self))
-        copied.__dict__.update(self.__dict__)
+        for name, value in vars(self).items():
+            setattr(copied, name, value)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """The same with its own arrays; cached states are not copied, because they can be computed again."""
+        """The same with its own arrays; caches are not copied, because they can be computed again."""
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
-        for name, value in self.__dict__.items():
-            held = replace(value, cache=StateCache()) if isinstance(value, Fitted) else value
-            copied.__dict__[name] = deepcopy(held, memo)
+        for name, value in vars(self).items():
+            setattr(copied, name, deepcopy(value, memo))
         return copied
 
     def __getstate__(self) -> dict[str, Any]:

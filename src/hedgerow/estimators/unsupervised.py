@@ -22,7 +22,7 @@ from hedgerow.forest.target import ClassLabels, FeatureRanges
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import Fitted, publish
-from hedgerow.inference.predictor import Predictor
+from hedgerow.inference.predictor import Predictor, current_predictor
 from hedgerow.params.checks import check_on_fitted, check_parameters, refuse_unsettled
 from hedgerow.params.resolve import resolve_settings, seed_from
 from hedgerow.params.table import PARAMETERS, rows_of, with_parameters_described
@@ -92,7 +92,7 @@ class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
         return np.array([f"{name}_{tree}_{leaf}" for tree, n in trees for leaf in range(n)], dtype=object)
 
     def _predictor(self, fitted: Fitted | None = None) -> Predictor:
-        return Predictor(self, fitted)
+        return current_predictor(Predictor, self, fitted)
 
     def _read(self, X: Any, before: Fitted | None = None) -> Any:
         """Check the parameters, and read the table of a first fit or one with the columns of an earlier fit."""
@@ -475,7 +475,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         return now.forest.probability(codes, now.threads(codes.shape[1]))[:, 1]
 
     def _predictor(self, fitted: Fitted | None = None) -> UnsupervisedPredictor:
-        return UnsupervisedPredictor(self, fitted)
+        return current_predictor(UnsupervisedPredictor, self, fitted)
 
 
 class UnsupervisedPredictor(Predictor):

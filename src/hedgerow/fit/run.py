@@ -205,7 +205,7 @@ def judged(model: Any, fitted: Fitted) -> Fitted:
     """A fit -> the same, with what it learns and reports on out-of-bag rows; a warning if some rows have no judge."""
     if model.oob_score:
         warn_of_unjudged(fitted.rows, fitted.forest.n_trees)
-    return model._predictor(fitted).judged()  # type: ignore[no-any-return]
+    return model._predictor(fitted).evaluate_oob(model.oob_score)  # type: ignore[no-any-return]
 
 
 def grow(run: FitRun, kept: Callable[[Forest], Forest] = lambda forest: forest) -> Forest:

@@ -180,7 +180,7 @@ def classification_columns(now: Any, X: Any) -> ClassificationColumns:
         return {
             "label": classes[best],
             "probability": opinion.probability[np.arange(len(best)), best],
-            "chosen": now.chosen(opinion),
+            "chosen": now.decide(opinion),
             "bounds": np.stack([opinion.lower, opinion.upper], axis=2),
             "novelty": None if batch.novelty is None else batch.novelty.p_value,
             **{part: uncertainty[part] for part in PARTS if part in uncertainty},

@@ -113,7 +113,7 @@ def evaluate_classifier(model: Any, table: NamedColumns, y: Array) -> Classifica
     for first in range(0, n_rows, BLOCK_ROWS):
         part = slice(first, first + BLOCK_ROWS)
         opinion = now.opinion(now.read(table.some(part)))
-        probability[part], sets[part] = opinion.probability, now.chosen(opinion)
+        probability[part], sets[part] = opinion.probability, now.decide(opinion)
     return ClassificationEvaluation(now.classes, np.searchsorted(now.classes, y), probability, sets)
 
 

@@ -16,16 +16,17 @@ from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, decide, resolve_decision
+from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import Result, fold, fold_some
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.reducers import ProbabilityReducer, Reducer, RuleStack, group_by_merge
 from hedgerow.forest.rows import OobMask, spread_evenly
-from hedgerow.forest.states import StateCache, distinct_rows
+from hedgerow.forest.states import distinct_rows
+from hedgerow.inference.calibration import CrossCalibration, calibration_obstacle
 from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
 from hedgerow.rules.combine import checked_weights
 from hedgerow.table.bins import Codes
-from hedgerow.tasks.classification.calibration import CrossCalibration, calibration_obstacle
 
 Floats = NDArray[np.float64]
 
@@ -81,7 +82,7 @@ class Evidence:
     prior: Floats
     oob_mask: OobMask | None = None
     n_threads: int = 1
-    cache: StateCache = field(default_factory=StateCache)
+    cache: Cache = field(default_factory=Cache)
     groups: NDArray[Any] | None = None
 
     @property
@@ -362,20 +363,20 @@ def try_out(
     caution: float,
     decision: str | Decision,
     *,
-    maps: CrossCalibration | None = None,
+    calibrator: CrossCalibration | None = None,
     row_weights: NDArray[Any] | None = None,
 ) -> tuple[Trial, NDArray[np.bool_]]:
     """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class with a judge, and which.
 
-    With `maps` the opinion of each row is mapped by what was learned on other rows, with these weights.
+    A `calibrator` calibrates the opinion of each row by what was learned on other rows, with these weights.
     """
     require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
     judged = evidence.judged & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)
     opinion = opinion if judged.all() else opinion[judged]
-    if maps is not None and not calibration_obstacle(rule):
-        opinion = maps(opinion, labels[judged], None if row_weights is None else row_weights[judged])
+    if calibrator is not None and not calibration_obstacle(rule):
+        opinion = calibrator(opinion, labels[judged], None if row_weights is None else row_weights[judged])
     ready = calibrated(decision, opinion, labels[judged])
     return Trial(opinion, decide(opinion, ready), ready, weights), judged
 

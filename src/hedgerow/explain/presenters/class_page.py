@@ -116,7 +116,7 @@ def _data(
 
 def _opened(now: ClassificationPredictor, said: ReportData, rows: NDArray[np.int64]) -> dict[str, Any]:
     """The cases with unseen values or novelty, and their opinions (m, K): leaves alone do not give these."""
-    doubted = now.doubted(said.batch)
+    doubted = now.adjusted_rows(said.batch)
     cases = np.flatnonzero([] if doubted is None else doubted[rows])
     opinion = said.opinion[rows[cases]]
     parts = {"probability": opinion.probability, "lower": opinion.lower, "upper": opinion.upper}

@@ -1,9 +1,9 @@
-"""Calibration: a fitted forest and its training rows -> a map of probabilities, learned on out-of-bag rows."""
+"""Out-of-bag calibration of the probabilities of a forest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,25 +12,20 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import (
     Calibration,
-    cross_fitted,
     gain_of,
     learn_calibrator,
     rows_to_learn_on,
-    with_probability,
 )
-from hedgerow.belief.opinion import Opinion
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import TrainingRows
+from hedgerow.inference.calibration import calibration_obstacle
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
 from hedgerow.rules import Rule, Setting, resolve_rule
 
 Floats = NDArray[np.float64]
-
-#: Rows that are mapped at a time.
-MAPPED_ROWS = 1024
 
 NOT_ASKED = Calibration(why="it was not asked for")
 NO_BAGS = Calibration(why="no row lies outside a bag, because there is no bootstrap")
@@ -77,77 +72,6 @@ def learn_on_sample(forest: Forest, sample: Sample, bags: Bags, n_threads: int) 
     """A forest whose probabilities are means of shares, and some of its training rows -> the map learned on these."""
     probability = forest.probability_outside(sample.codes, sample.rows, sample.labels, bags, n_threads)
     return _learned(probability, sample.labels, sample.weights, forest.n_trees, bags)
-
-
-class CrossCalibration:
-    """Out-of-bag opinions -> the opinions mapped, each by a map that was learned without it.
-
-    What was mapped last is kept: probabilities of mapped rules do not depend on caution, of which many are tried.
-    """
-
-    def __init__(self) -> None:
-        self._last: tuple[Floats, Floats] | None = None
-
-    def __call__(self, opinion: Opinion, labels: NDArray[Any], weights: NDArray[Any] | None) -> Opinion:
-        """Opinions of n rows, classes (n,), weights (n,) -> mapped opinions."""
-        said, last = opinion.probability, self._last
-        if last is None or not np.array_equal(last[0], said):
-            self._last = last = said, _mapped_by_others(said, labels.astype(np.int64), weights)
-        return opinion if last[1] is said else with_probability(opinion, last[1])
-
-
-@dataclass(frozen=True, eq=False)
-class CrossCalibrated:
-    """A map that was learned on some rows (m,); these are mapped by maps that were learned without them."""
-
-    learned: Calibration
-    some: NDArray[np.int64]  # (m,), ascending
-    mapped: Floats  # (m, K)
-
-    @classmethod
-    def learned_on(
-        cls, some: NDArray[np.int64], said: Floats, labels: NDArray[Any], weights: NDArray[Any] | None
-    ) -> CrossCalibrated:
-        """Rows (m,), their probabilities (m, K), classes (m,) and weights (m,) -> the map."""
-        of_some = labels.astype(np.int64), None if weights is None else weights.astype(np.float64)
-        learned = learn_calibrator(said, *of_some)
-        return cls(learned, some, cross_fitted(said, *of_some, start=learned))
-
-    def of(self, said: Floats, rows: NDArray[np.int64]) -> Floats:
-        """Probabilities (n, K) of rows (n,) -> mapped; the same array if nothing was learned."""
-        if self.learned.why:
-            return said
-        mapped = self.learned.of(said)
-        place = np.minimum(np.searchsorted(self.some, rows), len(self.some) - 1)
-        own = self.some[place] == rows
-        mapped[own] = self.mapped[place[own]]
-        return mapped
-
-
-def cross_calibrated(said: Floats, rows: NDArray[np.int64], labels: NDArray[Any], weights: NDArray[Any] | None) -> None:
-    """Probabilities (n, K) -> in their place, those of some rows (m,) as `CrossCalibration` maps them.
-
-    Labels and weights are those of all n rows.
-    """
-    some = rows[rows_to_learn_on(len(rows), said.shape[1])]
-    maps = CrossCalibrated.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
-    if not maps.learned.why:
-        for part in np.split(rows, range(MAPPED_ROWS, len(rows), MAPPED_ROWS)):
-            said[part] = maps.of(said[part], part)
-
-
-def _mapped_by_others(said: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None) -> Floats:
-    """(n, K), (n,), (n,) -> (n, K): mapped; the same array if there is no map."""
-    some = rows_to_learn_on(*said.shape)
-    maps = CrossCalibrated.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
-    return maps.of(said, np.arange(len(said)))
-
-
-def calibration_obstacle(rule: Rule) -> str:
-    """Why the probabilities of a rule are not mapped; empty if they are."""
-    if rule.chooses:
-        return f"the rule {rule.name} chooses the classes that remain itself"
-    return "" if rule.calibrates else f"the probabilities of the rule {rule.name} depend on caution or are products"
 
 
 def rule_key(rule: Any) -> str:

@@ -15,11 +15,12 @@ from hedgerow.belief.calibrate import rows_to_learn_on
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags, times_counted
 from hedgerow.forest.target import ClassInfo, ClassLabels
+from hedgerow.inference.calibration import calibration_obstacle
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
 from hedgerow.rules import resolve_rule
 from hedgerow.table.sums import Spread, exact_sums_by
-from hedgerow.tasks.classification.calibration import calibration_obstacle, learn_on_sample, rule_key
+from hedgerow.tasks.classification.calibration import learn_on_sample, rule_key
 from hedgerow.tasks.classification.target import (
     FixedPoint,
     check_class_weight,

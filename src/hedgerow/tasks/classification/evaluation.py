@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import rows_to_learn_on, with_probability
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import decide, resolve_decision
+from hedgerow.inference.calibration import CrossCalibrated
 from hedgerow.inference.evidence import CAUTIONS, require_certain, score_sets
 from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.rules import resolve_rule
-from hedgerow.tasks.classification.calibration import CrossCalibrated
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 #: Rows whose opinions are in memory at once, in each thread.
@@ -28,10 +28,10 @@ def oob_tally(now: ClassificationPredictor) -> SetTally | None:
 
     It is that of `ClassificationPredictor.try_out`, which has the opinions about all rows in memory.
     """
-    evidence, decision = now.oob_evidence(), resolve_decision(now.asked_decision)
+    evidence, decision = now.oob_evidence(), resolve_decision(now.given_decision)
     target = now.oob_rows().target
     if not decision.is_ready:  # it is calibrated on the opinions about all rows
-        trial, judged = now.try_out(evidence, evidence.rule, now.caution, now.asked_decision)
+        trial, judged = now.try_out(evidence, evidence.rule, now.caution, now.given_decision)
         return _tally(now, target.labels[judged], trial.opinion, trial.sets) if judged.any() else None
     require_certain(evidence.known)
     rows = np.flatnonzero(evidence.judged & evidence.known)
@@ -75,13 +75,14 @@ def tried(now: ClassificationPredictor, metric: Any, over: dict[str, Any]) -> li
     `metric` is a name of `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
     """
     _check(over)
-    evidence, target = now.oob_evidence(), now.oob_rows().target
+    evidence, target, calibrator = now.oob_evidence(), now.oob_rows().target, now.cross_calibration()
     results = []
     for values in product(*over.values()):
         setting = dict(zip(over, values, strict=True))
         rule = resolve_rule(setting.get("rule", now.plain_rule))
         caution = float(setting.get("caution", now.caution))
-        trial, judged = now.try_out(evidence, rule, caution, setting.get("decision", now.asked_decision))
+        decision = setting.get("decision", now.given_decision)
+        trial, judged = now.try_out(evidence, rule, caution, decision, calibrator=calibrator)
         y = now.classes[target.labels[judged]]
         results.append((score_sets(metric, now.classes, y, trial.opinion, trial.sets), setting))
     return sorted(results, key=lambda result: -result[0])

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.decisions import Decision, resolve_decision
 from hedgerow.forest.training import TrainingRows
+from hedgerow.inference.calibration import cross_calibrated
 from hedgerow.inference.evidence import Evidence, Trial, require_certain, score_sets
 from hedgerow.inference.fitted import Fitted
 from hedgerow.table.bins import Codes
-from hedgerow.tasks.classification.calibration import cross_calibrated
 
 Floats = NDArray[np.float64]
 

@@ -1,8 +1,7 @@
-"""Several: a fitted model of several outputs, and samples -> the answers of each output, side by side."""
+"""Predictors of models of several outputs."""
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
 from hedgerow.inference.batch import Batch
-from hedgerow.inference.fitted import Fitted, fitted_of
+from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace
-from hedgerow.inference.predictor import Predictor
+from hedgerow.inference.predictor import Predictor, current_predictor
+from hedgerow.params.table import Params
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -34,28 +34,33 @@ LISTED = (
 )
 
 
-def predictor_for(kind: type[Any], model: Any, fitted: Fitted | None) -> Any:
-    """The class of answers of one output, an estimator, perhaps a fit -> the answers, of one output or of several."""
-    fitted = fitted_of(model) if fitted is None else fitted
-    return MultiOutputPredictor(kind, model, fitted) if fitted.outputs else kind(model, fitted)
+def predictor_for(one: type[Any], model: Any, fitted: Fitted | None = None) -> Any:
+    """Return the predictor of an estimator; `one` is the class of the predictor of one output."""
+
+    def make(fitted: Fitted, params: Params, estimator: type[Any]) -> Any:
+        if fitted.outputs:
+            return MultiOutputPredictor(one, fitted, params, estimator)
+        return one(fitted, params, estimator)
+
+    return current_predictor(make, model, fitted)
 
 
 class MultiOutputPredictor(Predictor):
-    """The answers of a model of several outputs: for each output those of an ordinary model of this output.
+    """The predictor of a model of several outputs, with an ordinary predictor for each of them.
 
     Parameters
     ----------
-    kind : type of Answers
-        The class of the answers of one output.
-    model, fitted
+    one : type of Predictor
+        The class of the predictor of one output.
+    fitted, params, estimator
         As in `Predictor`.
     """
 
     kind = "several"
 
-    def __init__(self, kind: type[Any], model: Any, fitted: Fitted) -> None:
-        super().__init__(model, fitted)
-        self.outputs = [kind(model, output) for output in fitted.outputs]
+    def __init__(self, one: type[Any], fitted: Fitted, params: Params, estimator: type[Any]) -> None:
+        super().__init__(fitted, params, estimator)
+        self.outputs = [one(output, params, estimator) for output in fitted.outputs]
         self.takes_uncertain = self.outputs[0].takes_uncertain
 
     @property
@@ -82,9 +87,9 @@ class MultiOutputPredictor(Predictor):
         labels, sets = zip(*(output.labels_and_sets(batch) for output in self.outputs), strict=True)
         return side_by_side(list(labels)), list(sets)
 
-    def doubt(self, batch: Batch) -> Floats:
-        """(n,): the mean over outputs of how doubtful each sample is."""
-        return np.asarray(np.mean([output.doubt(batch) for output in self.outputs], axis=0))
+    def uncertainty_score(self, batch: Batch) -> Floats:
+        """Return the mean over outputs of their uncertainty scores, (n,)."""
+        return np.asarray(np.mean([output.uncertainty_score(batch) for output in self.outputs], axis=0))
 
     def predicted(self, batch: Batch) -> Floats:
         """(n, m): the predicted numbers."""
@@ -105,13 +110,11 @@ class MultiOutputPredictor(Predictor):
             [each.quantile_ranks(codes, column, *how) for each, column in zip(self.outputs, numbers.T, strict=True)]
         )
 
-    def judged(self) -> Fitted:
-        """The fit, with what it reports on out-of-bag rows, for each output and for all outputs together."""
-        figures, metric = self.fitted.figures, self._model.oob_score
-        alone = copy(self._model)
-        alone.oob_score = True if callable(metric) else metric  # a function judges all outputs together
-        pairs = zip(self.outputs, self.fitted.outputs, strict=True)
-        outputs = tuple(type(output)(alone, fitted).judged() for output, fitted in pairs)
+    def evaluate_oob(self, metric: Any) -> Fitted:
+        """Return the fit with its out-of-bag metrics, of each output and of all outputs together."""
+        figures = self.fitted.figures
+        alone = True if callable(metric) else metric  # a function scores all outputs together
+        outputs = tuple(output.evaluate_oob(alone) for output in self.outputs)
         if metric and outputs[0].figures.oob_answers is not None:
             figures = replace(figures, oob_score=self._oob_score(metric, outputs))
         return replace(self.fitted, outputs=outputs, figures=figures)

@@ -1,9 +1,8 @@
-"""Number answers: a fitted regressor with its current parameters, and samples -> predictions, bounds, intervals."""
+"""Predictor of regressors: predictions, bounds, intervals and quantiles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -66,17 +65,13 @@ class TargetVariance(NamedTuple):
 
 
 class RegressionPredictor(Predictor):
-    """The answers of a regressor."""
+    """The predictor of a regressor."""
 
     kind = "numbers"
     predicts = True
     takes_uncertain = True
     is_mean: ClassVar[bool] = True
     skips_empty: ClassVar[bool] = False
-
-    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
-        super().__init__(model, fitted)
-        self._caution, self._keeps_leaf_rows = model.caution, model.leaf_rows
 
     @property
     def info(self) -> RangeInfo:
@@ -86,7 +81,7 @@ class RegressionPredictor(Predictor):
     @property
     def caution(self) -> float:
         """How many unseen rows each leaf keeps in reserve."""
-        return checked_caution(self._caution, "a number >= 0")
+        return checked_caution(self.params.caution, "a number >= 0")
 
     @property
     def leaf_values(self) -> Floats:
@@ -103,8 +98,6 @@ class RegressionPredictor(Predictor):
         return values_over_completions(
             ask(batch.codes), self.fitted, batch, lambda worlds: worlds.mean(ask(worlds.codes))
         )
-
-    said = predicted  # the predictions
 
     def score(self, y: NDArray[Any], said: Floats) -> float:
         """Numbers (n,), predictions (n,) -> R²."""
@@ -127,7 +120,7 @@ class RegressionPredictor(Predictor):
         """Codes (p, n) -> (n,): the square root of the total variance."""
         return np.asarray(np.sqrt(self.variance(codes).total))
 
-    def doubt(self, batch: Batch) -> Floats:
+    def uncertainty_score(self, batch: Batch) -> Floats:
         """(n,): the standard deviation between trees, relative to the largest; 0 if trees agree."""
         between = np.sqrt(self.variance(batch.codes).epistemic)
         return np.asarray(between / max(between.max(initial=0.0), np.finfo(np.float64).tiny))
@@ -136,9 +129,8 @@ class RegressionPredictor(Predictor):
         """The same fit with another caution."""
         if rule is not None:
             raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out: trees are averaged")
-        other = copy(self)
-        other._caution = self._caution if caution is None else caution
-        return other
+        params = self.params if caution is None else replace(self.params, caution=caution)
+        return type(self)(self.fitted, params, self.estimator)
 
     def bounds(self, batch: Batch) -> Floats:
         """(n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
@@ -371,12 +363,12 @@ class RegressionPredictor(Predictor):
         rows = self.oob_rows("oob_errors_")
         return number_errors(self.forest, rows, float(self.oob_trace()[-1]), self.threads(rows.n_rows))
 
-    def judged(self) -> Fitted:
-        """The fit, with what it reports on out-of-bag rows."""
-        fitted, rows, metric = self.fitted, self.fitted.rows, self._model.oob_score
+    def evaluate_oob(self, metric: Any) -> Fitted:
+        """Return the fit with its out-of-bag metrics, if there is a `metric`."""
+        fitted, rows = self.fitted, self.fitted.rows
         if rows is None:
             return fitted
-        if self._keeps_leaf_rows:
+        if self.params.leaf_rows:
             self.leaf_rows()
         if not metric:
             return fitted
@@ -397,7 +389,7 @@ class RegressionPredictor(Predictor):
         if self.has_residuals:
             self.residuals("predict_interval")
         bare = self.fitted.without_rows()
-        return bare if self._keeps_leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
+        return bare if self.params.leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
 
     def mean(self, codes: Codes, says: Callable[[Which], Floats]) -> Floats:
         """Codes (p, n), a function of leaves (m,) that returns numbers (m, S) -> their means over trees (n, S)."""
