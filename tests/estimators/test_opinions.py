@@ -403,18 +403,18 @@ def test_tuning_with_learned_weights_and_a_promise():
 @pytest.mark.parametrize("over", [{"max_depth": [1, 2]}, {}, {"caution": []}, {"caution": [1.0], "n_estimators": [5]}])
 def test_tuning_refuses_what_would_need_new_trees(over):
     forest = fitted()
-    with pytest.raises(ValueError, match="over must map"):
-        forest.tune(over=over)
+    with pytest.raises(ValueError, match="param_grid must map"):
+        forest.tune(param_grid=over)
     assert not hasattr(forest, "tuning_")
 
 
 def test_tuning_that_fails_changes_nothing():
     forest = fitted()
     with pytest.raises(ValueError, match="must be"):
-        forest.tune(over={"caution": [5.0, -1.0]})
+        forest.tune(param_grid={"caution": [5.0, -1.0]})
     assert forest.caution == 1.0
     with pytest.raises(ValueError, match="caution"):
-        forest.tune(over={"caution": ["auto", 1.0]})
+        forest.tune(param_grid={"caution": ["auto", 1.0]})
 
 
 def test_learned_weights_are_weights_and_belong_to_the_caution():

@@ -316,7 +316,7 @@ def test_choosing_on_out_of_bag_rows_needs_some_certain_labels(chosen):
 
 def test_tree_weights_calibration_and_tuning_are_learned_on_certain_rows():
     forest = RandomForestClassifier(10, rule="belief", random_state=0).fit(X, blur(Y, 0.3))
-    forest.tune(over={"caution": [0.0, 1.0], "rule": ["average", "belief"]})
+    forest.tune(param_grid={"caution": [0.0, 1.0], "rule": ["average", "belief"]})
     assert len(forest.tuning_) == 4
     forest.set_params(decision="coverage")
     assert forest.predict_set(X).shape == (150, 3)

@@ -15,7 +15,6 @@ from hedgerow.estimators.trees import figure
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.inference.columns import regression_columns
 from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
@@ -150,7 +149,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
             ``mean_upper`` (the bounds), standard deviations, and ``novelty``. It is a frame of polars if X is one or
             `set_output` asks for it, otherwise of pandas; the index is that of X. Only for one output.
         """
-        found = regression_columns(predictor_of(self), X, checked_coverage(coverage))
+        found = predictor_of(self).columns(X, checked_coverage(coverage))
         return self._framed(X, found.numbers(), found.names)
 
     def predict_variance(self, X: Any) -> SamplingVariance:

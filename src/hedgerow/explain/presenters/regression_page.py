@@ -32,10 +32,10 @@ from hedgerow.explain.report.why import (
 )
 from hedgerow.explain.text import added_features, rests_words
 from hedgerow.inference.batch import Batch
-from hedgerow.inference.evaluation import RegressionEvaluation
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import tally_numbers
 from hedgerow.table import NamedColumns
+from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 from hedgerow.tasks.regression.oob import scaled_interval
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 

@@ -41,9 +41,12 @@ from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.rules import Calibrated, Rule, Setting, Uncertainty, resolve_rule
 from hedgerow.rules.combine import checked_weights
 from hedgerow.rules.uncertainty import UncertaintyWith
+from hedgerow.table import NamedColumns
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.calibration import NOT_ASKED, calibration_of
+from hedgerow.tasks.classification.columns import ClassificationColumns, classification_columns
 from hedgerow.tasks.classification.discounting import discount_factor, discounted
+from hedgerow.tasks.classification.evaluation import ClassificationEvaluation, evaluate_classifier
 from hedgerow.tasks.classification.oob import group_column, groups_in, needs_trial, oob_metrics, soft_label_metrics
 from hedgerow.tasks.classification.target import read_classes
 from hedgerow.util.lazy import lazy_property
@@ -155,6 +158,10 @@ class ClassificationPredictor(Predictor):
         threads = self.threads(codes.shape[1])
         return forest_variance(self.forest, codes, rows.codes, rows.target.labels, rows.bags, threads)
 
+    def columns(self, X: Any, coverage: float | None = None) -> ClassificationColumns:
+        """Return label, set, bounds, uncertainty and novelty as columns; there are no intervals to cover anything."""
+        return classification_columns(self, X)
+
     def under(self, rule: Any = None, caution: float | None = None) -> Self:
         """Return a predictor of the same fit under another rule or caution."""
         given = {"rule": rule, "caution": caution}
@@ -177,6 +184,10 @@ class ClassificationPredictor(Predictor):
         if coverage is not None:
             raise ValueError(f"coverage must be None for a classifier, which has no intervals, got {coverage!r}")
         return tally_sets(y, *self.labels_and_sets(self.read(X)), classes=self.classes)
+
+    def evaluate(self, table: NamedColumns, y: NDArray[Any], coverage: float | None = None) -> ClassificationEvaluation:
+        """Return predictions about rows, and their true classes, to compute metrics from."""
+        return evaluate_classifier(self, table, y)
 
     # ---- classes and training rows --------------------------------------------------------------
 

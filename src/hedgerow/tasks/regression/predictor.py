@@ -27,6 +27,8 @@ from hedgerow.inference.unseen import UnseenValues, opened_intervals
 from hedgerow.inference.variance import SamplingVariance, jackknife_variance
 from hedgerow.metrics import RegressionTally, tally_numbers
 from hedgerow.table.bins import Codes
+from hedgerow.tasks.regression.columns import RegressionColumns, regression_columns
+from hedgerow.tasks.regression.evaluation import RegressionEvaluation, evaluate_regressor
 from hedgerow.tasks.regression.oob import (
     METHODS,
     Residuals,
@@ -291,6 +293,16 @@ class RegressionPredictor(Predictor):
         if coverage is None and not self.has_residuals:
             return tally_numbers(y, predicted)
         return tally_numbers(y, predicted, self.interval(batch, COVERAGE if coverage is None else coverage))
+
+    def columns(self, X: Any, coverage: float | None = None) -> RegressionColumns:
+        """Return predictions, intervals, bounds, standard deviations and novelty as columns."""
+        return regression_columns(self, X, COVERAGE if coverage is None else coverage)
+
+    def evaluate(self, table: Any, y: NDArray[Any], coverage: float | None = None) -> RegressionEvaluation:
+        """Return predictions and intervals of rows, and their true targets, to compute metrics from."""
+        if coverage is None and self.has_residuals:
+            coverage = COVERAGE
+        return evaluate_regressor(self, table, y, coverage)
 
     # ---- out of bag -----------------------------------------------------------------------------
 
