@@ -23,6 +23,7 @@ from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
 from hedgerow.labels import read_labels
+from hedgerow.tasks.classification.evaluation import grid_scores
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.classification.target import labels_as_given
 from hedgerow.tasks.classification.task import Classification

@@ -476,9 +476,11 @@ class Params:
 
         None if one of them is an object, such as a rule, because its own parameters can change.
         """
-        features = () if self.immutable_features is None else tuple(self.immutable_features)
+        features = () if self.immutable_features is None else self.immutable_features
+        if not isinstance(features, list | tuple):
+            return None
         ways = (self.rule, self.caution, self.decision, self.calibration, self.novelty, self.n_jobs, self.leaf_rows)
-        values = ways + features
+        values = (*ways, *features)
         return values if _PLAIN.issuperset(map(type, values)) else None
 
 
