@@ -123,7 +123,7 @@ def test_shapes():
         "relative_epistemic",
     )
     evidence = forest.evidence(X)
-    assert (evidence.leaves.shape, evidence.counts.shape, evidence.seen.all()) == ((50, 40), (50, 40, 3), True)
+    assert (evidence.leaves.shape, evidence.counts.shape, evidence.tree_mask.all()) == ((50, 40), (50, 40, 3), True)
 
 
 @EVERY_RULE
@@ -719,7 +719,7 @@ class TestWithoutBootstrap:
         assert (bounds[:, :, 0] <= forest.predict_proba(X)).all()
         assert (bounds[:, :, 1] > bounds[:, :, 0]).all()
         np.testing.assert_array_equal(forest.predict(X, return_set=True)[1], forest.predict_set(X))
-        assert forest.evidence(X).seen.all()
+        assert forest.evidence(X).tree_mask.all()
 
     def test_out_of_bag_evidence_is_refused_in_words(self, estimator):
         forest = clone(estimator).fit(*blobs(100, 0))

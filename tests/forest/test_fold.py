@@ -425,7 +425,7 @@ def test_out_of_bag_counts_are_those_of_the_other_rows_in_the_leaf(n_classes, le
     forest, X, y, weights = fitted(n_classes, weighting, leaf_counts)
     counts, seen = out_of_bag_counts(forest, X, y, weights)
     evidence = forest.oob_evidence_
-    np.testing.assert_array_equal(evidence.seen, seen)
+    np.testing.assert_array_equal(evidence.tree_mask, seen)
     np.testing.assert_allclose(evidence.counts, counts * seen[:, :, None], rtol=1e-9, atol=1e-9)
 
 
@@ -458,12 +458,12 @@ def test_the_mean_out_of_bag_is_that_of_the_shares_in_leaves_without_the_row(n_c
     expected[~seen.any(axis=1)] = np.nan
     evidence, rows = forest.oob_evidence_, np.arange(len(y))
     labels, bags = predictor_of(forest).oob_rows().target.labels, evidence.oob_mask.bags
-    found = forest.forest_.probability_outside(evidence.codes, rows, labels, bags)
+    found = forest.forest_.oob_probability(evidence.codes, rows, labels, bags)
     # a row weighs what rows of its class weigh on average in the leaf, up to rounding of the weights
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     some = rows[5::7]
     part = np.ascontiguousarray(evidence.codes[:, some])
-    np.testing.assert_array_equal(forest.forest_.probability_outside(part, some, labels[some], bags, 3), found[some])
+    np.testing.assert_array_equal(forest.forest_.oob_probability(part, some, labels[some], bags, 3), found[some])
 
 
 @pytest.mark.parametrize("leaf_counts", ["all", "inbag"])
@@ -536,7 +536,7 @@ def test_a_row_in_every_bag_gets_a_vacuous_opinion(rule):
 def test_a_bag_of_another_size_is_found_again():
     X, y = draw_rows(80, 3, seed=12)
     forest = RandomForestClassifier(N_TREES, max_samples=0.3, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(forest.oob_evidence_.seen, multiplicities(forest, 80, mean=0.3) == 0)
+    np.testing.assert_array_equal(forest.oob_evidence_.tree_mask, multiplicities(forest, 80, mean=0.3) == 0)
 
 
 @pytest.mark.parametrize("changed", [{"max_samples": 0.2}, {"leaf_counts": "inbag"}, {"bootstrap": False}])
@@ -582,9 +582,9 @@ def test_a_first_fit_need_not_know_that_a_warm_start_will_follow():
 def test_a_warm_start_on_all_rows_knows_those_that_came_later():
     X, y = draw_rows(120, 3, seed=13)
     begun = RandomForestClassifier(5, warm_start=True, random_state=0).fit(X[:90], y[:90]).partial_fit(X[90:], y[90:])
-    seen = begun.oob_evidence_.seen
+    seen = begun.oob_evidence_.tree_mask
     begun.set_params(n_estimators=8, oob_score=True).fit(X, y)
-    np.testing.assert_array_equal(begun.oob_evidence_.seen[:, :5], seen)
+    np.testing.assert_array_equal(begun.oob_evidence_.tree_mask[:, :5], seen)
 
 
 # ---- memory ------------------------------------------------------------------------------

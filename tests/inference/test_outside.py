@@ -49,5 +49,5 @@ def test_blocks_make_the_tally_of_all_rows(parameters: dict, monkeypatch: pytest
 def test_no_judge_means_no_tally() -> None:
     X, y = table(12)
     now = predictor_of(RandomForestClassifier(1, max_samples=8.0, random_state=0).fit(X, y))
-    assert not now.oob_evidence().judged.any()
+    assert not now.oob_evidence().is_covered.any()
     assert outside.oob_tally(now) is None

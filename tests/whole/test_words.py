@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src" / "hedgerow"
 GLOSSARY = ROOT / "docs" / "glossary.md"
 
 #: Public names that keep a retired word.
-PUBLIC = {("belief/learn.py", "seen"), ("inference/evidence.py", "seen")}
+PUBLIC = {("belief/learn.py", "seen")}
 
 #: Phrases that make a sentence a riddle, as regular expressions; upper and lower case differ, so that None is allowed.
 RIDDLES = (

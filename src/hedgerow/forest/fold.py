@@ -1,4 +1,4 @@
-"""Fold: the leaves that rows reach, and what is asked of them -> an answer for each row."""
+"""Fold of the leaves that rows reach: lift them, merge states over trees, finish."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def fold(
     Parameters
     ----------
     what : Reducer
-        What is asked of the leaves, for instance a rule.
+        The reducer of the leaves, for instance a rule.
     setting : Setting
         What lifting and finishing must know besides.
-    judges : Judges or None
-        Which trees may judge each row; None means all.
+    oob_mask : OobMask or None
+        The trees that are out-of-bag for each row; None means all trees.
     weights : (T,) float64 or None
         Factors by which the states of each tree are multiplied.
     cache : Cache or None
@@ -96,7 +96,7 @@ def finish_rows(what: Reducer[Result], merged: Floats, setting: Any, n_threads: 
     return in_blocks(finish_from, len(merged), FINISHED_ROWS, n_threads)
 
 
-def judged_states(
+def oob_states(
     forest: Forest,
     tree: int,
     leaves: NDArray[Any],
@@ -105,7 +105,7 @@ def judged_states(
     oob_mask: OobMask,
     lifted: Floats | None = None,
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Leaves (n,) that all rows reach in a tree -> the rows (m,) that it may judge, and their states (m, S) in it.
+    """Leaves (n,) that all rows reach in a tree -> its out-of-bag rows (m,), and their states (m, S) in it.
 
     A state does not contain what the row itself has added to the leaf. `lifted` is the state of every leaf of the
     forest (L, S), if it is known.
@@ -176,9 +176,9 @@ class _Reads:
 
 
 class FoldPlan(Generic[Result]):
-    """What is asked of a forest, and the ways to compute it: whole trees, leaves reached, row by row, or stacks.
+    """A reducer of a forest, and the ways to compute it: whole trees, leaves reached, row by row, or stacks.
 
-    It can be asked about rows again and again. Parameters are those of `fold`.
+    It can be used for any number of batches. Parameters are those of `fold`.
     """
 
     def __init__(
@@ -286,7 +286,7 @@ class FoldPlan(Generic[Result]):
         return in_blocks(finish_from, codes.shape[1], block, 1)
 
     def _reached(self, codes: Codes, first: int) -> Reached:
-        """Codes (p, b) of rows from number `first` on -> the leaves of the trees that may judge them."""
+        """Codes (p, b) of rows from number `first` on -> the leaves of the trees that count for them."""
         forest, oob_mask, n_rows = self.forest, self.oob_mask, codes.shape[1]
         leaves = forest.leaves(codes, self.n_threads) + forest.leaf_start[:-1]
         if oob_mask is None:
@@ -310,7 +310,7 @@ class FoldPlan(Generic[Result]):
         return self._in_stacks(codes, states_of)
 
     def stacked(self, codes: Codes) -> Result:
-        """For rules that are not folds: the states of all trees side by side, zero if a tree may not judge the row."""
+        """For rules that are not folds: the states of all trees side by side, zero unless a tree counts for the row."""
         forest, oob_mask, start = self.forest, self.oob_mask, self.forest.leaf_start
         own = None if oob_mask is None else oob_mask.own
         spans = [slice(start[tree], start[tree + 1]) for tree in range(forest.n_trees)]
@@ -368,7 +368,7 @@ class FoldPlan(Generic[Result]):
     # ---- many rows -----------------------------------------------------------------------------
 
     def merged(self, codes: Codes) -> Floats:
-        """-> (n, S): the states that the judges of each row merge to."""
+        """-> (n, S): the merged states of the trees that count for each row."""
         forest, oob_mask = self.forest, self.oob_mask
         merged = self.by_row(codes) if self.lifts_by_row else self.whole_trees(codes)
         if oob_mask is not None and oob_mask.as_forest and self.what.merge == "add":

@@ -183,10 +183,10 @@ class Forest:
             found[rows] = _mean_shares(self.mixed_counts(codes[:, rows], n_threads))
         return found
 
-    def probability_outside(
+    def oob_probability(
         self, codes: Codes, rows: NDArray[np.int64], labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
     ) -> NDArray[np.float64]:
-        """Codes (p, m), numbers (m,), classes (m,) of training rows -> (m, K): the mean over trees that may judge them.
+        """Codes (p, m), numbers (m,), classes (m,) of training rows -> (m, K): the out-of-bag mean over trees.
 
         What a row has added to a leaf is left out, one row of its class: labels must be certain. NaN where no tree may.
         """

@@ -132,7 +132,7 @@ class NoveltyScores(NamedTuple):
     single: Floats
     feature: NDArray[np.int64]
 
-    def some(self, rows: NDArray[np.bool_]) -> NoveltyScores:
+    def take(self, rows: NDArray[np.bool_]) -> NoveltyScores:
         """The same for some of the rows."""
         return NoveltyScores(self.total[rows], self.single[rows], self.feature[rows])
 

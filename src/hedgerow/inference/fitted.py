@@ -1,4 +1,4 @@
-"""Fitted: everything a fit publishes, in one object that never changes; and what is learned out of bag later."""
+"""The fit of an estimator, which never changes, and the values that are learned out of bag later."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Model = TypeVar("_Model")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitMetrics:
-    """What a fit reports besides its trees; None for what was not asked for.
+    """Metrics and choices of a fit; None for those that were not computed.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Fitted:
 
     @property
     def oob_rows(self) -> TrainingRows | None:
-        """The training rows, if bags leave rows out that trees can judge; otherwise None."""
+        """The training rows, if some of them are out-of-bag; otherwise None."""
         return self.rows if self.rows is not None and self.rows.has_bags else None
 
     @cached_property

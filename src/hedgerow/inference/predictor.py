@@ -109,12 +109,12 @@ class Predictor:
         """The number of threads for work on pairs of rows, which costs more than work on rows."""
         return self.threads(10 * codes.shape[1])
 
-    def oob_rows(self, asked: str = "oob_evidence_") -> TrainingRows:
-        """The training rows of a forest whose bags leave rows out; otherwise an error about what is `asked`."""
+    def oob_rows(self, name: str = "oob_evidence_") -> TrainingRows:
+        """Return the training rows, if some are out-of-bag; otherwise an error names what needs them."""
         rows = self.fitted.oob_rows
         if rows is None:
             raise AttributeError(
-                f"{asked} must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
+                f"{name} must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
                 " unpickled or loaded, or warm-started on other rows or bags; fit it again"
             )
         return rows

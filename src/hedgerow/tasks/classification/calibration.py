@@ -32,14 +32,14 @@ NO_BAGS = Calibration(why="no row lies outside a bag, because there is no bootst
 ROWS_LOST = Calibration(why="the forest does not have its training rows")
 
 
-def calibration_of(fitted: Fitted, asked: Any, rule: Rule, threads: Callable[[int], int]) -> Calibration:
-    """A fit, a rule as the user set it, and the rule itself -> its map, learned when first needed.
+def calibration_of(fitted: Fitted, given: Any, rule: Rule, threads: Callable[[int], int]) -> Calibration:
+    """Return the calibrator of a rule, `given` as the user set it, learned when first needed.
 
-    A model without its training rows keeps the map that it has, if it is for the same rule and classes.
+    A model without its training rows keeps the calibrator that it has, if it is for the same rule and classes.
     """
     if why := calibration_obstacle(rule):
         return Calibration(why=why)
-    learned, key, rows = fitted.learned, rule_key(asked), fitted.oob_rows
+    learned, key, rows = fitted.learned, rule_key(given), fitted.oob_rows
     info: Any = fitted.info
     if rows is not None:
 
@@ -56,7 +56,7 @@ def calibration_of(fitted: Fitted, asked: Any, rule: Rule, threads: Callable[[in
 
 
 def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Calibration:
-    """A forest, its training rows and a rule -> the map, learned on rows of certain class that have a judge."""
+    """A forest, its training rows and a rule -> the calibrator, learned on out-of-bag rows of certain class."""
     some = rows_to_learn_on(rows.n_rows, forest.n_classes)
     target = rows.target
     labels, weights = target.labels[some], None if target.sure_weights is None else target.sure_weights[some]
@@ -69,13 +69,13 @@ def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Flo
 
 
 def learn_on_sample(forest: Forest, sample: Sample, bags: Bags, n_threads: int) -> Calibration:
-    """A forest whose probabilities are means of shares, and some of its training rows -> the map learned on these."""
-    probability = forest.probability_outside(sample.codes, sample.rows, sample.labels, bags, n_threads)
+    """A forest whose probabilities are means of shares, and some of its training rows -> the calibrator."""
+    probability = forest.oob_probability(sample.codes, sample.rows, sample.labels, bags, n_threads)
     return _learned(probability, sample.labels, sample.weights, forest.n_trees, bags)
 
 
 def rule_key(rule: Any) -> str:
-    """A rule or its name -> the key under which its map is stored."""
+    """A rule or its name -> the key under which its calibrator is stored."""
     return _key_of_name(rule) if isinstance(rule, str) else _key_of(rule)
 
 
@@ -93,7 +93,7 @@ def _key_of(rule: Rule) -> str:
 def _learned(
     probability: Floats, labels: NDArray[np.uint16], weights: NDArray[Any] | None, n_trees: int, bags: Bags
 ) -> Calibration:
-    """Out-of-bag probabilities (m, K), NaN for rows without a judge, classes (m,) and weights (m,) -> the map."""
+    """Out-of-bag probabilities (m, K), NaN for rows in all bags, classes (m,) and weights (m,) -> the calibrator."""
     usable = ~np.isnan(probability[:, 0])
     of_usable = None if weights is None else weights[usable].astype(np.float64)
     found = learn_calibrator(probability[usable], labels[usable].astype(np.int64), of_usable)
@@ -101,7 +101,7 @@ def _learned(
 
 
 def _out_of_bag(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Floats:
-    """-> (n, K): out-of-bag probabilities of all rows under the rule; NaN if a row has no judge."""
+    """-> (n, K): out-of-bag probabilities of all rows under the rule; NaN if a row is in all bags."""
     oob_mask = rows.oob_mask
     setting = Setting.of(forest.n_classes, 1.0, prior)
     opinion = fold(forest, rows.codes, rule, setting, oob_mask=replace(oob_mask, as_forest=True), n_threads=n_threads)

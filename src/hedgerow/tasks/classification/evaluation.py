@@ -114,7 +114,7 @@ def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
         trial, used = predictor.try_out(evidence, evidence.rule, predictor.caution, predictor.given_decision)
         return _tally(predictor, target.labels[used], trial.opinion, trial.sets) if used.any() else None
     require_certain(evidence.known)
-    rows = np.flatnonzero(evidence.judged & evidence.known)
+    rows = np.flatnonzero(evidence.is_covered & evidence.known)
     if not len(rows):
         return None
     opinion_of = evidence.as_forest().combine_some(predictor.weights)

@@ -35,7 +35,7 @@ from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.novelty import PredictionNovelty
 from hedgerow.inference.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
 from hedgerow.inference.predictor import Predictor
-from hedgerow.inference.unseen import UnseenValues, opened
+from hedgerow.inference.unseen import UnseenValues, widened
 from hedgerow.inference.variance import SamplingVariance, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.rules import Calibrated, Rule, Setting, Uncertainty, resolve_rule
@@ -289,7 +289,7 @@ class ClassificationPredictor(Predictor):
 
     def _widened(self, opinion: Opinion, codes: Codes, unseen: UnseenValues | None) -> Opinion:
         """Return the opinion of leaves about codes (p, n), wider where values are unseen."""
-        return opinion if unseen is None else opened(opinion, codes, unseen, self.fitted, self.combined)
+        return opinion if unseen is None else widened(opinion, codes, unseen, self.fitted, self.combined)
 
     @lazy_property
     def _opinion_plan(self) -> FoldPlan[Opinion]:

@@ -139,15 +139,15 @@ class MultiOutputPredictor(Predictor):
         if not seen.any():
             return np.nan
         pairs = zip(self.outputs, outputs, strict=True)
-        said = [output.named(_kept(fitted.figures.oob_answers, rows.kept)[seen]) for output, fitted in pairs]
+        predicted = [output.named(_kept(fitted.figures.oob_answers, rows.kept)[seen]) for output, fitted in pairs]
         each = zip(self.outputs, rows.target.outputs, strict=True)
         truth = [output.named_truth(target.truth[seen]) for output, target in each]
-        judge = metric if callable(metric) else self.outputs[0].whole_score
-        return float(judge(side_by_side(truth), side_by_side(said)))
+        score = metric if callable(metric) else self.outputs[0].whole_score
+        return float(score(side_by_side(truth), side_by_side(predicted)))
 
     def __getattr__(self, name: str) -> Any:
         if name in LISTED:
-            return lambda *asked: [getattr(output, name)(*asked) for output in self.outputs]
+            return lambda *given: [getattr(output, name)(*given) for output in self.outputs]
         raise AttributeError(
             f"{name} must be asked of a model of one output, got one of {len(self.fitted.outputs)}; use one of its"
             " `outputs_`, which are ordinary models of the same trees"

@@ -25,7 +25,7 @@ from hedgerow.tasks.distributed import (
     WeighedTable,
 )
 from hedgerow.tasks.engine import Engine, Handle
-from hedgerow.tasks.regression.oob import learn_residuals, rows_to_judge
+from hedgerow.tasks.regression.oob import calibration_rows, learn_residuals
 from hedgerow.tasks.regression.target import Grid, check_poisson, find_grid, read_targets, values_of, weights_of
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,7 @@ class DistributedReals(DistributedTarget):
 
     def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64]:
         """The rows for intervals."""
-        return rows_to_judge(n_rows)
+        return calibration_rows(n_rows)
 
     def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
         """Learn the residuals of which intervals are made."""

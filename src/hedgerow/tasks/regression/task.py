@@ -17,7 +17,7 @@ from hedgerow.inference.oob import Trace
 from hedgerow.params.resolve import resolve_settings
 from hedgerow.table import Schema
 from hedgerow.tasks.multioutput.task import MultiOutput
-from hedgerow.tasks.regression.predictor import number_trace
+from hedgerow.tasks.regression.predictor import regression_trace
 from hedgerow.tasks.regression.target import RegressionTarget, read_number_target
 
 Floats = NDArray[np.float64]
@@ -50,11 +50,11 @@ class Regression(Task):
 
     def trace(self, run: FitRun) -> Trace:
         """An object that follows the out-of-bag error while trees grow."""
-        return number_trace(run.rows)
+        return regression_trace(run.rows)
 
     def oob_error(self, forest: Forest, run: FitRun) -> float:
         """The out-of-bag error of a forest: how far it is off for rows outside the bags."""
-        trace = number_trace(run.rows)
+        trace = regression_trace(run.rows)
         trace.extend(forest, run.n_threads)
         return trace.errors[-1]
 
