@@ -27,8 +27,8 @@ from benchmarks import show
 from benchmarks.data import Shape, synthetic
 from benchmarks.measure import Timing, in_turns, quiet, reset_peak, status
 from hedgerow import Opinion, RandomForestClassifier, combine
+from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import finish_rows
-from hedgerow.forest.states import StateCache
 from hedgerow.inference.evidence import Evidence
 from hedgerow.rules import Rule, Setting, all_rules
 
@@ -277,7 +277,7 @@ def _peaks_here(classes: int, trees: int, fitted: int, threads: int, seed: int) 
     forest.evidence(X[:2000]).combine("pool")
     for rule in (names[name] for name in PEAK_RULES):
         for rows in PEAK_ROWS:
-            evidence = replace(forest.evidence(X[:rows]), cache=StateCache())
+            evidence = replace(forest.evidence(X[:rows]), cache=Cache())
             for known in (False, True):
                 if known and rule.merge == "stack":
                     continue

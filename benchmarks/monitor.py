@@ -22,7 +22,7 @@ from benchmarks import show
 from benchmarks.data import folder_or_none, table
 from benchmarks.measure import quiet
 from hedgerow import RandomForestClassifier
-from hedgerow.inference.drift import strangers_of, traffic_of
+from hedgerow.inference.drift import novel_rows_of, traffic_of
 from hedgerow.inference.predictor import predictor_of
 
 #: Classifications of real tables, with at least 250 rows and some numeric columns.
@@ -108,7 +108,7 @@ def _p_values(forest: RandomForestClassifier, batch: pd.DataFrame) -> tuple[floa
     now = predictor_of(forest)
     read = now.table(batch)
     codes = now.encode(read)
-    return traffic_of(now, codes).p_value, strangers_of(now, read, codes).p_value
+    return traffic_of(now, codes).p_value, novel_rows_of(now, read, codes).p_value
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

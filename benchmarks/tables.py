@@ -153,8 +153,6 @@ def _python(verb: str, ending: str, n_trees: int) -> None:
 
     import hedgerow
     from hedgerow.explain.presenters.registry import kind_for
-    from hedgerow.inference.columns import classification_columns
-    from hedgerow.inference.evaluation import judge
     from hedgerow.inference.predictor import predictor_of
 
     frame = polars.read_csv("table.csv") if ending == "csv" else polars.read_parquet("table.parquet")
@@ -166,9 +164,9 @@ def _python(verb: str, ending: str, n_trees: int) -> None:
         return
     model = hedgerow.load("model.hedge").set_params(n_jobs=-1)
     if verb == "evaluate":
-        judge(model, X, y)
+        predictor_of(model).tally(X, y)
         return
-    answers = classification_columns(predictor_of(model), X)
+    answers = predictor_of(model).columns(X)
     columns = dict(zip(answers.names, [*answers.texts(), *answers.numbers()], strict=True))
     polars.DataFrame(columns).write_csv("python.csv")
 

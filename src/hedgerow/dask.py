@@ -148,7 +148,8 @@ class OnDask:
         """The ordinary estimator with the same parameters and the same trees."""
         kind: Any = _ordinary(type(self))
         made = kind.__new__(kind)
-        made.__dict__.update(self.__dict__)
+        for name, value in vars(self).items():
+            setattr(made, name, value)
         return made
 
     def fit_partitions(

@@ -123,7 +123,7 @@ def test_shapes():
         "relative_epistemic",
     )
     evidence = forest.evidence(X)
-    assert (evidence.leaves.shape, evidence.counts.shape, evidence.seen.all()) == ((50, 40), (50, 40, 3), True)
+    assert (evidence.leaves.shape, evidence.counts.shape, evidence.tree_mask.all()) == ((50, 40), (50, 40, 3), True)
 
 
 @EVERY_RULE
@@ -403,18 +403,18 @@ def test_tuning_with_learned_weights_and_a_promise():
 @pytest.mark.parametrize("over", [{"max_depth": [1, 2]}, {}, {"caution": []}, {"caution": [1.0], "n_estimators": [5]}])
 def test_tuning_refuses_what_would_need_new_trees(over):
     forest = fitted()
-    with pytest.raises(ValueError, match="over must map"):
-        forest.tune(over=over)
+    with pytest.raises(ValueError, match="param_grid must map"):
+        forest.tune(param_grid=over)
     assert not hasattr(forest, "tuning_")
 
 
 def test_tuning_that_fails_changes_nothing():
     forest = fitted()
     with pytest.raises(ValueError, match="must be"):
-        forest.tune(over={"caution": [5.0, -1.0]})
+        forest.tune(param_grid={"caution": [5.0, -1.0]})
     assert forest.caution == 1.0
     with pytest.raises(ValueError, match="caution"):
-        forest.tune(over={"caution": ["auto", 1.0]})
+        forest.tune(param_grid={"caution": ["auto", 1.0]})
 
 
 def test_learned_weights_are_weights_and_belong_to_the_caution():
@@ -719,7 +719,7 @@ class TestWithoutBootstrap:
         assert (bounds[:, :, 0] <= forest.predict_proba(X)).all()
         assert (bounds[:, :, 1] > bounds[:, :, 0]).all()
         np.testing.assert_array_equal(forest.predict(X, return_set=True)[1], forest.predict_set(X))
-        assert forest.evidence(X).seen.all()
+        assert forest.evidence(X).tree_mask.all()
 
     def test_out_of_bag_evidence_is_refused_in_words(self, estimator):
         forest = clone(estimator).fit(*blobs(100, 0))

@@ -249,10 +249,10 @@ def test_out_of_bag_mass_is_the_mean_over_the_trees_that_have_not_seen_the_row()
     mass = evidence.mass()
     single = mass_from_counts(evidence.counts, "idm", caution=1.0)
     for row in range(150):
-        seen = evidence.seen[row]
+        seen = evidence.tree_mask[row]
         expected = single[row, seen].mean(axis=0) if seen.any() else np.eye(8)[7]
         np.testing.assert_allclose(mass[row], expected, atol=1e-12)
-    assert (~evidence.seen.any(axis=1)).any()
+    assert (~evidence.tree_mask.any(axis=1)).any()
 
 
 def test_mass_of_more_than_sixteen_classes_is_refused():

@@ -26,8 +26,8 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.tasks.regression.oob import means_outside
-from hedgerow.tasks.regression.predictor import number_bounds
+from hedgerow.tasks.regression.oob import oob_means
+from hedgerow.tasks.regression.predictor import mean_bounds
 from hedgerow.tasks.regression.target import RangeInfo, numbers_on_grid
 
 CRITERIA = ["squared_error", "absolute_error", "poisson"]
@@ -357,7 +357,7 @@ def test_bounds_hold_the_prediction_and_widen_with_caution(caution: float, seed:
 
 
 def test_a_value_outside_the_range_of_the_targets_is_its_own_bound() -> None:
-    lower, upper = number_bounds(np.array([-1.0, 2.0, 9.0]), np.array([3, 3, 3]), 1.0, RangeInfo.between(0.0, 8.0))
+    lower, upper = mean_bounds(np.array([-1.0, 2.0, 9.0]), np.array([3, 3, 3]), 1.0, RangeInfo.between(0.0, 8.0))
     assert (lower.tolist(), upper.tolist()) == ([-1.0, 1.5, 6.75], [1.25, 3.5, 9.0])
 
 
@@ -447,7 +447,7 @@ def test_jackknife_intervals_equal_their_twin(coverage: Fraction) -> None:
         [tree.value[leaf, 0, 0] for tree, leaf in zip(forest.trees_, forest.apply(fresh).T, strict=True)]
     ).T
     residuals = predictor_of(forest).residuals("predict_interval")
-    expected = jackknife_plus(by_tree, residuals.outside, residuals.residuals, coverage)
+    expected = jackknife_plus(by_tree, residuals.oob, residuals.residuals, coverage)
     assert np.allclose(forest.predict_interval(fresh, float(coverage), method="jackknife+"), expected)
 
 
@@ -520,7 +520,7 @@ def test_means_of_trees_keep_their_bits_at_any_scale(scale: float) -> None:
     values, outside = rng.integers(-999, 999, (5, 30)) * scale, (rng.random((30, 9)) < 0.4).astype(float)
     exact = [[Fraction(0) + sum(map(Fraction, each[seen > 0])) for seen in outside.T] for each in values]
     expected = [[float(total / int(n)) for total, n in zip(row, outside.sum(axis=0), strict=True)] for row in exact]
-    np.testing.assert_allclose(means_outside(values, outside), expected, rtol=1e-15, atol=5e-324)
+    np.testing.assert_allclose(oob_means(values, outside), expected, rtol=1e-15, atol=5e-324)
 
 
 @pytest.mark.parametrize("coverage", [1e-9, 0.05, 0.2, 0.5])

@@ -159,7 +159,7 @@ def test_out_of_bag_evidence_is_that_of_all_rows_without_their_own_count(leaf_co
     nodes = forest.apply(X)
     for tree, (rows, _) in enumerate(by_hand):
         outside = times_counted(forest, tree, 260, "oob", 1.0) > 0
-        assert np.array_equal(evidence.seen[:, tree], outside)
+        assert np.array_equal(evidence.tree_mask[:, tree], outside)
         expected = rows[nodes[:, tree]]
         if leaf_counts in ("all", "oob"):
             expected[np.arange(260), y] -= 1
@@ -172,7 +172,7 @@ def test_what_was_learned_out_of_bag_is_learned_again() -> None:
     forest = RandomForestClassifier(15, **settings).fit(X[:100], y[:100])
     forest.partial_fit(X[100:], y[100:])
     assert len(forest.oob_decision_function_) == 400
-    judged = forest.oob_evidence_.judged
+    judged = forest.oob_evidence_.is_covered
     predicted = forest.oob_decision_function_[judged].argmax(axis=1)
     assert forest.oob_score_ == pytest.approx(np.mean(predicted == y[judged]))
     assert forest.oob_errors_.ensemble == pytest.approx(1 - forest.oob_score_)

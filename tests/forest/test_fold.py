@@ -18,15 +18,16 @@ from tests.reference.fold import (
     out_of_bag_counts,
 )
 
+import hedgerow.forest.cache
 import hedgerow.forest.fold
 import hedgerow.forest.forest
 import hedgerow.forest.states
 from hedgerow import RandomForestClassifier, combine
+from hedgerow.forest.cache import Cache
 from hedgerow.forest.class_counts import DENSE_CLASSES
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.reducers import Votes
-from hedgerow.forest.states import StateCache
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Average, Eva, Laplace, Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
 from hedgerow.rules.uncertainty import UncertaintyWith
@@ -175,7 +176,7 @@ def test_few_rows_are_gathered_as_combine_does_it(rule, n_classes, weighting, mo
     forest = fitted(n_classes, weighting)[0]
     X, _ = draw_rows(200, n_classes, seed=3)
     calls = count_kernel_calls(monkeypatch)
-    evidence, weights = replace(forest.evidence(X[:3]), cache=StateCache()), weights_for(rule)
+    evidence, weights = replace(forest.evidence(X[:3]), cache=Cache()), weights_for(rule)
     opinion = evidence.combine(rule, caution=1.5, weights=weights)
     expected = combine(evidence.counts, rule, prior=evidence.prior, caution=1.5, weights=weights)
     assert_same_opinion(opinion, expected)
@@ -187,7 +188,7 @@ def test_a_row_gets_the_same_label_and_set_alone_and_among_others(rule):
     forest, X, _, _ = fitted(3)
     weights = weights_for(rule)
     together = forest.evidence(X).combine(rule, caution=0.5, weights=weights)
-    rows = [replace(forest.evidence(X[i : i + 1]), cache=StateCache()) for i in range(15)]
+    rows = [replace(forest.evidence(X[i : i + 1]), cache=Cache()) for i in range(15)]
     alone = [row.combine(rule, caution=0.5, weights=weights) for row in rows]
     if together.chosen is not None:
         np.testing.assert_array_equal([one.chosen[0] for one in alone], together.chosen[:15])
@@ -201,12 +202,12 @@ def test_trees_lifted_in_groups_give_the_same(rule, n_classes, weighting, monkey
     forest = fitted(n_classes, weighting)[0]
     X, _ = draw_rows(60, n_classes, seed=4)
     weights = weights_for(rule)
-    evidence = replace(forest.evidence(X), cache=StateCache())
+    evidence = replace(forest.evidence(X), cache=Cache())
     whole = evidence.combine(rule, weights=weights)
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 5_000)
-    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 0)
+    monkeypatch.setattr(hedgerow.forest.cache, "BUDGET", 0)
     calls = count_kernel_calls(monkeypatch)
-    assert_same_opinion(replace(evidence, cache=StateCache()).combine(rule, weights=weights), whole)
+    assert_same_opinion(replace(evidence, cache=Cache()).combine(rule, weights=weights), whole)
     if rule.merge != "stack":
         assert [first for first, _ in calls[1:]] == [last for _, last in calls[:-1]]
         assert (calls[0][0], calls[-1][1]) == (0, N_TREES)
@@ -216,11 +217,11 @@ def test_trees_lifted_in_groups_give_the_same(rule, n_classes, weighting, monkey
 @ONE_OF_EACH_MERGE
 def test_states_lifted_in_groups_and_kept_are_folded_at_once(rule, monkeypatch):
     forest, X, _, _ = fitted(9)
-    evidence = replace(forest.evidence(X), cache=StateCache())
+    evidence = replace(forest.evidence(X), cache=Cache())
     whole = evidence.combine(rule)
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 5_000)
     calls = count_kernel_calls(monkeypatch)
-    assert_same_opinion(replace(evidence, cache=StateCache()).combine(rule), whole)
+    assert_same_opinion(replace(evidence, cache=Cache()).combine(rule), whole)
     assert calls == ([] if rule.merge == "stack" else [(0, N_TREES)])
 
 
@@ -228,8 +229,8 @@ def test_states_lifted_in_groups_and_kept_are_folded_at_once(rule, monkeypatch):
 def test_threads_do_not_change_a_bit(rule):
     forest = fitted(3)[0]
     X, _ = draw_rows(9000, 3, seed=5)
-    one = replace(forest.evidence(X), n_threads=1, cache=StateCache()).combine(rule)
-    two = replace(forest.evidence(X), n_threads=2, cache=StateCache()).combine(rule)
+    one = replace(forest.evidence(X), n_threads=1, cache=Cache()).combine(rule)
+    two = replace(forest.evidence(X), n_threads=2, cache=Cache()).combine(rule)
     assert_same_bits(one, two)
 
 
@@ -299,7 +300,7 @@ def leaves_lifted(evidence: Any) -> int:
 
 def test_leaves_are_lifted_once_however_often_they_are_asked():
     forest, X, _, _ = fitted(3)
-    evidence = replace(forest.evidence(X), cache=StateCache())
+    evidence = replace(forest.evidence(X), cache=Cache())
     assert leaves_lifted(evidence) > 0
     assert leaves_lifted(evidence) == 0
     assert leaves_lifted(replace(evidence, codes=evidence.codes[:, :1].copy())) == 0
@@ -307,20 +308,20 @@ def test_leaves_are_lifted_once_however_often_they_are_asked():
 
 def test_states_larger_than_the_budget_are_lifted_again(monkeypatch):
     forest, X, _, _ = fitted(3)
-    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 1000)
-    evidence = replace(forest.evidence(X), cache=StateCache())
+    monkeypatch.setattr(hedgerow.forest.cache, "BUDGET", 1000)
+    evidence = replace(forest.evidence(X), cache=Cache())
     assert leaves_lifted(evidence) == leaves_lifted(evidence) > 0
 
 
 @pytest.mark.parametrize("base", ["average", "median"])
 def test_one_row_lifts_its_own_leaves_however_often_states_that_cannot_be_kept_were_lifted(base, monkeypatch):
     forest, X, _, _ = fitted(3)
-    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 1000)
+    monkeypatch.setattr(hedgerow.forest.cache, "BUDGET", 1000)
     lifted: list[int] = []
     kind = type(resolve_rule(base))
     lift = kind.lift
     monkeypatch.setattr(kind, "lift", lambda *asked: (lifted.append(len(asked[1])), lift(*asked))[1])
-    evidence = replace(forest.evidence(X), cache=StateCache())
+    evidence = replace(forest.evidence(X), cache=Cache())
     evidence.combine(base)
     assert sum(lifted) > N_TREES
     lifted.clear()
@@ -328,26 +329,9 @@ def test_one_row_lifts_its_own_leaves_however_often_states_that_cannot_be_kept_w
     assert sum(lifted) <= N_TREES + 1
 
 
-def test_states_that_made_room_for_others_must_be_asked_for_again_before_all_leaves_are_lifted(monkeypatch):
-    cache, states = StateCache(), np.zeros((10, 3))
-    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", states.nbytes)
-    assert cache.asked("a", 100) == 100
-    cache.keep("a", states)
-    cache.keep("b", states)
-    assert cache.asked("a", 1) == 1
-
-
-def test_states_of_several_rules_are_kept_while_they_fit(monkeypatch):
-    cache, states = StateCache(), np.zeros((10, 3))
-    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 2 * states.nbytes)
-    for key in ("a", "b", "a", "c"):
-        cache.keep(key, states)
-    assert [cache.states_of(key) is not None for key in "abc"] == [True, False, True]
-
-
 def test_rows_that_come_one_by_one_are_lifted_for_good_in_the_end(monkeypatch):
     forest, X, _, _ = fitted(3)
-    calls, cache = count_kernel_calls(monkeypatch), StateCache()
+    calls, cache = count_kernel_calls(monkeypatch), Cache()
     rows = forest.forest_.leaf_start[-1] // (64 * N_TREES) + 3
     for i in range(rows):
         replace(forest.evidence(X[i : i + 1]), cache=cache).combine("vote")
@@ -359,7 +343,7 @@ def test_uncertainty_and_doubt_in_one_pass_are_those_of_two(rule):
     forest, X, _, _ = fitted(3)
     rule = resolve_rule(rule)
     for some in (X[:1], X):
-        evidence = replace(forest.evidence(some), cache=StateCache())
+        evidence = replace(forest.evidence(some), cache=Cache())
         setting = Setting.of(evidence.forest.n_classes, evidence.caution, evidence.prior)
         doubt, parts = fold(evidence.forest, evidence.codes, UncertaintyWith(rule), setting)
         opinion = evidence.combine(rule)
@@ -403,7 +387,7 @@ def test_opinions_of_several_rules_are_made_in_blocks_too(monkeypatch):
 @EVERY_RULE
 def test_states_kept_from_the_last_call_change_nothing(rule):
     forest, X, _, _ = fitted(3)
-    evidence, weights = replace(forest.evidence(X), cache=StateCache()), weights_for(rule)
+    evidence, weights = replace(forest.evidence(X), cache=Cache()), weights_for(rule)
     first = evidence.combine(rule, weights=weights)
     assert_same_bits(evidence.combine(rule, weights=weights), first)
 
@@ -411,11 +395,11 @@ def test_states_kept_from_the_last_call_change_nothing(rule):
 @ONE_OF_EACH_MERGE
 def test_states_kept_under_another_setting_are_not_used(rule):
     forest, X, _, _ = fitted(3)
-    shared = StateCache()
+    shared = Cache()
     for options in ({"caution": 0.5}, {"caution": 3.0}, {"caution": 3.0, "prior": [0.2, 0.3, 0.5]}):
         for asked in (rule, Laplace(), Laplace(alpha=0.1), Eva(), rule):
             kept = replace(forest.evidence(X), cache=shared).combine(asked, **options)
-            fresh = replace(forest.evidence(X), cache=StateCache()).combine(asked, **options)
+            fresh = replace(forest.evidence(X), cache=Cache()).combine(asked, **options)
             assert_same_bits(kept, fresh)
 
 
@@ -441,7 +425,7 @@ def test_out_of_bag_counts_are_those_of_the_other_rows_in_the_leaf(n_classes, le
     forest, X, y, weights = fitted(n_classes, weighting, leaf_counts)
     counts, seen = out_of_bag_counts(forest, X, y, weights)
     evidence = forest.oob_evidence_
-    np.testing.assert_array_equal(evidence.seen, seen)
+    np.testing.assert_array_equal(evidence.tree_mask, seen)
     np.testing.assert_allclose(evidence.counts, counts * seen[:, :, None], rtol=1e-9, atol=1e-9)
 
 
@@ -474,24 +458,24 @@ def test_the_mean_out_of_bag_is_that_of_the_shares_in_leaves_without_the_row(n_c
     expected[~seen.any(axis=1)] = np.nan
     evidence, rows = forest.oob_evidence_, np.arange(len(y))
     labels, bags = predictor_of(forest).oob_rows().target.labels, evidence.oob_mask.bags
-    found = forest.forest_.probability_outside(evidence.codes, rows, labels, bags)
+    found = forest.forest_.oob_probability(evidence.codes, rows, labels, bags)
     # a row weighs what rows of its class weigh on average in the leaf, up to rounding of the weights
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     some = rows[5::7]
     part = np.ascontiguousarray(evidence.codes[:, some])
-    np.testing.assert_array_equal(forest.forest_.probability_outside(part, some, labels[some], bags, 3), found[some])
+    np.testing.assert_array_equal(forest.forest_.oob_probability(part, some, labels[some], bags, 3), found[some])
 
 
 @pytest.mark.parametrize("leaf_counts", ["all", "inbag"])
 @ONE_OF_EACH_MERGE
 def test_out_of_bag_groups_give_the_same(rule, leaf_counts, monkeypatch):
     forest = fitted(9, "none", leaf_counts)[0]
-    whole = replace(forest.oob_evidence_, cache=StateCache()).combine(rule)
+    whole = replace(forest.oob_evidence_, cache=Cache()).combine(rule)
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", {"all": 100_000, "inbag": 5_000}[leaf_counts])
     monkeypatch.setattr(hedgerow.forest.fold, "LIFTED_LEAVES", 7)
-    monkeypatch.setattr(hedgerow.forest.states, "STATE_BUDGET", 0)
+    monkeypatch.setattr(hedgerow.forest.cache, "BUDGET", 0)
     calls = count_kernel_calls(monkeypatch)
-    assert_same_opinion(replace(forest.oob_evidence_, cache=StateCache()).combine(rule), whole)
+    assert_same_opinion(replace(forest.oob_evidence_, cache=Cache()).combine(rule), whole)
     assert len(calls) > 1 or rule.merge == "stack"
 
 
@@ -520,10 +504,10 @@ def test_memory_of_out_of_bag_evidence_does_not_grow_with_cells_times_classes(mo
 @pytest.mark.parametrize("rule", ["average", "dempster", "median"])
 def test_out_of_bag_and_ordinary_evidence_do_not_share_states(rule):
     forest, X, _, _ = fitted(3)
-    fresh = replace(forest.oob_evidence_, cache=StateCache()).combine(rule)
+    fresh = replace(forest.oob_evidence_, cache=Cache()).combine(rule)
     forest.evidence(X).combine(rule)
     assert_same_bits(forest.oob_evidence_.combine(rule), fresh)
-    plain = replace(forest.evidence(X), cache=StateCache()).combine(rule)
+    plain = replace(forest.evidence(X), cache=Cache()).combine(rule)
     assert_same_bits(forest.evidence(X).combine(rule), plain)
 
 
@@ -552,7 +536,7 @@ def test_a_row_in_every_bag_gets_a_vacuous_opinion(rule):
 def test_a_bag_of_another_size_is_found_again():
     X, y = draw_rows(80, 3, seed=12)
     forest = RandomForestClassifier(N_TREES, max_samples=0.3, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(forest.oob_evidence_.seen, multiplicities(forest, 80, mean=0.3) == 0)
+    np.testing.assert_array_equal(forest.oob_evidence_.tree_mask, multiplicities(forest, 80, mean=0.3) == 0)
 
 
 @pytest.mark.parametrize("changed", [{"max_samples": 0.2}, {"leaf_counts": "inbag"}, {"bootstrap": False}])
@@ -598,9 +582,9 @@ def test_a_first_fit_need_not_know_that_a_warm_start_will_follow():
 def test_a_warm_start_on_all_rows_knows_those_that_came_later():
     X, y = draw_rows(120, 3, seed=13)
     begun = RandomForestClassifier(5, warm_start=True, random_state=0).fit(X[:90], y[:90]).partial_fit(X[90:], y[90:])
-    seen = begun.oob_evidence_.seen
+    seen = begun.oob_evidence_.tree_mask
     begun.set_params(n_estimators=8, oob_score=True).fit(X, y)
-    np.testing.assert_array_equal(begun.oob_evidence_.seen[:, :5], seen)
+    np.testing.assert_array_equal(begun.oob_evidence_.tree_mask[:, :5], seen)
 
 
 # ---- memory ------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from hedgerow.forest.forest import some_trees
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, is_flat, stages
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.tasks.regression.predictor import number_trace
+from hedgerow.tasks.regression.predictor import regression_trace
 
 SENSES = ["all", "inbag", "distinct", "oob"]
 
@@ -271,7 +271,7 @@ def test_regression_trees_are_grown_until_the_error_is_flat_and_no_further() -> 
     forest = RandomForestRegressor("auto", random_state=0).fit(X, y)
     n_trees = forest.forest_.n_trees
     ends = [last for _, last in stages()]
-    trace = number_trace(fitted_of(forest).rows)
+    trace = regression_trace(fitted_of(forest).rows)
     flat = []
     for end in ends[: ends.index(n_trees) + 1]:
         trace.extend(some_trees(forest.forest_, 0, end))

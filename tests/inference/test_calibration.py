@@ -295,5 +295,5 @@ def test_the_out_of_bag_score_is_that_of_the_model_also_where_it_has_no_map() ->
     with pytest.warns(UserWarning, match="OOB"):
         forest.fit(X, y)
     assert not predictor_of(forest).is_calibrated
-    judged = forest.oob_evidence_.judged
+    judged = forest.oob_evidence_.is_covered
     assert forest.oob_score_ == (forest.oob_decision_function_.argmax(axis=1) == y)[judged].mean()

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 
 import hedgerow
 from hedgerow.storage.values import estimator_named, public_estimators
-from hedgerow.tasks.classification.predictor import trust
+from hedgerow.tasks.classification.discounting import discount_factor
 
 X, Y = load_iris(return_X_y=True)
 STRANGER = np.array([[5.0, 3.4, 1.5, 90.0]])
@@ -37,7 +37,7 @@ def test_strangers_lower_it_and_other_rows_keep_their_bits():
     rows = np.vstack([X, STRANGER])
     before, after = plain.predict_confidence(rows), careful.predict_confidence(rows)
     now = careful._predictor()
-    trusted = trust(now.read(rows).novelty, 0.01)
+    trusted = discount_factor(now.read(rows).novelty, 0.01)
     assert trusted[-1] < 0.1 < before[-1]
     assert np.array_equal(after[trusted >= 1], before[trusted >= 1])
     assert after[:-1] == pytest.approx((trusted * before + (1 - trusted) / 3)[:-1], abs=1e-15)

@@ -37,7 +37,7 @@ def test_blocks_make_the_tally_of_all_rows(parameters: dict, monkeypatch: pytest
     weight = np.where(np.arange(len(y)) % 7 == 0, 0.0, 1.0 + np.arange(len(y)) % 3)
     now = predictor_of(RandomForestClassifier(12, random_state=0, **parameters).fit(X, y, sample_weight=weight))
     evidence = now.oob_evidence()
-    trial, judged = now.try_out(evidence, evidence.rule, now.caution, now.asked_decision)
+    trial, judged = now.try_out(evidence, evidence.rule, now.caution, now.given_decision)
     labels = now.oob_rows().target.labels[judged]
     whole = tally_sets(
         now.classes[labels], now.named(trial.opinion.probability), trial.sets, classes=now.classes
@@ -49,5 +49,5 @@ def test_blocks_make_the_tally_of_all_rows(parameters: dict, monkeypatch: pytest
 def test_no_judge_means_no_tally() -> None:
     X, y = table(12)
     now = predictor_of(RandomForestClassifier(1, max_samples=8.0, random_state=0).fit(X, y))
-    assert not now.oob_evidence().judged.any()
+    assert not now.oob_evidence().is_covered.any()
     assert outside.oob_tally(now) is None

@@ -125,7 +125,7 @@ MODELS: dict[str, Callable[[], Fitted]] = {
     "tuned": lambda: Fitted(
         (
             fitted := _numeric(RandomForestClassifier(3, max_depth=3, leaf_counts="distinct", random_state=0), 2)
-        ).model.tune(over={"rule": ["average", Eva()], "caution": [0.5, 2]}),
+        ).model.tune(param_grid={"rule": ["average", Eva()], "caution": [0.5, 2]}),
         fitted.asked,
     ),
     "chosen": lambda: _numeric(RandomForestClassifier(3, max_features="oob", max_depth=3, random_state=0), 2),

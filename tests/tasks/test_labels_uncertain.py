@@ -235,10 +235,10 @@ def test_out_of_bag_evidence_is_that_of_the_leaves_without_the_row(rule):
             others[row] = False
             expected[row, tree] = own[others].sum(axis=0)
     np.testing.assert_allclose(evidence.counts, expected, atol=1e-9)
-    judged = evidence.judged
+    judged = evidence.is_covered
     opinion = evidence.combine()
     for row in np.flatnonzero(judged):
-        seen = np.flatnonzero(evidence.seen[row])
+        seen = np.flatnonzero(evidence.tree_mask[row])
         now = predictor_of(model)
         alone = combine(expected[row : row + 1, seen], now.rule, caution=1.0, prior=now.info.prior)
         if rule != "median":  # a stacked rule sees silent trees as zeros
@@ -252,7 +252,8 @@ def test_stacked_rules_see_the_rows_own_evidence_taken_out():
     evidence = model.oob_evidence_
     setting = evidence._setting(None, None)
     states = (
-        evidence.rule.lift(evidence.counts.reshape(-1, 3), setting).reshape(len(Y), 7, -1) * evidence.seen[:, :, None]
+        evidence.rule.lift(evidence.counts.reshape(-1, 3), setting).reshape(len(Y), 7, -1)
+        * evidence.tree_mask[:, :, None]
     )
     expected = predictor_of(model).rule.finish(merge_states(states, "stack"), setting)
     np.testing.assert_allclose(evidence.combine().probability, expected.probability, atol=1e-12)
@@ -294,7 +295,7 @@ def test_errors_of_single_trees_are_those_of_certain_rows_without_themselves():
         for tree in range(6):
             winners = whole[row, tree] == whole[row, tree].max()
             answers += winners / winners.sum()
-            outside = evidence.seen[row, tree]
+            outside = evidence.tree_mask[row, tree]
             counts = evidence.counts[row, tree] if outside else whole[row, tree]
             if counts.sum() > 0:
                 best = counts == counts.max()
@@ -316,7 +317,7 @@ def test_choosing_on_out_of_bag_rows_needs_some_certain_labels(chosen):
 
 def test_tree_weights_calibration_and_tuning_are_learned_on_certain_rows():
     forest = RandomForestClassifier(10, rule="belief", random_state=0).fit(X, blur(Y, 0.3))
-    forest.tune(over={"caution": [0.0, 1.0], "rule": ["average", "belief"]})
+    forest.tune(param_grid={"caution": [0.0, 1.0], "rule": ["average", "belief"]})
     assert len(forest.tuning_) == 4
     forest.set_params(decision="coverage")
     assert forest.predict_set(X).shape == (150, 3)

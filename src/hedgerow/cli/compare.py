@@ -22,9 +22,10 @@ from hedgerow.cli.fit import features_of
 from hedgerow.cli.holdout import columns_of, held_out, refitted
 from hedgerow.cli.options import CompareOptions
 from hedgerow.explain.presenters.registry import presenter_for
-from hedgerow.inference.evaluation import evaluate_classifier, evaluate_regressor, mean_log_loss
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies, tally_numbers
 from hedgerow.table import Factors, NamedColumns
+from hedgerow.tasks.classification.evaluation import mean_log_loss
 from hedgerow.util.threads import thread_count
 
 OURS = "hedgerow"
@@ -75,7 +76,7 @@ class _Classes:
 
     def judged(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
         """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
-        found = [(evaluate_classifier(model, table.some(rows), y[rows]), len(rows)) for model, rows in models]
+        found = [(predictor_of(model).evaluate(table.some(rows), y[rows]), len(rows)) for model, rows in models]
         loss = sum(each.log_loss() * n_rows for each, n_rows in found) / len(y)
         return {**add_tallies([each.tally for each, _ in found]).figures(), "log_loss": loss}
 
@@ -114,7 +115,7 @@ class _Numbers:
 
     def judged(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
         """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
-        tallies = [evaluate_regressor(model, table.some(rows), y[rows], None).tally for model, rows in models]
+        tallies = [predictor_of(model).evaluate(table.some(rows), y[rows]).tally for model, rows in models]
         figures: dict[str, Any] = add_tallies(tallies).figures()
         return figures
 

@@ -14,7 +14,7 @@ from hedgerow.cli.match import prepare_for, table_for
 from hedgerow.cli.options import EvaluateOptions
 from hedgerow.explain.breakdown import figures_by
 from hedgerow.explain.presenters.registry import model_asked, presenter_of
-from hedgerow.inference.evaluation import judge
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import RegressionTally, SetTally
 from hedgerow.table import NamedColumns
 
@@ -60,7 +60,7 @@ def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | R
         if value:
             raise UsageError(f"{option} must not be used with --dask, got {value!r}; leave it out")
     _, table, y = _read(model, sheet, options)
-    return judge(model, table, y, coverage=options.coverage)
+    return predictor_of(model).tally(table, y, options.coverage)  # type: ignore[no-any-return]
 
 
 def show_tally(model: Any, tally: SetTally | RegressionTally, options: EvaluateOptions) -> None:

@@ -26,7 +26,7 @@ from hedgerow.errors import CheckpointError
 from hedgerow.explain.presenters.base import FEW_ROWS, Presenter
 from hedgerow.explain.presenters.registry import presenter_for
 from hedgerow.fit.checkpoint import Checkpoint
-from hedgerow.inference.evaluation import judge
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies
 from hedgerow.params.checks import parameters_of
 from hedgerow.params.resolve import how_to_bin
@@ -221,7 +221,7 @@ def _honest(estimator: Any, sheet: Sheet, options: FitOptions, y: Array) -> dict
         table = columns_of(sheet, features_of(sheet, options), options.nominal)
     tallies = []
     for model, rows in refitted(lambda: clone(estimator).set_params(verbose=0), table, y, parts):
-        tallies.append(judge(model, table.some(rows), y[rows]))
+        tallies.append(predictor_of(model).tally(table.some(rows), y[rows]))
     what = f"{options.folds} folds" if options.folds else f"{sum(map(np.sum, parts)):,} rows held out"
     return {"honest": {"by": what, **add_tallies(tallies).figures()}}
 

@@ -15,7 +15,7 @@ from hedgerow.cli.match import prepare_for, table_for
 from hedgerow.cli.options import MonitorOptions
 from hedgerow.cli.output import write_text
 from hedgerow.explain.presenters.registry import model_asked, presenter_of
-from hedgerow.inference.drift import STRANGE, strangers_of, traffic_of
+from hedgerow.inference.drift import STRANGE, novel_rows_of, traffic_of
 from hedgerow.inference.novelty import PredictionNovelty
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
@@ -90,7 +90,7 @@ def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> 
 
 def _strangers(now: Any, novelty: PredictionNovelty, reference: NamedColumns | None) -> Check:
     """How many rows are strange, against as many training rows or the earlier rows."""
-    found, n_rows = strangers_of(now, novelty), len(novelty.p_value)
+    found, n_rows = novel_rows_of(now, novelty), len(novelty.p_value)
     if reference is None:
         return Check("strangers", f"{found.number:,}", f"about {found.expected:,.0f}", found.p_value)
     old = now.read(reference).novelty.p_value <= STRANGE

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.cluster.limits import rows_from
 from hedgerow.cluster.partitions import has_index, partitions_from
 from hedgerow.fit.engine import FAN_IN
-from hedgerow.inference.evaluation import judge
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies
 
 #: Methods of the evidence of a model, not of the model itself.
@@ -125,7 +125,7 @@ def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> An
 def _judge(model: Any, coverage: float | None, *given: Any) -> Any:
     """A partition -> its tally; None if it has no rows."""
     rows = rows_from(*given)
-    return judge(model, rows.X, rows.y, coverage=coverage) if len(rows.X) else None
+    return predictor_of(model).tally(rows.X, rows.y, coverage) if len(rows.X) else None
 
 
 def _figures(tally: Any) -> dict[str, Any]:

@@ -19,13 +19,12 @@ from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.target import columns_of
-from hedgerow.inference.columns import classification_columns
-from hedgerow.inference.evidence import Evidence, PredictionUncertainty
+from hedgerow.inference.evidence import CAUTIONS, Evidence, PredictionUncertainty
 from hedgerow.inference.fitted import fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
 from hedgerow.labels import read_labels
-from hedgerow.tasks.classification.evaluation import CAUTIONS, tried
+from hedgerow.tasks.classification.evaluation import grid_scores
 from hedgerow.tasks.classification.target import labels_as_given
 from hedgerow.tasks.classification.task import Classification
 from hedgerow.tasks.multioutput.predictor import side_by_side
@@ -288,7 +287,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         51       1     [1]
         119      1  [1, 2]
         """
-        found = classification_columns(predictor_of(self), X)
+        found = predictor_of(self).columns(X)
         return self._framed(X, [*found.typed(), *found.numbers()], found.names)
 
     def predict_uncertainty(self, X: Any) -> PredictionUncertainty:
@@ -345,14 +344,14 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         now = self._predictor()
         return now.evidence(now.read(X).codes)
 
-    def tune(self, metric: Any = "u65", over: dict[str, Any] | None = None) -> Self:
+    def tune(self, metric: Any = "u65", param_grid: dict[str, Any] | None = None) -> Self:
         """Choose rule, caution or decision by their scores on out-of-bag evidence; no tree is grown again.
 
         Parameters
         ----------
         metric : str or callable, default="u65"
             A name of `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
-        over : dict of str to list, default={"caution": [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5]}
+        param_grid : dict of str to list, default={"caution": [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5]}
             Values of ``rule``, ``caution`` and ``decision`` to try, in all combinations.
 
         Returns
@@ -361,7 +360,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
             The best combination is set as parameters, and ``tuning_`` is a list of (score, parameters), best first.
         """
         now = self._predictor()
-        results = tried(now, metric, {"caution": list(CAUTIONS)} if over is None else over)
+        results = grid_scores(now, metric, {"caution": list(CAUTIONS)} if param_grid is None else param_grid)
         self.set_params(**results[0][1])
         return publish(self, replace(now.fitted, figures=replace(now.fitted.figures, tuning=results)))
 

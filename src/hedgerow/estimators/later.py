@@ -199,7 +199,8 @@ class SupervisedTrees(BaseTrees):
         now = self._predictor()
         require_count("n", n)
         batch = now.read(X)
-        return suggested_rows(now.forest, batch.codes, now.doubt(batch), int(n), now.many_threads(batch.codes))
+        codes, uncertainty = batch.codes, now.uncertainty_score(batch)
+        return suggested_rows(now.forest, codes, uncertainty, int(n), now.many_threads(codes))
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what `predict_uncertainty` and `predict_frame` return, as for transformers of scikit-learn.

@@ -16,7 +16,6 @@ from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
 from hedgerow.fit.task import SupervisedTask
-from hedgerow.inference.columns import regression_columns
 from hedgerow.inference.fitted import fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
@@ -154,7 +153,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
             ``mean_upper`` (the bounds), standard deviations, and ``novelty``. It is a frame of polars if X is one or
             `set_output` asks for it, otherwise of pandas; the index is that of X. Only for one output.
         """
-        found = regression_columns(predictor_of(self), X, checked_coverage(coverage))
+        found = predictor_of(self).columns(X, checked_coverage(coverage))
         return self._framed(X, found.numbers(), found.names)
 
     def predict_variance(self, X: Any) -> SamplingVariance:

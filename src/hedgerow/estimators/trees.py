@@ -6,7 +6,6 @@ from abc import ABC
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,9 +24,9 @@ from hedgerow.forest.proximity import (
     proximity_table,
     weight_table,
 )
-from hedgerow.forest.states import StateCache
 from hedgerow.forest.walk import Tree, decision_path
 from hedgerow.inference.fitted import Fitted, fitted_of
+from hedgerow.inference.predictor import current_predictor
 from hedgerow.params.table import Parameter
 from hedgerow.table.bins import Codes
 
@@ -301,16 +300,16 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
     def __copy__(self) -> Self:
         """A copy with the training rows; pickles do not contain them, to be small."""
         copied = type(self).__new__(type(self))
-        copied.__dict__.update(self.__dict__)
+        for name, value in vars(self).items():
+            setattr(copied, name, value)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """The same with its own arrays; cached states are not copied, because they can be computed again."""
+        """The same with its own arrays; caches are not copied, because they can be computed again."""
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
-        for name, value in self.__dict__.items():
-            held = replace(value, cache=StateCache()) if isinstance(value, Fitted) else value
-            copied.__dict__[name] = deepcopy(held, memo)
+        for name, value in vars(self).items():
+            setattr(copied, name, deepcopy(value, memo))
         return copied
 
     def __getstate__(self) -> dict[str, Any]:
@@ -322,9 +321,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _predictor(self, fitted: Fitted | None = None) -> Any:
         """The predictor of the last fit, or of another one, under the current parameters of the estimator."""
-        fitted = fitted_of(self) if fitted is None else fitted
-        task = self._task.for_outputs() if fitted.outputs else self._task
-        return task.predictor(self, fitted)
+        return current_predictor(self._task.predictor_of, self, fitted)
 
 
 def figure(value: Any, name: str, reason: str) -> Any:

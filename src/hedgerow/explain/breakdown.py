@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.cases import number
-from hedgerow.inference.evaluation import ClassificationEvaluation, RegressionEvaluation
+from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
+from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 
 Groups = Mapping[str, Mapping[str, NDArray[np.bool_]]]
 

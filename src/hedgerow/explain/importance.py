@@ -252,7 +252,7 @@ def permutation_importance(
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
 
     def score(permuted: Codes) -> float:
-        said = now.said(Batch(permuted))
+        said = now.predicted(Batch(permuted))
         return float(now.score(labels, said) if metric is None else metric(labels, said))
 
     before = score(codes)

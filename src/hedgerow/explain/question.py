@@ -120,7 +120,7 @@ def opinion_of(now: ClassificationPredictor, counts: Floats, caution: float | No
 
 def only_class(now: ClassificationPredictor, counts: Floats, caution: float | None = None) -> NDArray[np.int64]:
     """Evidence (n, T, K) -> (n,): the only class that remains, or -1 if there are several."""
-    chosen = now.chosen(opinion_of(now, counts, caution))
+    chosen = now.decide(opinion_of(now, counts, caution))
     return np.where(chosen.sum(axis=1) == 1, chosen.argmax(axis=1), -1)
 
 
@@ -138,7 +138,7 @@ def labels_of(now: ClassificationPredictor) -> list[Any]:
 
 def chosen_classes(now: ClassificationPredictor, opinion: Opinion) -> NDArray[np.bool_]:
     """An opinion -> (n, K): the classes that remain, refused if the decision chooses actions."""
-    chosen = now.chosen(opinion)
+    chosen = now.decide(opinion)
     if chosen.shape[1] != len(now.classes):
         raise ValueError(
             f"decision must choose among the {len(now.classes)} classes to be explained, got {now.decision!r},"
@@ -159,5 +159,5 @@ def questions(now: ClassificationPredictor, batch: Batch) -> Iterator[tuple[int,
     for first in range(0, len(batch), block):
         part = batch[first : first + block]
         counts = counts_of(now, part.codes)
-        opinion = now.trusted(opinion_of(now, counts), part)
+        opinion = now.adjusted(opinion_of(now, counts), part)
         yield first, Question(now, part, counts, opinion, chosen_classes(now, opinion))

@@ -136,7 +136,7 @@ def _opinion(now: Any) -> dict[str, str]:
     mapped = (
         "mapped by what out-of-bag rows teach" if now.is_calibrated else f"as the leaves say ({now.calibration.why})"
     )
-    decided = decision_in_force(now.asked_decision, now.plain_rule)
+    decided = decision_in_force(now.given_decision, now.plain_rule)
     return {"opinion": f"{now.plain_rule!r}, caution {_caution(now)}, decision {decided}", "probabilities": mapped}
 
 
@@ -153,7 +153,7 @@ def _doubt(now: Any) -> dict[str, str]:
     rows = now.fitted.oob_rows
     if rows is None or rows.target.known is not None:
         return {}
-    trial, used = now.try_out(now.oob_evidence(), now.plain_rule, now.caution, now.asked_decision)
+    trial, used = now.try_out(now.oob_evidence(), now.plain_rule, now.caution, now.given_decision)
     sets, truth = trial.sets, rows.target.labels[used]
     single, holds = sets.sum(axis=1) == 1, sets[np.arange(len(sets)), truth]
     right = f", {holds[single].mean():.1%} of them right" if single.any() else ""

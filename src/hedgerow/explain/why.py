@@ -23,7 +23,8 @@ from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import resolve_rule
 from hedgerow.table.output import index_names
-from hedgerow.tasks.classification.predictor import ClassificationPredictor, trust
+from hedgerow.tasks.classification.discounting import discount_factor
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 
 #: By default the smallest change is searched for up to this many samples, and for this many seconds each.
@@ -278,7 +279,7 @@ def _strange(question: Question, row: int) -> Strange | None:
     novelty = now.novelty(question.batch)
     if novelty is None:
         return None
-    trusted = float(trust(novelty, now.level)[row])
+    trusted = float(discount_factor(novelty, now.novelty_level)[row])
     if trusted >= 1:
         return None
     return Strange(float(novelty.p_value[row]), now.codebook.names[novelty.feature[row]], trusted)
@@ -305,7 +306,7 @@ def _settled(asked: _Asked, question: Question) -> dict[int, SettledBy]:
     """
     now, rows = asked.now, np.flatnonzero(question.is_open)
     labels, names = labels_of(now), now.codebook.names
-    doubted = now.doubted(question.batch) is not None and len(rows) > 0
+    doubted = now.adjusted_rows(question.batch) is not None and len(rows) > 0
     sure = only_class(now, question.counts[rows]) >= 0 if doubted else np.zeros(len(rows), dtype=bool)
     unsure = rows[~sure]
     by_cases = dict(zip(unsure.tolist(), confirmed_cases(question, unsure), strict=True))

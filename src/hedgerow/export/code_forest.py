@@ -105,7 +105,7 @@ def _checked_counts(now: Any) -> NDArray[np.float64]:
             f"decision must be 'dominance' for code of a forest, got {now.decision!r}; choose it with set_params, or"
             " use to_onnx, which supports more decisions"
         )
-    if now.discounts:
+    if now.novelty_level is not None:
         raise NotImplementedError(
             "novelty must be None for code of a forest, got a level; code does not look for strangers"
         )

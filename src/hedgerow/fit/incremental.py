@@ -18,7 +18,7 @@ from hedgerow.forest.rows import NO_GRID, Grid, Provenance, drawn_once
 from hedgerow.forest.target import TargetInfo, among_classes, columns_of
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish
-from hedgerow.inference.predictor import Predictor, predictor_of
+from hedgerow.inference.predictor import Predictor, current_predictor, predictor_of
 from hedgerow.params.checks import MAX_ROWS, check_parameters, require_count
 from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode
@@ -123,7 +123,7 @@ def with_origins(fitted: Fitted) -> Fitted:
 
 def _read_later(model: Any, before: Fitted, X: Any) -> Codes:
     """Later rows -> codes (p, m), of all features if the forest keeps its rows."""
-    now = Predictor(model, before)
+    now = current_predictor(Predictor, model, before)
     return now.read(X, all_features=before.rows is not None).codes
 
 
@@ -149,7 +149,6 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         learned=Learned()
         if rows is not None
         else before.learned.without("trace", "residuals", "leaf_rows", "impurities", "ancestor_moments"),
-        cache=type(before.cache)(),
     )
 
 

@@ -18,6 +18,7 @@ from hedgerow.inference.fitted import FitMetrics, Fitted
 from hedgerow.inference.oob import warn_of_unjudged
 from hedgerow.params.checks import check_n_rows, check_parameters
 from hedgerow.params.resolve import TO_BE_CHOSEN, how_to_bin
+from hedgerow.params.table import Params
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins
@@ -142,7 +143,7 @@ def evaluate_oob(task: SupervisedTask, model: Any, fitted: Fitted) -> Fitted:
     """A fit -> the same, with what it learns and reports on out-of-bag rows; a warning if some rows are in all bags."""
     if model.oob_score:
         warn_of_unjudged(fitted.rows, fitted.forest.n_trees)
-    return task.evaluate_oob(model, fitted)
+    return task.predictor(fitted, Params.of(model), type(model)).evaluate_oob(model.oob_score)
 
 
 def check_constraints(settings: GrowthParams, schema: Schema) -> None:

@@ -17,6 +17,7 @@ from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.resolve import resolve_settings
+from hedgerow.params.table import Params
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
 
@@ -34,8 +35,13 @@ class Task(ABC):
     file_keys: ClassVar[frozenset[str]]
 
     @abstractmethod
-    def predictor(self, model: Any, fitted: Fitted) -> Predictor:
-        """A fit, and an estimator with the parameters to use -> the predictor."""
+    def predictor(self, fitted: Fitted, params: Params, estimator: type) -> Predictor:
+        """Return the predictor of a fit under parameters of an estimator of this class."""
+
+    def predictor_of(self, fitted: Fitted, params: Params, estimator: type) -> Predictor:
+        """Return the predictor of a fit of one output or of several."""
+        task = self.for_outputs() if fitted.outputs else self
+        return task.predictor(fitted, params, estimator)
 
     @abstractmethod
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
@@ -56,8 +62,7 @@ class Task(ABC):
 class SupervisedTask(Task):
     """A prediction type that is fitted to y. It must define `read_y` and `oob_trace`; the rest has defaults.
 
-    A fit calls `read_y`, `growth`, `prepare`, `grow` and `evaluate_oob`, in this order. Models are `Classification`,
-    whose leaves are `ClassCounts`, and `Regression`, whose leaves are `LeafMoments`. `MultiOutput` makes a task of
+    A fit calls `read_y`, `growth`, `prepare` and `grow`, in this order. Models are `Classification`, whose leaves are `ClassCounts`, and `Regression`, whose leaves are `LeafMoments`. `MultiOutput` makes a task of
     several outputs of a task of one.
     """
 
@@ -121,10 +126,6 @@ class SupervisedTask(Task):
         trace = self.oob_trace(run)
         trace.extend(forest, run.n_threads)
         return float(trace.errors[-1])
-
-    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
-        """A fit -> the same, with what it learns and reports on out-of-bag rows."""
-        return fitted
 
     # ---- clusters --------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Fold: the leaves that rows reach, and what is asked of them -> an answer for each row."""
+"""Fold of the leaves that rows reach: lift them, merge states over trees, finish."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion
-from hedgerow.forest import states as leaf_states
+from hedgerow.forest import cache as caching
+from hedgerow.forest.cache import Cache
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.reducers import MeanReducer, Reducer
 from hedgerow.forest.rows import OobMask
 from hedgerow.forest.sparse_states import MANY_CLASSES, Reached, Shape, merged_by_patterns
-from hedgerow.forest.states import StateCache, lift_distinct
+from hedgerow.forest.states import lift_distinct
 from hedgerow.rules import Rule, merge_states
 from hedgerow.table.bins import Codes
 from hedgerow.util.blocks import in_blocks, spans, with_rows
@@ -47,7 +48,7 @@ def fold(
     *,
     oob_mask: OobMask | None = None,
     weights: Floats | None = None,
-    cache: StateCache | None = None,
+    cache: Cache | None = None,
     key: Hashable = None,
     n_threads: int = 1,
 ) -> Result:
@@ -60,14 +61,14 @@ def fold(
     Parameters
     ----------
     what : Reducer
-        What is asked of the leaves, for instance a rule.
+        The reducer of the leaves, for instance a rule.
     setting : Setting
         What lifting and finishing must know besides.
-    judges : Judges or None
-        Which trees may judge each row; None means all.
+    oob_mask : OobMask or None
+        The trees that are out-of-bag for each row; None means all trees.
     weights : (T,) float64 or None
         Factors by which the states of each tree are multiplied.
-    cache : StateCache or None
+    cache : Cache or None
         Keeps the states of all leaves between calls,
     key : hashable
         under this key, which says what states depend on besides counts and setting.
@@ -95,7 +96,7 @@ def finish_rows(what: Reducer[Result], merged: Floats, setting: Any, n_threads: 
     return in_blocks(finish_from, len(merged), FINISHED_ROWS, n_threads)
 
 
-def judged_states(
+def oob_states(
     forest: Forest,
     tree: int,
     leaves: NDArray[Any],
@@ -104,7 +105,7 @@ def judged_states(
     oob_mask: OobMask,
     lifted: Floats | None = None,
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Leaves (n,) that all rows reach in a tree -> the rows (m,) that it may judge, and their states (m, S) in it.
+    """Leaves (n,) that all rows reach in a tree -> its out-of-bag rows (m,), and their states (m, S) in it.
 
     A state does not contain what the row itself has added to the leaf. `lifted` is the state of every leaf of the
     forest (L, S), if it is known.
@@ -151,10 +152,33 @@ class _Group(NamedTuple):
     distinct: NDArray[np.int32] | None  # (L,): which of D states each leaf has
 
 
-class FoldPlan(Generic[Result]):
-    """What is asked of a forest, and the ways to compute it: whole trees, leaves reached, row by row, or stacks.
+class _Reads:
+    """The number of leaves that were read while the states of all leaves were not kept."""
 
-    It can be asked about rows again and again. Parameters are those of `fold`.
+    def __init__(self) -> None:
+        self._number = 0
+        self._too_large = False
+
+    def add(self, n_leaves: int) -> int:
+        """Count leaves, and return how many were counted before.
+
+        This is 0 if the states of all leaves cannot be kept: to lift all leaves for every call would never pay.
+        """
+        if self._too_large:
+            return 0
+        before = self._number
+        self._number += n_leaves
+        return before
+
+    def give_up(self) -> None:
+        """Remember that the states of all leaves are larger than the budget."""
+        self._too_large = True
+
+
+class FoldPlan(Generic[Result]):
+    """A reducer of a forest, and the ways to compute it: whole trees, leaves reached, row by row, or stacks.
+
+    It can be used for any number of batches. Parameters are those of `fold`.
     """
 
     def __init__(
@@ -164,7 +188,7 @@ class FoldPlan(Generic[Result]):
         setting: Any,
         oob_mask: OobMask | None,
         weights: Floats | None,
-        cache: StateCache | None,
+        cache: Cache | None,
         key: Hashable,
         n_threads: int = 1,
     ) -> None:
@@ -199,7 +223,7 @@ class FoldPlan(Generic[Result]):
     @property
     def known(self) -> Floats | None:
         """The states of all leaves, if they have been kept."""
-        return None if self.cache is None else self.cache.states_of(self.key)
+        return None if self.cache is None else self.cache.peek(self.key)
 
     @cached_property
     def width(self) -> int:
@@ -224,10 +248,10 @@ class FoldPlan(Generic[Result]):
         if self.oob_mask is not None or self.forest.evidence.lifts_freely:
             return False
         n_reached, n_leaves = n_rows * self.forest.n_trees, int(self.forest.leaf_start[-1])
-        asked = n_reached if self.cache is None else self.cache.asked(self.key, n_reached)
+        before = 0 if self.cache is None else self.cache.get((_Reads, self.key), _Reads).add(n_reached)
         # Distinct contents are few: finding and lifting them costs what lifting the leaves of some hundred rows costs.
         share = 4 if self.forest.weights is not None else 64
-        return 4 * n_reached < n_leaves and share * (asked - n_reached) < n_leaves
+        return 4 * n_reached < n_leaves and share * before < n_leaves
 
     # ---- many classes ---------------------------------------------------------------------------
 
@@ -262,7 +286,7 @@ class FoldPlan(Generic[Result]):
         return in_blocks(finish_from, codes.shape[1], block, 1)
 
     def _reached(self, codes: Codes, first: int) -> Reached:
-        """Codes (p, b) of rows from number `first` on -> the leaves of the trees that may judge them."""
+        """Codes (p, b) of rows from number `first` on -> the leaves of the trees that count for them."""
         forest, oob_mask, n_rows = self.forest, self.oob_mask, codes.shape[1]
         leaves = forest.leaves(codes, self.n_threads) + forest.leaf_start[:-1]
         if oob_mask is None:
@@ -286,7 +310,7 @@ class FoldPlan(Generic[Result]):
         return self._in_stacks(codes, states_of)
 
     def stacked(self, codes: Codes) -> Result:
-        """For rules that are not folds: the states of all trees side by side, zero if a tree may not judge the row."""
+        """For rules that are not folds: the states of all trees side by side, zero unless a tree counts for the row."""
         forest, oob_mask, start = self.forest, self.oob_mask, self.forest.leaf_start
         own = None if oob_mask is None else oob_mask.own
         spans = [slice(start[tree], start[tree + 1]) for tree in range(forest.n_trees)]
@@ -344,7 +368,7 @@ class FoldPlan(Generic[Result]):
     # ---- many rows -----------------------------------------------------------------------------
 
     def merged(self, codes: Codes) -> Floats:
-        """-> (n, S): the states that the judges of each row merge to."""
+        """-> (n, S): the merged states of the trees that count for each row."""
         forest, oob_mask = self.forest, self.oob_mask
         merged = self.by_row(codes) if self.lifts_by_row else self.whole_trees(codes)
         if oob_mask is not None and oob_mask.as_forest and self.what.merge == "add":
@@ -401,14 +425,16 @@ class FoldPlan(Generic[Result]):
                 yield _Group(0, n_trees, known, of_leaf)
                 return
             leaves, of_leaf = self._leaves_to_lift()
-            if len(leaves) * 8 * self.width <= leaf_states.STATE_BUDGET:
+            # States are of use together with the distinct contents, which the same cache holds.
+            if len(leaves) * 8 * self.width + (0 if of_leaf is None else of_leaf.nbytes) <= caching.BUDGET:
                 states = self._lift_in_parts(leaves)
                 if self.cache is not None:
-                    self.cache.keep(self.key, states)
+                    self.cache.put(self.key, states)
+                    self.cache.discard((_Reads, self.key))
                 yield _Group(0, n_trees, states, of_leaf)
                 return
             if self.cache is not None:
-                self.cache.give_up(self.key)
+                self.cache.get((_Reads, self.key), _Reads).give_up()
         start = evidence.cell_start(forest.leaf_start) if self.takes_out_own else forest.leaf_start
         most = min(TREES_BYTES, GROUP_BYTES) if self.takes_out_own else GROUP_BYTES
         for first, last in spans(np.diff(start) * 8 * max(self.width, forest.n_classes), most):

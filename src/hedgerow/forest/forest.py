@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.forest.cache import Cache
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.multioutput import MultiOutputLeaves
@@ -182,10 +183,10 @@ class Forest:
             found[rows] = _mean_shares(self.mixed_counts(codes[:, rows], n_threads))
         return found
 
-    def probability_outside(
+    def oob_probability(
         self, codes: Codes, rows: NDArray[np.int64], labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
     ) -> NDArray[np.float64]:
-        """Codes (p, m), numbers (m,), classes (m,) of training rows -> (m, K): the mean over trees that may judge them.
+        """Codes (p, m), numbers (m,), classes (m,) of training rows -> (m, K): the out-of-bag mean over trees.
 
         What a row has added to a leaf is left out, one row of its class: labels must be certain. NaN where no tree may.
         """
@@ -247,18 +248,16 @@ class Forest:
 
     def distinct(self, n_threads: int = 1) -> Distinct:
         """The distinct contents of all leaves; they are found once and kept, at 4 bytes a leaf."""
-        found: Distinct | None = self.__dict__.get("_distinct")
-        if found is None:
-            found = self.__dict__["_distinct"] = Distinct(*self._reader.distinct(n_threads))
-        return found
+        return self.cache.get("distinct", lambda: Distinct(*self._reader.distinct(n_threads)))
 
     def repays_distinct(self, n_rows: int) -> bool:
         """Whether so many rows reach enough leaves that finding the distinct contents pays, or they are known already.
 
         With weights it does not, because nearly all leaves have different contents.
         """
-        known = "_distinct" in self.__dict__
-        return self.weights is None and (known or 2 * n_rows * self.n_trees >= self.leaf_start[-1])
+        if self.weights is not None:
+            return False
+        return bool(2 * n_rows * self.n_trees >= self.leaf_start[-1]) or self.cache.peek("distinct") is not None
 
     def fold(
         self,
@@ -313,17 +312,25 @@ class Forest:
         return replace(self, evidence=self.evidence.add_classes(places, n_classes))
 
     def _distinct_shares(self, n_threads: int) -> NDArray[np.float64] | None:
-        """-> (D, K): class shares of each distinct content; None if a leaf is empty or they take too much memory."""
-        if "_shares" not in self.__dict__:
+        """Return the class shares of each distinct content, (D, K).
+
+        None if a leaf is empty or they take too much memory.
+        """
+
+        def make() -> NDArray[np.float64] | None:
             examples = self.distinct(n_threads).examples
-            shares = None
-            if len(examples) * self.n_classes * 8 <= SHARE_BUDGET:
-                counts = self.evidence.table(examples)
-                total = counts.sum(axis=1, dtype=np.float64)
-                shares = counts / total[:, None] if (total > 0).all() else None
-            self.__dict__["_shares"] = shares
-        kept: NDArray[np.float64] | None = self.__dict__["_shares"]
-        return kept
+            if len(examples) * self.n_classes * 8 > SHARE_BUDGET:
+                return None
+            counts = self.evidence.table(examples)
+            total = counts.sum(axis=1, dtype=np.float64)
+            return counts / total[:, None] if (total > 0).all() else None
+
+        return self.cache.get("shares", make)
+
+    @cached_property
+    def cache(self) -> Cache:
+        """Leaf states of the rules used last, and other things that follow from the arrays."""
+        return Cache()
 
     @cached_property
     def used_features(self) -> NDArray[np.int64]:

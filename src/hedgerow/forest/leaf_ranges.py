@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.forest.cache import Cache
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.table import Table
@@ -104,17 +105,16 @@ class LeafRanges:
 
     def ruler(self, codebook: Codebook, *, own: bool) -> Ruler:
         """How distances are measured, for training rows if `own`; it is made once."""
-        known: dict[bool, Ruler] = self.__dict__.setdefault("_rulers", {})
-        if own not in known:
-            known[own] = _ruler_of(self, codebook, own)
-        return known[own]
+        return self.cache.get(("ruler", own), lambda: _ruler_of(self, codebook, own))
 
     def numeric(self, codebook: Codebook) -> Numeric:
         """The numeric features among those drawn; found once."""
-        known: Numeric | None = self.__dict__.get("_numeric")
-        if known is None:
-            known = self.__dict__["_numeric"] = _numeric_of(self, codebook)
-        return known
+        return self.cache.get("numeric", lambda: _numeric_of(self, codebook))
+
+    @cached_property
+    def cache(self) -> Cache:
+        """Rulers and numeric features."""
+        return Cache()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"features": self.features, "marks": self.marks, "usual": self.usual}
@@ -132,7 +132,7 @@ class NoveltyScores(NamedTuple):
     single: Floats
     feature: NDArray[np.int64]
 
-    def some(self, rows: NDArray[np.bool_]) -> NoveltyScores:
+    def take(self, rows: NDArray[np.bool_]) -> NoveltyScores:
         """The same for some of the rows."""
         return NoveltyScores(self.total[rows], self.single[rows], self.feature[rows])
 

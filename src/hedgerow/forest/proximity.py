@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,16 +100,31 @@ def leaf_table(forest: Forest, codes: Codes, n_threads: int = 1) -> sparse.csr_a
 
 def _members(forest: Forest, training: Codes, bags: Bags, n_threads: int) -> _core.RowsInLeaves:
     """The training rows in each leaf; those of the last call are kept as long as their codes are, if they are few."""
-    kept = forest.__dict__.get("_members")
-    if kept is not None and kept[0]() is training and kept[1] == bags:
-        return kept[2]  # type: ignore[no-any-return]
+    cache = forest.cache
+    kept: _Members | None = cache.peek("members")
+    if kept is not None and kept.training() is training and kept.bags == bags:
+        return kept.rows
     leaves = _leaves(forest, training, n_threads)
     sense = COUNT_SENSES[bags.leaf_counts if bags.mean != 0 else "all"]
     found = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.mean)
     if leaves.nbytes <= MEMBER_BUDGET:
-        forget = weakref.ref(training, lambda _: forest.__dict__.pop("_members", None))
-        forest.__dict__["_members"] = (forget, bags, found)
+        of_forest = weakref.ref(cache)  # the forest may be gone before its training rows are
+
+        def forget(_: Any) -> None:
+            if (still := of_forest()) is not None:
+                still.discard("members")
+
+        cache.put("members", _Members(weakref.ref(training, forget), bags, found, leaves.nbytes))
     return found
+
+
+class _Members(NamedTuple):
+    """The training rows in each leaf, and the codes and bags that they come from."""
+
+    training: weakref.ref[Codes]
+    bags: Bags
+    rows: _core.RowsInLeaves
+    nbytes: int
 
 
 def _leaves(forest: Forest, codes: Codes, n_threads: int) -> NDArray[np.int32]:

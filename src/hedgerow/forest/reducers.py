@@ -23,7 +23,7 @@ class Reducer(Protocol[Given]):
 
     @property
     def merge(self) -> Any:
-        """How states are merged: as in `Rule`, or "mean" for the mean over the trees that judge a row."""
+        """How states are merged: as in `Rule`, or "mean" for the mean over the out-of-bag trees of a row."""
 
     def class_blocks(self, setting: Any) -> tuple[int, ...]:
         """Where the blocks of columns for each class begin in a state, as in `Rule`; nothing if that is not known."""
@@ -40,23 +40,23 @@ class RuleStack:
 
     Parameters
     ----------
-    asked : sequence of (Rule, Setting)
+    rules : sequence of (Rule, Setting)
         At least one; all with the same merge.
     """
 
-    def __init__(self, asked: Sequence[tuple[Rule, Setting]]) -> None:
-        self.asked = tuple(asked)
+    def __init__(self, rules: Sequence[tuple[Rule, Setting]]) -> None:
+        self.rules = tuple(rules)
 
     @property
     def merge(self) -> Merge:
         """How the states of all these rules are merged."""
-        return self.asked[0][0].merge
+        return self.rules[0][0].merge
 
     def class_blocks(self, setting: Setting) -> tuple[int, ...]:
         """The blocks of all rules; nothing if nothing is known of one."""
         found: list[int] = []
         before = 0
-        for rule, own in self.asked:
+        for rule, own in self.rules:
             known = rule.class_blocks(own)
             if not known:
                 return ()
@@ -66,15 +66,15 @@ class RuleStack:
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> states of all rules side by side (m, S1 + S2 + ...)."""
-        return np.hstack([rule.lift(counts, own) for rule, own in self.asked])
+        return np.hstack([rule.lift(counts, own) for rule, own in self.rules])
 
     def finish(self, state: Floats, setting: Setting) -> list[Opinion]:
         """Merged states -> one opinion per rule."""
-        widths = [rule.width(own) for rule, own in self.asked]
+        widths = [rule.width(own) for rule, own in self.rules]
         ends = np.cumsum(widths)
         halves = np.split(state, 2, axis=-1) if self.merge == "both" else [state]
         opinions = []
-        for (rule, own), end, width in zip(self.asked, ends, widths, strict=True):
+        for (rule, own), end, width in zip(self.rules, ends, widths, strict=True):
             parts = [half[..., end - width : end] for half in halves]
             opinions.append(rule.finish(np.ascontiguousarray(np.concatenate(parts, axis=-1)), own))
         return opinions
@@ -145,7 +145,7 @@ class ProbabilityReducer:
 
 @dataclass(frozen=True)
 class MeanReducer:
-    """The mean of values of leaves over the trees that judge a row: (n, S), NaN if no tree judges it.
+    """The mean of values of leaves over the trees that count for a row: (n, S), NaN if there are none.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Patterns: leaves of many classes, and what is asked of them -> merged states, at the cost of what leaves hold."""
+"""Merged states of leaves of many classes, at the cost of the counts above zero."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Lift: the evidence of leaves, and what is asked of it -> a state for each leaf; equal contents are lifted once."""
+"""States of leaves under a reducer; equal contents are lifted once."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,6 @@ from hedgerow.forest.reducers import Reducer
 from hedgerow.rules import Setting
 
 Floats = NDArray[np.float64]
-
-#: States of distinct leaves are kept between calls if they take at most this many bytes.
-STATE_BUDGET = 256 << 20
 
 
 def lift_distinct(what: Reducer[Any], counts: Floats, setting: Setting) -> Floats:
@@ -37,47 +33,6 @@ def distinct_rows(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
             whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
             _, first, where = np.unique(whole, return_index=True, return_inverse=True)
     return counts[first], where.ravel()
-
-
-class StateCache:
-    """The states of a forest's leaves under the rules used last, as many as the budget holds; threads may share it.
-
-    There is one state for each distinct content of the leaves, so the states of several rules fit.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, Floats] = {}  # replaced as a whole, never changed
-        self._asked: dict[Hashable, int] = {}
-        self._too_large: set[Hashable] = set()
-
-    def states_of(self, key: Hashable) -> Floats | None:
-        """The states kept under the key, or None."""
-        return self._kept.get(key)
-
-    def keep(self, key: Hashable, states: Floats) -> None:
-        """Keep these states, and of the others the latest that still fit."""
-        kept, room = {key: states}, STATE_BUDGET - states.nbytes
-        for other, held in reversed(self._kept.items()):
-            room -= held.nbytes
-            if other != key and room >= 0:
-                kept[other] = held
-            elif other != key:
-                self._asked.pop(other, None)  # so that counting starts again until lifting all leaves pays
-        self._kept = dict(reversed(kept.items()))
-
-    def asked(self, key: Hashable, n_leaves: int) -> int:
-        """Count leaves that were read under the key and whose states were not kept -> how many there were so far.
-
-        If the states cannot be kept, only those of this call count: lifting all leaves for every call would never pay.
-        """
-        if key in self._too_large:
-            return n_leaves
-        self._asked[key] = so_far = self._asked.get(key, 0) + n_leaves
-        return so_far
-
-    def give_up(self, key: Hashable) -> None:
-        """Remember that the states under the key do not fit into the budget."""
-        self._too_large.add(key)
 
 
 def _fingerprints(rows: Floats) -> NDArray[np.uint64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.novelty import PredictionNovelty, has_novelty, novelty_of
-from hedgerow.inference.unseen import UnseenValues, unknown_values
+from hedgerow.inference.unseen import UnseenValues, unseen_values
 from hedgerow.table import Table
 from hedgerow.table.bins import Codes
 
@@ -53,7 +53,7 @@ class Batch:
         """The values that no training row had, in features that trees ask about; None if there are none."""
         if self.table is None or self.fitted is None:
             return None
-        return unknown_values(self.fitted, self.table, self.codes)
+        return unseen_values(self.fitted, self.table, self.codes)
 
     @cached_property
     def novelty(self) -> PredictionNovelty | None:
@@ -84,12 +84,12 @@ class _Slice(Batch):
     @cached_property
     def unseen(self) -> UnseenValues | None:
         """The unseen values of these rows."""
-        return self.whole.unseen and self.whole.unseen.some(self.rows, len(self.whole))
+        return self.whole.unseen and self.whole.unseen.take(self.rows, len(self.whole))
 
     @cached_property
     def novelty(self) -> PredictionNovelty | None:
         """How unusual these rows are."""
-        return self.whole.novelty and self.whole.novelty.some(self.rows)
+        return self.whole.novelty and self.whole.novelty.take(self.rows)
 
     @cached_property
     def columns(self) -> list[NDArray[Any]]:

@@ -1,10 +1,10 @@
 """Completions: rows with uncertain cells -> rows with every value these may have, and their answers together.
 
-A world is a row in which each uncertain cell has one of its values. The values of a cell come in groups: an interval
-and a set are one group, a distribution has a group for each of its values. Where in a group the value is, is not
-known. So the lower bound of a row is the mean over groups of the smallest lower bound of their worlds, as the belief
-of a random set is, and upper bounds likewise. Probabilities are the mean over worlds. If cells are several, they are
-independent.
+A completion is a row in which each uncertain cell has one of its values. The values of a cell come in groups: an
+interval and a set are one group, a distribution has a group for each of its values. Where in a group the value is, is
+not known. So the lower bound of a row is the mean over groups of the smallest lower bound of their completions, as the
+belief of a random set is, and upper bounds likewise. Probabilities are the mean over completions. If cells are several,
+they are independent.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from hedgerow.util.blocks import with_rows
 Array = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: A row has at most this many worlds; if there are more, the values inside of groups are thinned out.
+#: A row has at most this many completions; if there are more, the values inside of groups are thinned out.
 MOST_WORLDS = 4096
-#: Completions are asked about in blocks of about this many codes.
+#: Completions are predicted in blocks of about this many codes.
 BLOCK_CODES = 1 << 22
 
 
 class Completions(NamedTuple):
-    """The worlds of m rows, some after the others.
+    """The completions of m rows, some after the others.
 
     Parameters
     ----------
     rows : (m,) int64
         The rows with uncertain cells.
     start : (m + 1,) int64
-        Where the worlds of each row begin.
+        Where the completions of each row begin.
     codes : (p, W)
-        The codes of all worlds.
+        The codes of all completions.
     group : (W,) int64
-        The group of each world; the worlds of a group are neighbours.
+        The group of each completion; the completions of a group are neighbours.
     share : (W,) float64
-        The share of each world; those of a row sum to one.
+        The share of each completion; those of a row sum to one.
     uncertain : (p, m) bool
         Which cells are uncertain.
     """
@@ -64,7 +64,7 @@ class Completions(NamedTuple):
         return np.repeat(np.arange(len(self.rows)), np.diff(self.start))
 
     def unknown(self, unknown: UnseenValues | None) -> UnseenValues | None:
-        """Unknown values of all rows -> those of the worlds; an uncertain cell is not unknown."""
+        """Return the unseen values of the completions, given those of all rows; an uncertain cell is not unseen."""
         if unknown is None:
             return None
         cells = np.zeros(self.uncertain.shape, dtype=bool)
@@ -75,25 +75,25 @@ class Completions(NamedTuple):
         return UnseenValues(rows, of_worlds[:, rows]) if len(rows) else None
 
     def mean(self, values: Floats) -> Floats:
-        """Answers about all worlds (W, ...) -> (m, ...): their mean over the worlds of each row."""
+        """Answers about all completions (W, ...) -> (m, ...): their mean over the completions of each row."""
         shape = (-1,) + (1,) * (values.ndim - 1)
         return np.asarray(np.add.reduceat(self.share.reshape(shape) * values, self.start[:-1]))
 
     def bound(self, values: Floats, least: bool) -> Floats:
-        """Answers about all worlds (W, ...) -> (m, ...): the mean over groups of the least or largest answer."""
+        """Answers about all completions (W, ...) -> (m, ...): the mean over groups of the least or largest answer."""
         first = np.flatnonzero(np.diff(self.group, prepend=-1))
         extreme = (np.minimum if least else np.maximum).reduceat(values, first)
         weight = np.add.reduceat(self.share, first).reshape((-1,) + (1,) * (values.ndim - 1))
         return np.asarray(np.add.reduceat(weight * extreme, np.searchsorted(first, self.start[:-1])))
 
     def hull(self, intervals: Floats) -> Floats:
-        """Intervals of all worlds (W, 2) -> (m, 2): the smallest intervals that hold those of all worlds of a row."""
+        """Intervals of all completions (W, 2) -> (m, 2): the smallest intervals that contain those of each row."""
         low, high = intervals.T
         first = self.start[:-1]
         return np.column_stack([np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)])
 
     def folded(self, opinion: Opinion) -> Opinion:
-        """An opinion about all worlds -> the opinion about the m rows."""
+        """An opinion about all completions -> the opinion about the m rows."""
         chosen = opinion.chosen
         return opinion_from_bounds(
             self.mean(opinion.probability),
@@ -108,18 +108,18 @@ class Completions(NamedTuple):
 
 
 def completions_of(fitted: Fitted, batch: Batch) -> Iterator[Completions]:
-    """A batch with uncertain cells -> the worlds of its rows, some rows at a time.
+    """A batch with uncertain cells -> the completions of its rows, some rows at a time.
 
-    Rows whose uncertain cells no tree asks about have no worlds.
+    Rows whose uncertain cells no tree asks about have no completions.
     """
     codes = batch.codes
     if batch.uncertain is None:
         return
-    asked = set(fitted.forest.used_features.tolist())
+    used = set(fitted.forest.used_features.tolist())
     by_row: dict[int, dict[int, Values]] = {}
     for (row, feature), known in sorted(batch.uncertain.items(), key=lambda cell: cell[0]):
         values = values_of(known, feature, fitted.bins, fitted.codebook)  # refused even if no tree asks about it
-        if feature in asked:
+        if feature in used:
             by_row.setdefault(row, {})[feature] = values
     waiting: list[tuple[int, dict[int, Values], Values]] = []
     number, most = 0, max(1, BLOCK_CODES // len(codes))
@@ -139,31 +139,31 @@ def opinion_over_completions(
 ) -> Opinion:
     """An opinion about all rows as if cells were certain -> the opinion about what is known of them.
 
-    `ask` gives the opinion about all worlds.
+    `ask` gives the opinion about all completions.
     """
     parts = list(completions_of(fitted, batch))
     if not parts:
         return opinion
-    found = concatenate([worlds.folded(ask(worlds)) for worlds in parts])
-    return with_rows(opinion, np.concatenate([worlds.rows for worlds in parts]), found)
+    found = concatenate([completions.folded(ask(completions)) for completions in parts])
+    return with_rows(opinion, np.concatenate([completions.rows for completions in parts]), found)
 
 
 def values_over_completions(
-    said: Floats, fitted: Fitted, batch: Batch, join: Callable[[Completions], Floats]
+    values: Floats, fitted: Fitted, batch: Batch, join: Callable[[Completions], Floats]
 ) -> Floats:
-    """Answers about all rows (n, ...) as if cells were certain -> those of rows with worlds replaced by `join`."""
+    """Answers about all rows (n, ...) as if cells were certain -> those of rows with completions replaced by `join`."""
     if not batch.uncertain:
-        return said
-    found = said.copy()
-    for worlds in completions_of(fitted, batch):
-        found[worlds.rows] = join(worlds)
+        return values
+    found = values.copy()
+    for completions in completions_of(fitted, batch):
+        found[completions.rows] = join(completions)
     return found
 
 
-def mean_of_groups(worlds: Completions, intervals: Floats) -> Floats:
-    """Bounds of all worlds (W, 2) -> (m, 2): those of each row, from `Completions.bound`."""
+def mean_of_groups(completions: Completions, intervals: Floats) -> Floats:
+    """Bounds of all completions (W, 2) -> (m, 2): those of each row, from `Completions.bound`."""
     low, high = intervals.T
-    return np.column_stack([worlds.bound(low, least=True), worlds.bound(high, least=False)])
+    return np.column_stack([completions.bound(low, least=True), completions.bound(high, least=False)])
 
 
 def _product(row: int, cells: dict[int, Values]) -> Values:
@@ -213,7 +213,7 @@ def _thinned(values: Values, most: int) -> Values:
 
 
 def _gathered(parts: list[tuple[int, dict[int, Values], Values]], codes: Codes) -> Completions:
-    """Rows with their cells and the product of these -> their worlds."""
+    """Rows with their cells and the product of these -> their completions."""
     rows = np.array([row for row, _, _ in parts], dtype=np.int64)
     lengths = [len(joint.codes) for _, _, joint in parts]
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

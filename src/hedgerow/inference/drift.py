@@ -382,12 +382,12 @@ def _adjusted(statistics: Floats) -> list[float]:
 
 def _way_to(tree: Tree, node: int) -> str:
     """The conditions from the root to a node."""
-    said: list[str] = []
+    conditions: list[str] = []
     while tree.parent[node] >= 0:
         above = int(tree.parent[node])
-        said.append(tree.at(above).questions[node - int(tree.first_child[above])])
+        conditions.append(tree.at(above).questions[node - int(tree.first_child[above])])
         node = above
-    return ", ".join(reversed(said)) or "all rows"
+    return ", ".join(reversed(conditions)) or "all rows"
 
 
 def _short(where: str) -> str:
@@ -427,14 +427,14 @@ class Newcomers(NamedTuple):
 
 
 def compare(
-    now: Predictor, new: Newcomers, reference: Newcomers | None, classes: NDArray[Any] | None, **options: Any
+    predictor: Predictor, new: Newcomers, reference: Newcomers | None, classes: NDArray[Any] | None, **options: Any
 ) -> Drift:
     """Compare new rows with the training rows, each in the trees whose bags do not hold it, or with a reference."""
-    old = _training_rows(now, new.labels is not None) if reference is None else reference
+    old = _training_rows(predictor, new.labels is not None) if reference is None else reference
     if old.oob_mask is not None:
-        new = _as_later(now, new)
-    samples = (_sample_of(now, rows) for rows in (old, new))
-    return find_drift(now.fitted.trees(), *samples, classes=classes, **options)
+        new = _as_later(predictor, new)
+    samples = (_sample_of(predictor, rows) for rows in (old, new))
+    return find_drift(predictor.fitted.trees(), *samples, classes=classes, **options)
 
 
 def newcomers(codes: Codes, labels: NDArray[Any] | None) -> Newcomers:
@@ -443,29 +443,29 @@ def newcomers(codes: Codes, labels: NDArray[Any] | None) -> Newcomers:
     return Newcomers(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)
 
 
-def _training_rows(now: Predictor, labelled: bool) -> Newcomers:
+def _training_rows(predictor: Predictor, labelled: bool) -> Newcomers:
     """The training rows, each with its judges."""
-    rows = now.fitted.oob_rows
+    rows = predictor.fitted.oob_rows
     if rows is None:
         raise ValueError(
             "reference must be given if a forest draws no bags or has not kept its training rows, got None; pass"
             " old rows that were not used to grow the trees"
         )
     some = spread_evenly(rows.n_rows, DRIFT_ROWS)
-    oob_mask = rows.bags.outside_each(now.forest.n_trees, some)
+    oob_mask = rows.bags.outside_each(predictor.forest.n_trees, some)
     labels = rows.target.truth[some] if labelled else None
     return Newcomers(rows.codes_of(some), labels, some, oob_mask)
 
 
-def _as_later(now: Predictor, new: Newcomers) -> Newcomers:
+def _as_later(predictor: Predictor, new: Newcomers) -> Newcomers:
     """New rows with judges that are drawn as if they were training rows, so that they have as many judges as these."""
-    rows = now.fitted.oob_rows
+    rows = predictor.fitted.oob_rows
     assert rows is not None
-    return new._replace(oob_mask=rows.bags.outside_each(now.forest.n_trees, rows.n_rows + new.rows))
+    return new._replace(oob_mask=rows.bags.outside_each(predictor.forest.n_trees, rows.n_rows + new.rows))
 
 
-def _sample_of(now: Predictor, rows: Newcomers) -> Sample:
-    nodes = now.forest.leaf_nodes(rows.codes, now.threads(rows.codes.shape[1]))
+def _sample_of(predictor: Predictor, rows: Newcomers) -> Sample:
+    nodes = predictor.forest.leaf_nodes(rows.codes, predictor.threads(rows.codes.shape[1]))
     return Sample(nodes, rows.oob_mask, rows.labels)
 
 
@@ -494,7 +494,7 @@ class NovelRows(NamedTuple):
     p_value: float
 
 
-def traffic_of(now: Predictor, codes: Codes, seed: int = 0) -> Traffic:
+def traffic_of(predictor: Predictor, codes: Codes, seed: int = 0) -> Traffic:
     """Codes (p, n) of a batch -> how its traffic differs from that of the training rows.
 
     The statistic is the mean over trees of Pearson's chi-squared of the branches. Trees share the rows, so it is not
@@ -502,11 +502,11 @@ def traffic_of(now: Predictor, codes: Codes, seed: int = 0) -> Traffic:
     weights instead of ones, and widened for the chance in the training rows.
     """
     some = spread_evenly(codes.shape[1], MOST_ROWS)
-    nodes = now.forest.leaf_nodes(np.ascontiguousarray(codes[:, some]), now.threads(len(some)))
-    n_rows, columns, values, excess = len(some), [], [], np.zeros(now.codebook.schema.n_features)
+    nodes = predictor.forest.leaf_nodes(np.ascontiguousarray(codes[:, some]), predictor.threads(len(some)))
+    n_rows, columns, values, excess = len(some), [], [], np.zeros(predictor.codebook.schema.n_features)
     offset, known, beyond = 0, np.inf, 0.0
-    for number in range(now.forest.n_trees):
-        tree = TreeArrays(now.forest, number)
+    for number in range(predictor.forest.n_trees):
+        tree = TreeArrays(predictor.forest, number)
         total = float(tree.rows[0])
         known = min(known, total)
         branch = _heavy_branches(tree, int(max(BRANCH_ROWS, BRANCH_SHARE * total)))
@@ -521,22 +521,22 @@ def traffic_of(now: Predictor, codes: Codes, seed: int = 0) -> Traffic:
         _add_excess(excess, tree, ends, held_now, share)
         offset += len(ends)
     shape = (n_rows, offset)
-    start = np.arange(0, n_rows * now.forest.n_trees + 1, now.forest.n_trees)
+    start = np.arange(0, n_rows * predictor.forest.n_trees + 1, predictor.forest.n_trees)
     table = sparse.csr_array((np.stack(values, 1).ravel(), np.stack(columns, 1).ravel(), start), shape=shape)
-    drawn = _drawn(table, seed) * (1 + n_rows * _chance(now, known))
+    drawn = _drawn(table, seed) * (1 + n_rows * _chance(predictor, known))
     p_value = (1 + int((drawn >= n_rows * beyond).sum())) / (1 + DRAWS)
     order = np.argsort(-excess, kind="stable").tolist()
     whole = excess.sum() or 1.0
-    return Traffic(p_value, [(now.codebook.names[j], float(excess[j] / whole)) for j in order if excess[j] > 0])
+    return Traffic(p_value, [(predictor.codebook.names[j], float(excess[j] / whole)) for j in order if excess[j] > 0])
 
 
-def strangers_of(now: Predictor, novelty: PredictionNovelty) -> NovelRows:
+def novel_rows_of(predictor: Predictor, novelty: PredictionNovelty) -> NovelRows:
     """How unusual the rows of a batch are -> how many are strange, and how improbable so many are.
 
     The number is beta-binomial, because ranks are among a finite number of rows. Training rows are judged by some of
     the trees only, so their scores are noisy: they count as half as many rows.
     """
-    known = len(learned_novelty(now.fitted).both)
+    known = len(learned_novelty(predictor.fitted).both)
     p_value = novelty.p_value
     number, rank = int((p_value <= STRANGE).sum()), int(STRANGE * (known + 1))
     if rank < 1:
@@ -573,12 +573,12 @@ def _drawn(table: sparse.csr_array, seed: int) -> Floats:
     return np.concatenate(drawn)
 
 
-def _chance(now: Predictor, known: float) -> float:
+def _chance(predictor: Predictor, known: float) -> float:
     """How much chance the counts of a tree have: a little over one by its training rows, twice as much in a bag.
 
     A little over, because trees cut where their own rows are. The quarter was chosen on sixty tables without a shift.
     """
-    drawn = now.fitted.fingerprint
+    drawn = predictor.fitted.fingerprint
     return (2.25 if drawn is not None and drawn.leaf_counts == "inbag" else 1.25) / known
 
 

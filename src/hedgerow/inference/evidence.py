@@ -1,4 +1,4 @@
-"""Evidence: samples and a fitted forest -> leaves, counts, and opinions of any rule."""
+"""Evidence of the leaves that samples reach: counts, and opinions of any rule."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, decide, resolve_decision
+from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import Result, fold, fold_some
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.reducers import ProbabilityReducer, Reducer, RuleStack, group_by_merge
 from hedgerow.forest.rows import OobMask, spread_evenly
-from hedgerow.forest.states import StateCache, distinct_rows
+from hedgerow.forest.states import distinct_rows
+from hedgerow.inference.calibration import CrossCalibration, calibration_obstacle
 from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
 from hedgerow.rules.combine import checked_weights
 from hedgerow.table.bins import Codes
-from hedgerow.tasks.classification.calibration import CrossCalibration, calibration_obstacle
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ class PredictionUncertainty(NamedTuple):
     """How uncertain a forest is about each of n samples, (n,) each.
 
     ``total`` is the entropy of the mean distribution, in bits. It is the sum of ``aleatoric``, the mean entropy of the
-    leaves, and ``epistemic``, the rest. They are about leaves, before any map; ``conflict`` and ``vacuity`` are those
+    leaves, and ``epistemic``, the rest. They are about leaves, uncalibrated; ``conflict`` and ``vacuity`` are those
     of the rule. ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of u_a and u_e, the
     uncertainties by relative likelihood.
     """
@@ -57,8 +58,8 @@ class PredictionUncertainty(NamedTuple):
 class Evidence:
     """The evidence of the leaves that samples reach; any rule can combine it.
 
-    ``forest.evidence(X)`` makes it. ``forest.oob_evidence_`` is that of the training rows: each row is judged only by
-    trees whose bags do not hold it, and without its own count.
+    ``forest.evidence(X)`` makes it. ``forest.oob_evidence_`` is that of the training rows: for each row, only
+    trees for which it is out-of-bag count, and without its own count.
 
     Parameters
     ----------
@@ -68,8 +69,8 @@ class Evidence:
         The defaults of `combine`.
     prior : (K,) float64
         Class shares of the training rows.
-    judges : Judges or None
-        Which trees may judge a row; None means all.
+    oob_mask : OobMask or None
+        The trees that are out-of-bag for each row; None means all trees.
     groups : text (n,) or None
         The groups of the samples, which opinions take over.
     """
@@ -81,7 +82,7 @@ class Evidence:
     prior: Floats
     oob_mask: OobMask | None = None
     n_threads: int = 1
-    cache: StateCache = field(default_factory=StateCache)
+    cache: Cache = field(default_factory=Cache)
     groups: NDArray[Any] | None = None
 
     @property
@@ -96,21 +97,16 @@ class Evidence:
 
     @property
     def tree_mask(self) -> NDArray[np.bool_]:
-        """(n, T): whether the tree may judge the sample; for out-of-bag evidence, whether its bag does not hold it."""
+        """(n, T): whether the tree counts for the sample; in out-of-bag evidence, whether the sample is out-of-bag."""
         if self.oob_mask is None:
             return np.ones((self.n_samples, self.forest.n_trees), dtype=bool)
         return self.oob_mask.table(self.forest.n_trees)
 
     @property
-    def seen(self) -> NDArray[np.bool_]:
-        """(n, T): another name of `tree_mask`."""
-        return self.tree_mask
-
-    @property
     def counts(self) -> Floats:
         """(n, T, K): rows of each class in the leaf reached; for out-of-bag evidence, without the row itself.
 
-        This array can be large; `combine` does not need it. Trees that may not judge a sample have zeros.
+        This array can be large; `combine` does not need it. Trees for which a sample is not out-of-bag have zeros.
         """
         return self._counts() if self.oob_mask is None else self._counts() * self.tree_mask[:, :, None]
 
@@ -154,23 +150,23 @@ class Evidence:
         """The probabilities of the rule and caution of this evidence alone, (n, K), with the bits of `combine`."""
         return self._fold(ProbabilityReducer(self.rule), self._setting(None, None), self.rule.key())
 
-    def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
+    def combine_each(self, pairs: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
         """The opinions of several rules and cautions; trees are read once for all rules with the same `merge`.
 
         Parameters
         ----------
-        asked : sequence of (str or Rule, float)
+        pairs : sequence of (str or Rule, float)
             Rules, each with its caution.
 
         Returns
         -------
         list of Opinion
-            In the order of `asked`; each is what `combine` would return.
+            In the order of `pairs`; each is what `combine` would return.
         """
-        rules = [resolve_rule(rule) for rule, _ in asked]
+        rules = [resolve_rule(rule) for rule, _ in pairs]
         for rule in rules:
             checked_weights(None, rule, self.forest.n_trees)
-        settings = [self._setting(caution, None) for _, caution in asked]
+        settings = [self._setting(caution, None) for _, caution in pairs]
         opinions: dict[int, Opinion] = {}
         for group in group_by_merge(rules):
             if len(group) == 1:
@@ -203,7 +199,7 @@ class Evidence:
         Returns
         -------
         mass : float64 (n, 2^K)
-            The index of a set is its bit mask. The mass is vacuous if no tree may judge the sample.
+            The index of a set is its bit mask. The mass is vacuous if no tree counts for the sample.
         """
         amount = self.caution if caution is None else caution
         mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)  # a check
@@ -216,12 +212,12 @@ class Evidence:
 
     def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
         """A function of counts (m, K) that returns masses (m, S) -> their mean over trees (n, S)."""
-        leaves, judge = self.leaves, self.tree_mask
+        leaves, mask = self.leaves, self.tree_mask
         own = None if self.oob_mask is None else self.oob_mask.own
         blank = mass_of(np.zeros((1, self.forest.n_classes)))
         total = np.zeros((self.n_samples, blank.shape[1]))
         for tree in range(self.forest.n_trees):
-            rows = np.flatnonzero(judge[:, tree])
+            rows = np.flatnonzero(mask[:, tree])
             counts = self._counts_in(tree, leaves[rows, tree], None if own is None else own[rows])
             distinct, where = distinct_rows(counts)
             total[rows] += mass_of(distinct)[where]
@@ -229,7 +225,7 @@ class Evidence:
         if len(unseen):
             counts = self.forest.mixed_counts(self.codes[:, unseen], self.n_threads)
             total[unseen] = sum(mass_of(counts[:, tree]) for tree in range(self.forest.n_trees))
-        number = judge.sum(axis=1)[:, None]
+        number = mask.sum(axis=1)[:, None]
         return np.where(number > 0, total / np.maximum(number, 1), blank)
 
     def uncertainty(self) -> UncertaintyParts:
@@ -242,15 +238,15 @@ class Evidence:
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
         known = np.flatnonzero(self.known)
         rows = known[spread_evenly(len(known), most)]
-        judge = self.tree_mask[rows]
-        counts = self._counts(rows) * judge[:, :, None]
+        mask = self.tree_mask[rows]
+        counts = self._counts(rows) * mask[:, :, None]
         amount = self.caution if caution is None else caution
         lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
-        return learn_tree_weights(lower.reshape(counts.shape), upper.reshape(counts.shape), labels[rows], seen=judge)
+        return learn_tree_weights(lower.reshape(counts.shape), upper.reshape(counts.shape), labels[rows], seen=mask)
 
     @property
-    def judged(self) -> NDArray[np.bool_]:
-        """(n,): whether any tree may judge the sample; a training row can be in every bag."""
+    def is_covered(self) -> NDArray[np.bool_]:
+        """(n,): whether any tree counts for the sample; a training row can be in every bag."""
         if self.oob_mask is None:
             return np.ones(self.n_samples, dtype=bool)
         return np.asarray(self.oob_mask.number(self.forest.n_trees) > 0)
@@ -261,13 +257,13 @@ class Evidence:
         return np.ones(self.n_samples, dtype=bool) if self.oob_mask is None else self.oob_mask.certain
 
     def as_forest(self) -> Evidence:
-        """Out-of-bag evidence for calibration: sums over the judges of a row are scaled up to the whole forest."""
+        """Return out-of-bag evidence for calibration: sums over trees are scaled up to the whole forest."""
         return self if self.oob_mask is None else replace(self, oob_mask=replace(self.oob_mask, as_forest=True))
 
     def _fold(self, what: Reducer[Result], setting: Setting, key: Hashable, weights: Floats | None = None) -> Result:
-        """What is asked of the leaves -> the answer; states are kept under the key."""
-        told: dict[str, Any] = {"oob_mask": self.oob_mask, "cache": self.cache, "n_threads": self.n_threads}
-        return fold(self.forest, self.codes, what, setting, weights=weights, key=key, **told)
+        """Reduce the leaves; their states are kept under the key."""
+        how: dict[str, Any] = {"oob_mask": self.oob_mask, "cache": self.cache, "n_threads": self.n_threads}
+        return fold(self.forest, self.codes, what, setting, weights=weights, key=key, **how)
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
         amount = self.caution if caution is None else caution
@@ -304,7 +300,7 @@ def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
 
 
 @dataclass(frozen=True)
-class Judged:
+class FixedPredictions:
     """Opinions and sets in the form that scikit-learn's scorers expect: an estimator that already has its answers."""
 
     classes_: NDArray[Any]
@@ -325,10 +321,10 @@ def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opi
     """The name of a metric, "accuracy", or a callable of (y, sets) -> how good the sets are; larger is better."""
     if callable(metric):
         return float(metric(y, sets))
-    judged = Judged(classes, opinion.probability, sets)
+    is_covered = FixedPredictions(classes, opinion.probability, sets)
     if metric == "accuracy":
-        return float(np.mean(judged.predict(None) == y))
-    return scorer(metric)(judged, None, y)
+        return float(np.mean(is_covered.predict(None) == y))
+    return scorer(metric)(is_covered, None, y)
 
 
 def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any]) -> Decision:
@@ -362,22 +358,22 @@ def try_out(
     caution: float,
     decision: str | Decision,
     *,
-    maps: CrossCalibration | None = None,
+    calibrator: CrossCalibration | None = None,
     row_weights: NDArray[Any] | None = None,
 ) -> tuple[Trial, NDArray[np.bool_]]:
-    """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class with a judge, and which.
+    """Return the trial on out-of-bag rows of certain class, and which rows these are, given class numbers (n,).
 
-    With `maps` the opinion of each row is mapped by what was learned on other rows, with these weights.
+    A `calibrator` calibrates the opinion of each row by what was learned on other rows, with these weights.
     """
     require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
-    judged = evidence.judged & evidence.known
+    is_covered = evidence.is_covered & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)
-    opinion = opinion if judged.all() else opinion[judged]
-    if maps is not None and not calibration_obstacle(rule):
-        opinion = maps(opinion, labels[judged], None if row_weights is None else row_weights[judged])
-    ready = calibrated(decision, opinion, labels[judged])
-    return Trial(opinion, decide(opinion, ready), ready, weights), judged
+    opinion = opinion if is_covered.all() else opinion[is_covered]
+    if calibrator is not None and not calibration_obstacle(rule):
+        opinion = calibrator(opinion, labels[is_covered], None if row_weights is None else row_weights[is_covered])
+    ready = calibrated(decision, opinion, labels[is_covered])
+    return Trial(opinion, decide(opinion, ready), ready, weights), is_covered
 
 
 def require_certain(known: NDArray[np.bool_]) -> None:
@@ -403,6 +399,6 @@ def choose_caution(
     """What tries out a caution and a decision -> the caution of `CAUTIONS` with the best u65; the smallest of a tie."""
     scores = []
     for caution in CAUTIONS:
-        trial, judged = tried(caution, decision)
-        scores.append(score_sets("u65", classes, classes[target.labels[judged]], trial.opinion, trial.sets))
+        trial, is_covered = tried(caution, decision)
+        scores.append(score_sets("u65", classes, classes[target.labels[is_covered]], trial.opinion, trial.sets))
     return CAUTIONS[int(np.argmax(scores))]

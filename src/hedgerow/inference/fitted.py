@@ -1,22 +1,22 @@
-"""Fitted: everything a fit publishes, in one object that never changes; and what is learned out of bag later."""
+"""The fit of an estimator, which never changes, and the values that are learned out of bag later."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock, RLock
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.forest.cache import Cache
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.importance import impurity_importance
 from hedgerow.forest.rows import Provenance
-from hedgerow.forest.states import StateCache
 from hedgerow.forest.target import TargetInfo
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import RegressionTree, Tree
@@ -30,7 +30,7 @@ _Model = TypeVar("_Model")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitMetrics:
-    """What a fit reports besides its trees; None for what was not asked for.
+    """Metrics and choices of a fit; None for those that were not computed.
 
     Parameters
     ----------
@@ -123,8 +123,6 @@ class Fitted:
         The training rows, if they have been kept.
     figures, learned : Figures, Learned
         What the fit reports, and what has been learned on out-of-bag rows.
-    cache : StateCache
-        States of leaves under the rules used last.
     outputs : tuple of Fitted
         If y has several columns, a fit for each column: the same trees, with the leaves and figures of this
         output, and what is learned of it. Empty for a single output.
@@ -141,12 +139,11 @@ class Fitted:
     rows: TrainingRows | None = None
     figures: FitMetrics = field(default_factory=FitMetrics)
     learned: Learned = field(default_factory=Learned)
-    cache: StateCache = field(default_factory=StateCache)
     outputs: tuple[Fitted, ...] = ()
 
     @property
     def oob_rows(self) -> TrainingRows | None:
-        """The training rows, if bags leave rows out that trees can judge; otherwise None."""
+        """The training rows, if some of them are out-of-bag; otherwise None."""
         return self.rows if self.rows is not None and self.rows.has_bags else None
 
     @cached_property
@@ -166,18 +163,28 @@ class Fitted:
             rows = self.origins[0].bag_rows
         return Codebook(self.bins, self.schema, exact=rows <= EXACT_ROWS)
 
-    def settled(self, asked: tuple[Any, ...]) -> dict[str, Any]:
-        """Parameters -> where what follows from them, from this fit and from what it has learned so far is kept.
+    @cached_property
+    def cache(self) -> Cache:
+        """Predictors under the parameters used last."""
+        return Cache()
 
-        That of other parameters is forgotten. Only names and numbers are parameters that nobody can change meanwhile.
+    @property
+    def version(self) -> tuple[int, ...]:
+        """How often something was learned, by this fit and by those of its outputs."""
+        own = self.learned.n_changes
+        return (own, *(output.learned.n_changes for output in self.outputs)) if self.outputs else (own,)
+
+    def predictor(self, key: Hashable, make: Callable[[Fitted], _Value]) -> _Value:
+        """Return the predictor under a key, which is made once until something else is learned; None is no key.
+
+        Predictors refer to a twin of this fit, because this fit refers to them: without a cycle, memory is free as soon
+        as an estimator is.
         """
-        if not all(type(each) in (str, int, float, type(None)) for each in asked):
-            return {}
-        now = (self.learned.n_changes, asked)
-        kept: tuple[Any, dict[str, Any]] | None = self.__dict__.get("_settled")
-        if kept is None or kept[0] != now:
-            kept = self.__dict__["_settled"] = (now, {})
-        return kept[1]
+
+        def make_of_twin() -> _Value:
+            return make(self.cache.get("twin", lambda: replace(self)))
+
+        return make_of_twin() if key is None else self.cache.get((key, self.version), make_of_twin)
 
     def tree(self, number: int) -> Tree:
         """One of the trees, as an object to read and walk through."""
@@ -203,7 +210,7 @@ class Fitted:
     def without_rows(self) -> Fitted:
         """The fit as a pickle or a file stores it: without the training rows and what can be computed again."""
         outputs = tuple(output.without_rows() for output in self.outputs)
-        return replace(self, rows=None, cache=StateCache(), outputs=outputs)
+        return replace(self, rows=None, outputs=outputs)
 
     @property
     def impurities(self) -> NDArray[np.float64] | None:
@@ -232,31 +239,7 @@ class Fitted:
                 replace(output, rows=replace(self.rows, target=target))
                 for output, target in zip(outputs, targets, strict=True)
             ]
-        return replace(self, outputs=tuple(replace(output, cache=StateCache()) for output in outputs))
-
-
-class Settled(Generic[_Value]):
-    """A property of answers that follows from their fit and parameters: it is computed once for all calls.
-
-    For one row, to settle rule, map, caution and decision anew would take a fifth of the time of an answer.
-    """
-
-    def __init__(self, make: Callable[[Any], _Value]) -> None:
-        self._make, self._name, self.__doc__ = make, make.__name__, make.__doc__
-
-    @overload
-    def __get__(self, answers: None, owner: Any = None) -> Self: ...
-    @overload
-    def __get__(self, answers: Any, owner: Any = None) -> _Value: ...
-    def __get__(self, answers: Any, owner: Any = None) -> Self | _Value:
-        if answers is None:
-            return self
-        known = answers.settled
-        if self._name not in known:
-            known[self._name] = self._make(answers)
-        value: _Value = known[self._name]
-        answers.__dict__[self._name] = value  # found there from now on
-        return value
+        return replace(self, outputs=tuple(outputs))
 
 
 def fitted_of(model: Any) -> Fitted:

@@ -57,7 +57,7 @@ class PredictionNovelty(NamedTuple):
     alone: Floats
     within: Floats
 
-    def some(self, rows: slice | NDArray[np.integer[Any]]) -> PredictionNovelty:
+    def take(self, rows: slice | NDArray[np.integer[Any]]) -> PredictionNovelty:
         """The same for some of the samples."""
         return PredictionNovelty(self.p_value[rows], self.feature[rows], self.alone[rows], self.within[rows])
 
@@ -126,10 +126,10 @@ def learn_novelty(
     chosen = spread_evenly(rows.n_rows, MAX_ROWS)
     codes = rows.codes_of(chosen)
     cells = cells_of_codes(codes, leaf_ranges, codebook)
-    asked = (leaf_ranges, forest, codes, cells, codebook, chosen, rows.bags, n_threads)
-    by_all, by_half, number = measure_outside(*asked)
+    given = (leaf_ranges, forest, codes, cells, codebook, chosen, rows.bags, n_threads)
+    by_all, by_half, number = measure_outside(*given)
     judged = number > 0
-    by_all, by_half = by_all.some(judged), by_half.some(judged)
+    by_all, by_half = by_all.take(judged), by_half.take(judged)
     share = float(number[judged].mean()) / len(leaf_ranges.features) if judged.any() else 1.0
     total = _as_forest(by_all.total, by_half.total, share)
     single = _as_forest(by_all.single, by_half.single, share)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.fold import fold, judged_states, merge_into
+from hedgerow.forest.fold import fold, merge_into, oob_states
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.reducers import Votes
 from hedgerow.forest.rows import OobMask
@@ -31,7 +31,7 @@ FLAT = 0.1
 
 
 def warn_of_unjudged(rows: TrainingRows | None, n_trees: int) -> None:
-    """Warn if some training rows are in the bags of all trees, so that no tree may judge them."""
+    """Warn if some training rows are in the bags of all trees, so that they have no out-of-bag prediction."""
     if rows is None or not rows.has_bags:
         return
     unjudged = np.ones(rows.n_rows, dtype=np.bool_)
@@ -120,7 +120,7 @@ def bootstrap_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_thre
     )
 
 
-def number_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:
+def regression_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:
     """Training rows of a regressor, and the error of the whole forest -> errors, in one pass over the trees."""
     target, every = rows.target, np.arange(rows.n_rows)
     lost, oob_mask = np.zeros((2, rows.n_rows)), np.zeros((2, rows.n_rows))
@@ -128,25 +128,25 @@ def number_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads
     for tree in range(forest.n_trees):
         one = some_trees(forest, tree, tree + 1)
         assert one.values is not None
-        said = one.values[one.leaves(rows.codes, n_threads)[:, 0]]
-        losses, outside = target.losses(said, every), rows.bags.outside(tree)
+        predicted = one.values[one.leaves(rows.codes, n_threads)[:, 0]]
+        losses, outside = target.losses(predicted, every), rows.bags.outside(tree)
         for place, counted in enumerate((outside, ~outside)):
             lost[place] += np.where(counted, losses, 0.0)
             oob_mask[place] += counted
-        chance += _crossed_loss(target.values, said, target.criterion) / forest.n_trees
+        chance += _crossed_loss(target.values, predicted, target.criterion) / forest.n_trees
     means = [
         float(np.mean(sums[n > 0] / n[n > 0])) if n.any() else math.nan for sums, n in zip(lost, oob_mask, strict=True)
     ]
     return BootstrapErrors(out_of_bag=means[0], resubstitution=means[1], ensemble=ensemble, no_information=chance)
 
 
-def _crossed_loss(values: Floats, said: Floats, criterion: str) -> float:
+def _crossed_loss(values: Floats, predicted: Floats, criterion: str) -> float:
     """Targets (n,), predictions (n,) -> the mean loss over all pairs of a target and a prediction."""
     if criterion != "absolute_error":
-        return float(values.var() + said.var() + (values.mean() - said.mean()) ** 2)
-    both = np.sort(np.concatenate([values, said]))  # E|x - y| from the three mean differences within x, y and both
+        return float(values.var() + predicted.var() + (values.mean() - predicted.mean()) ** 2)
+    both = np.sort(np.concatenate([values, predicted]))  # E|x - y| from the three mean differences within x, y and both
     n = len(values)
-    return (_spread(both) * (2 * n) ** 2 - (_spread(values) + _spread(said)) * n**2) / (2 * n**2)
+    return (_spread(both) * (2 * n) ** 2 - (_spread(values) + _spread(predicted)) * n**2) / (2 * n**2)
 
 
 def _spread(values: Floats) -> float:
@@ -164,23 +164,23 @@ def ensemble_error(
     weights: Floats | None = None,
     n_threads: int = 1,
 ) -> float:
-    """Training rows of a classifier -> the share of the rows with a judge for which the rule is wrong.
+    """Training rows of a classifier -> the out-of-bag error rate of the rule.
 
     Rows of uncertain class do not count, because nobody knows whether an answer about them is wrong.
     """
     oob_mask = replace(rows.oob_mask, as_forest=True)
-    judged = (oob_mask.number(forest.n_trees) > 0) & oob_mask.certain
+    used = (oob_mask.number(forest.n_trees) > 0) & oob_mask.certain
     opinion = fold(forest, rows.codes, rule, setting, oob_mask=oob_mask, weights=weights, n_threads=n_threads)
-    losses = rows.target.losses(opinion, np.arange(rows.n_rows))[judged]
-    return float(losses.mean()) if judged.any() else math.nan
+    losses = rows.target.losses(opinion, np.arange(rows.n_rows))[used]
+    return float(losses.mean()) if used.any() else math.nan
 
 
 def _mean_error(votes: Floats, labels: NDArray[Any]) -> float:
-    """Votes of each row's judges (n, K), labels (n,) -> mean over judged rows of the share that is wrong."""
+    """Out-of-bag votes (n, K), labels (n,) -> mean over rows of the share of wrong votes."""
     total = votes.sum(axis=1)
-    judged = total > 0.5  # votes of a judge sum to one, up to rounding
+    used = total > 0.5  # votes of a tree sum to one, up to rounding
     right = votes[np.arange(len(votes)), labels]
-    return float(np.mean(1 - right[judged] / total[judged])) if judged.any() else math.nan
+    return float(np.mean(1 - right[used] / total[used])) if used.any() else math.nan
 
 
 class Trace:
@@ -189,61 +189,61 @@ class Trace:
     Parameters
     ----------
     rows : TrainingRows
-        The rows that trees judge; their target defines how wrong an answer is.
+        The training rows; their target defines the loss.
     what, setting : Reducer, Setting
         How leaves are combined. Under rules that learn tree weights, all trees weigh the same here.
 
     Attributes
     ----------
     errors : list of float
-        Mean loss of the trees so far over the rows of certain class that have a judge; NaN if there are no such rows.
+        Mean loss of the trees so far over the out-of-bag rows of certain class; NaN if there are no such rows.
     """
 
     def __init__(self, rows: TrainingRows, what: Any, setting: Setting | None = None) -> None:
-        self._rows, self._what, self._setting, self._judges = rows, what, setting, rows.oob_mask
-        self._certain = self._judges.certain
+        self._rows, self._what, self._setting, self._mask = rows, what, setting, rows.oob_mask
+        self._certain = self._mask.certain
         self._number, self._losses = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
         self._merged: Floats | None = None
-        self._all_judged = False
+        self._all_evaluated = False
         self.errors: list[float] = []
 
     def extend(self, forest: Forest, n_threads: int = 1) -> None:
         """Add the trees of a forest that are not in the trace yet."""
         group = max(1, LEAF_BYTES // (4 * self._rows.n_rows))
         lifted = None
-        if forest.evidence.lifts_freely and self._judges.own is None:
+        if forest.evidence.lifts_freely and self._mask.own is None:
             lifted = forest.evidence.lift(self._what, self._setting)
         for first in range(len(self.errors), forest.n_trees, group):
             last = min(first + group, forest.n_trees)
             leaves = some_trees(forest, first, last).leaves(self._rows.codes, n_threads)
             for tree in range(first, last):
                 self._add(forest, tree, leaves[:, tree - first], lifted)
-                losses = self._judged_losses()
+                losses = self._oob_losses()
                 self.errors.append(float(losses.mean()) if len(losses) else math.nan)
 
     def standard_error(self, error: float) -> float:
         """The standard error of the error of the rows judged so far."""
         n_rows = int(self._certain.sum())
-        return float(self._rows.target.standard_error(error, self._judged_losses(), n_rows))
+        return float(self._rows.target.standard_error(error, self._oob_losses(), n_rows))
 
-    def _judged_losses(self) -> Floats:
-        """(m,): the losses of the rows of certain class that some tree so far may judge."""
-        if self._all_judged:
+    def _oob_losses(self) -> Floats:
+        """(m,): the losses of the rows of certain class that are out-of-bag so far."""
+        if self._all_evaluated:
             return self._losses
-        judged = (self._number > 0) & self._certain
-        self._all_judged = bool(judged.all())
-        return self._losses[judged]
+        used = (self._number > 0) & self._certain
+        self._all_evaluated = bool(used.all())
+        return self._losses[used]
 
     def _add(self, forest: Forest, tree: int, leaves: NDArray[np.int32], lifted: Floats | None) -> None:
         """Add one tree, in which the rows reach these leaves (n,); `lifted` has the states of all leaves, if known."""
         what, merge = self._what, self._what.merge
         if merge == "stack":  # all trees so far are read again, so time is quadratic in their number
-            self._number += self._judges.of(tree)
+            self._number += self._mask.of(tree)
             so_far = some_trees(forest, 0, tree + 1)
-            answer = fold(so_far, self._rows.codes, what, self._setting, oob_mask=self._judges)
+            answer = fold(so_far, self._rows.codes, what, self._setting, oob_mask=self._mask)
             self._losses = self._rows.target.losses(answer, np.arange(self._rows.n_rows))
             return
-        rows, states = judged_states(forest, tree, leaves, what, self._setting, self._judges, lifted)
+        rows, states = oob_states(forest, tree, leaves, what, self._setting, self._mask, lifted)
         self._number[rows] = number = self._number.take(rows) + 1
         if self._merged is None:
             self._merged = np.zeros((self._rows.n_rows, states.shape[1] * (2 if merge == "both" else 1)))
@@ -251,10 +251,10 @@ class Trace:
         if not what.steady:
             rows = np.flatnonzero(self._number)
             state, number = self._merged.take(rows, axis=0), self._number.take(rows)
-        self._judge(state, number[:, None], rows, tree + 1)
+        self._evaluate(state, number[:, None], rows, tree + 1)
 
-    def _judge(self, state: Floats, number: Floats, rows: NDArray[np.intp], n_trees: int) -> None:
-        """Judge some rows (m,) again: merged states (m, S), judges (m, 1); sums are scaled up to all trees."""
+    def _evaluate(self, state: Floats, number: Floats, rows: NDArray[np.intp], n_trees: int) -> None:
+        """Update the losses of some rows (m,): merged states (m, S), trees (m, 1); sums are scaled up to all trees."""
         if self._what.merge == "mean":
             state = state / number
         elif self._what.merge == "add":

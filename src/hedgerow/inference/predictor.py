@@ -1,9 +1,9 @@
-"""Base: a fitted model with its current parameters -> what the answers of every kind of model share."""
+"""Base class of predictors: a fit and the parameters under which it predicts."""
 
 from __future__ import annotations
 
-from copy import copy
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,38 +13,44 @@ from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
+from hedgerow.params.table import Params
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codes, encode
 from hedgerow.table.codebook import Codebook
 from hedgerow.util.threads import reading_threads
 
+_Predictor = TypeVar("_Predictor")
+
 
 class Predictor:
-    """A fitted model and the current parameters of its estimator, which are read once for each call.
+    """A fit under the parameters that an estimator has at one moment.
+
+    A predictor has no state of a call, so calls and threads share it: see `current_predictor`.
 
     Parameters
     ----------
-    model : estimator
-        The estimator whose parameters are used.
-    fitted : Fitted or None
-        The fit; None means the last fit of the estimator.
+    fitted : Fitted
+        The fit.
+    params : Params
+        The parameters.
+    estimator : type
+        The class of the estimator, which scikit-learn names in its errors.
     """
 
-    #: What is predicted: "classes", "numbers", "pairs" of classes, or only which "rows" are alike.
+    #: The predictions: "classes", "numbers", "pairs" of classes, or only which "rows" are alike.
     kind: ClassVar[str] = "rows"
     #: Whether something is predicted; trees without labels only say which rows are alike.
     predicts: ClassVar[bool] = False
-    #: Whether answers are sums over trees of the states of leaves under a rule.
+    #: Whether opinions are sums over trees of the states of leaves under a rule.
     combines_leaves: ClassVar[bool] = False
-    #: Whether probabilities are mapped by what was learned on out-of-bag rows.
+    #: Whether probabilities are calibrated on out-of-bag rows.
     is_calibrated: bool = False
     #: Whether cells may be uncertain, for the questions that allow it.
     takes_uncertain: bool = False
 
-    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
-        self._model = model
-        self.fitted = fitted_of(model) if fitted is None else fitted
-        self.n_jobs = model.n_jobs
+    def __init__(self, fitted: Fitted, params: Params, estimator: type[Any]) -> None:
+        self.fitted, self.params, self.estimator = fitted, params, estimator
+        self.n_jobs = params.n_jobs
 
     @property
     def forest(self) -> Forest:
@@ -76,8 +82,7 @@ class Predictor:
 
         An `UncertainTable` is refused unless the question and these answers allow `uncertain` cells.
         """
-        # The estimator may be fitted again meanwhile, and messages must be about this fit.
-        table = check_table(lambda: publish(copy(self._model), self.fitted), X, self.fitted.schema)
+        table = check_table(lambda: publish(object.__new__(self.estimator), self.fitted), X, self.fitted.schema)
         if table.uncertain and not (uncertain and self.takes_uncertain):
             raise TypeError(
                 "X must be certain for this question, got an UncertainTable; predict_bounds of a forest takes it"
@@ -104,12 +109,12 @@ class Predictor:
         """The number of threads for work on pairs of rows, which costs more than work on rows."""
         return self.threads(10 * codes.shape[1])
 
-    def oob_rows(self, asked: str = "oob_evidence_") -> TrainingRows:
-        """The training rows of a forest whose bags leave rows out; otherwise an error about what is `asked`."""
+    def oob_rows(self, name: str = "oob_evidence_") -> TrainingRows:
+        """Return the training rows, if some are out-of-bag; otherwise an error names what needs them."""
         rows = self.fitted.oob_rows
         if rows is None:
             raise AttributeError(
-                f"{asked} must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
+                f"{name} must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
                 " unpickled or loaded, or warm-started on other rows or bags; fit it again"
             )
         return rows
@@ -139,17 +144,37 @@ class Predictor:
             raise ValueError("the trees must be grown on the same rows, got a forest warm-started on others; fit again")
         return Bags(self.fitted.seed, drawn.bag_mean, drawn.n_rows, leaf_counts=drawn.leaf_counts)
 
+    def evaluate_oob(self, metric: Any) -> Fitted:
+        """Return the fit with what it learns and reports on out-of-bag rows; `metric` is ``oob_score``."""
+        return self.fitted
+
     def for_file(self) -> Fitted:
         """The fit without its training rows, as a pickle stores it."""
         return self.fitted.without_rows()
 
 
 def predictor_of(model: Any, wanted: str = "model must be a fitted estimator of hedgerow") -> Any:
-    """A fitted tree or forest of hedgerow -> its answers under its current parameters."""
-    ask = getattr(type(model), "_predictor", None)
-    if ask is None:
+    """Return the predictor of a fitted tree or forest of one output, under its current parameters."""
+    make = getattr(type(model), "_predictor", None)
+    if make is None:
         raise TypeError(f"{wanted}, got {type(model).__name__}")
-    answers = ask(model)
-    if answers.kind == "several":
-        raise ValueError(f"{wanted} of one output, got one of {len(answers.outputs)}; pass one of its `outputs_`")
-    return answers
+    predictor = make(model)
+    if predictor.kind == "several":
+        raise ValueError(f"{wanted} of one output, got one of {len(predictor.outputs)}; pass one of its `outputs_`")
+    return predictor
+
+
+def current_predictor(
+    make: Callable[[Fitted, Params, type[Any]], _Predictor], model: Any, fitted: Fitted | None = None
+) -> _Predictor:
+    """Return the predictor of an estimator under its current parameters, of its last fit or another one.
+
+    That of the last fit is kept: for one row, to resolve rule, calibrator, caution and decision anew would take a fifth
+    of the time of a prediction.
+    """
+    params, estimator = Params.of(model), type(model)
+    if fitted is not None:
+        return make(fitted, params, estimator)
+    key = params.key
+    keep = None if key is None else (estimator, key)
+    return fitted_of(model).predictor(keep, lambda fit: make(fit, params, estimator))

@@ -1,4 +1,4 @@
-"""Suggest: rows without labels, their leaves and how doubtful each is -> the rows to ask about next."""
+"""Active learning: rows without labels to label next."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: Above this many rows only the most doubtful are looked at.
+#: Above this many rows only the most uncertain are candidates.
 MOST_ROWS = 50_000
 
 
-def suggested_rows(forest: Forest, codes: Codes, doubt: Floats, n: int, n_threads: int = 1) -> NDArray[np.int64]:
-    """Codes (p, n_rows), how doubtful each row is (n_rows,) -> the numbers of `n` rows, the most useful first.
+def suggested_rows(forest: Forest, codes: Codes, uncertainty: Floats, n: int, n_threads: int = 1) -> NDArray[np.int64]:
+    """Return the numbers of the `n` most useful rows, best first, given codes (p, n_rows) and uncertainty (n_rows,).
 
-    A row is useful if it is doubtful, if it shares leaves with many rows that are doubtful too, and if it is unlike the
-    rows chosen before it: usefulness is doubt · √(doubt of all rows, weighted by proximity) · (1 − largest proximity to
-    a chosen row). A chosen row settles the doubt of every other row in proportion to their proximity, which is the
-    share of trees in which both reach the same leaf. Of rows that are equally useful the first is chosen.
+    A row is useful if it is uncertain, if it shares leaves with many rows that are uncertain too, and if it is unlike
+    the rows chosen before it: usefulness is uncertainty · √(uncertainty of all rows, weighted by proximity) ·
+    (1 − largest proximity to a chosen row). A chosen row removes the uncertainty of every other row in proportion to
+    their proximity, the share of trees in which both reach the same leaf. Of equally useful rows the first is chosen.
     """
-    looked_at = _most_doubtful(doubt)
-    leaves = leaf_table(forest, np.ascontiguousarray(codes[:, looked_at]), n_threads)
-    own = np.asarray(doubt[looked_at], dtype=np.float64)
+    candidates = _most_uncertain(uncertainty)
+    leaves = leaf_table(forest, np.ascontiguousarray(codes[:, candidates]), n_threads)
+    own = np.asarray(uncertainty[candidates], dtype=np.float64)
     left, near, free = own.copy(), np.zeros(len(own)), np.ones(len(own), dtype=bool)
     chosen = []
     for _ in range(min(n, len(own))):
@@ -36,11 +36,11 @@ def suggested_rows(forest: Forest, codes: Codes, doubt: Floats, n: int, n_thread
         left, near = left * (1 - proximity), np.maximum(near, proximity)
         free[best] = False
         chosen.append(best)
-    return np.asarray(looked_at[np.array(chosen, dtype=np.int64)])
+    return np.asarray(candidates[np.array(chosen, dtype=np.int64)])
 
 
-def _most_doubtful(doubt: Floats) -> NDArray[np.int64]:
-    """How doubtful rows are (n,) -> the numbers of the rows to look at, in their order."""
-    if len(doubt) <= MOST_ROWS:
-        return np.arange(len(doubt))
-    return np.sort(np.argsort(-doubt, kind="stable")[:MOST_ROWS])
+def _most_uncertain(uncertainty: Floats) -> NDArray[np.int64]:
+    """Return the numbers of the most uncertain rows, in their order."""
+    if len(uncertainty) <= MOST_ROWS:
+        return np.arange(len(uncertainty))
+    return np.sort(np.argsort(-uncertainty, kind="stable")[:MOST_ROWS])

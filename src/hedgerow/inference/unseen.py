@@ -31,7 +31,7 @@ NUMBERS = 16
 CATEGORIES = 64
 #: The label stays ahead by more than rounding.
 AHEAD = 1 - 2.0**-20
-#: Stand-ins are asked about in blocks of about this many codes.
+#: Stand-ins are predicted in blocks of about this many codes.
 BLOCK_CODES = 1 << 22
 
 
@@ -41,7 +41,7 @@ class UnseenValues(NamedTuple):
     rows: Array
     cells: Bools
 
-    def some(self, rows: slice | NDArray[np.integer[Any]], n_rows: int) -> UnseenValues | None:
+    def take(self, rows: slice | NDArray[np.integer[Any]], n_rows: int) -> UnseenValues | None:
         """The same for some of n rows, numbered anew; None if none of them has unknown values."""
         place = np.full(n_rows, -1)
         place[self.rows] = np.arange(len(self.rows))
@@ -66,7 +66,7 @@ class Envelope(NamedTuple):
     chosen: Bools | None
 
 
-def unknown_values(fitted: Fitted, table: Table, codes: Codes) -> UnseenValues | None:
+def unseen_values(fitted: Fitted, table: Table, codes: Codes) -> UnseenValues | None:
     """A table and its codes (p, n) -> the unknown values that trees ask about; None if every value is known.
 
     A number is unknown if it lies farther outside the training range than this range is wide. Nothing is unknown to a
@@ -86,11 +86,11 @@ def unknown_values(fitted: Fitted, table: Table, codes: Codes) -> UnseenValues |
         found[feature] = found.get(feature, False) | new
     if not found:
         return None
-    asked = set(fitted.forest.used_features.tolist())
-    return _gathered({feature: cells for feature, cells in found.items() if feature in asked and cells.any()}, codes)
+    used = set(fitted.forest.used_features.tolist())
+    return _gathered({feature: cells for feature, cells in found.items() if feature in used and cells.any()}, codes)
 
 
-def opened(
+def widened(
     opinion: Opinion, codes: Codes, unknown: UnseenValues, fitted: Fitted, ask: Callable[[Codes], Opinion]
 ) -> Opinion:
     """An opinion about n rows, their codes (p, n) -> the opinion that holds for every known value of what is unknown.
@@ -116,7 +116,7 @@ def opened(
     return with_rows(opinion, unknown.rows, wide)
 
 
-def opened_intervals(
+def widened_intervals(
     intervals: Floats, codes: Codes, unknown: UnseenValues, fitted: Fitted, ask: Callable[[Codes], Floats]
 ) -> Floats:
     """Intervals (n, 2) of n rows, their codes (p, n) -> intervals that hold for every known value of what is unknown.
@@ -128,9 +128,9 @@ def opened_intervals(
     start = ask(middle)
     wide = start.copy()
     for rows, number, filled in _filled(middle, unknown.cells, fitted.bins):
-        said = ask(filled).reshape(len(rows), number, 2)
-        wide[rows, 0] += np.minimum(_gap(said[:, :, 0].min(axis=1), start[rows, 0]), 0)
-        wide[rows, 1] += np.maximum(_gap(said[:, :, 1].max(axis=1), start[rows, 1]), 0)
+        predicted = ask(filled).reshape(len(rows), number, 2)
+        wide[rows, 0] += np.minimum(_gap(predicted[:, :, 0].min(axis=1), start[rows, 0]), 0)
+        wide[rows, 1] += np.maximum(_gap(predicted[:, :, 1].max(axis=1), start[rows, 1]), 0)
     found[unknown.rows, 0] = np.minimum(intervals[unknown.rows, 0], wide[:, 0])
     found[unknown.rows, 1] = np.maximum(intervals[unknown.rows, 1], wide[:, 1])
     return found
@@ -185,13 +185,13 @@ def _envelope(codes: Codes, unknown: Bools, bins: Bins, ask: Callable[[Codes], O
     mean, number = np.zeros((len(start), n_classes)), np.zeros((len(start), 1))
     chosen = None if start.chosen is None else start.chosen.copy()
     for rows, n_values, filled in _filled(middle, unknown, bins):
-        said, shape = ask(filled), (len(rows), n_values, n_classes)
-        lower[rows] += np.minimum(said.lower.reshape(shape).min(axis=1) - start.lower[rows], 0)
-        upper[rows] += np.maximum(said.upper.reshape(shape).max(axis=1) - start.upper[rows], 0)
-        mean[rows] += said.probability.reshape(shape).sum(axis=1)
+        predicted, shape = ask(filled), (len(rows), n_values, n_classes)
+        lower[rows] += np.minimum(predicted.lower.reshape(shape).min(axis=1) - start.lower[rows], 0)
+        upper[rows] += np.maximum(predicted.upper.reshape(shape).max(axis=1) - start.upper[rows], 0)
+        mean[rows] += predicted.probability.reshape(shape).sum(axis=1)
         number[rows] += n_values
-        if chosen is not None and said.chosen is not None:
-            chosen[rows] |= said.chosen.reshape(shape).any(axis=1)
+        if chosen is not None and predicted.chosen is not None:
+            chosen[rows] |= predicted.chosen.reshape(shape).any(axis=1)
     return Envelope(np.maximum(lower, 0), np.minimum(upper, 1), mean / number, chosen)
 
 

@@ -170,10 +170,10 @@ def _of_block(forest: Forest, samples: Codes, bags: Bags, n_threads: int) -> tup
     """Samples (p, m) -> the variance that all trees have in common and the variance between them, (m,) each."""
     assert forest.values is not None
     # Rows of samples are contiguous, so that a sum over trees or rows has the same order for one sample and for many.
-    said = np.ascontiguousarray(forest.values[forest.leaves(samples, n_threads) + forest.leaf_start[:-1]])
-    centred = said - said.mean(axis=1, keepdims=True)
+    predicted = np.ascontiguousarray(forest.values[forest.leaves(samples, n_threads) + forest.leaf_start[:-1]])
+    centred = predicted - predicted.mean(axis=1, keepdims=True)
     between = np.asarray(centred.var(axis=1, ddof=1))
-    together = np.zeros((len(said), bags.n_rows))
+    together = np.zeros((len(predicted), bags.n_rows))
     for tree in range(forest.n_trees):
         together += centred[:, tree, None] * (bags.times(tree) - bags.average)
     raw = ((together / forest.n_trees) ** 2).sum(axis=1)

@@ -422,7 +422,7 @@ class Params:
     >>> params.max_depth, params.bootstrap, params.rule
     (3, False, None)
     >>> params.key
-    (None, 1.0, None, None, None)
+    (None, 1.0, None, None, None, None, False)
     """
 
     calibration: str | None
@@ -471,13 +471,21 @@ class Params:
         return snapshot
 
     @property
-    def key(self) -> tuple[str | int | float | None, ...] | None:
-        """The parameters on which predictions of a fitted model depend, to keep what follows from them.
+    def key(self) -> tuple[str | float | None, ...] | None:
+        """The parameters on which predictions of a fitted model depend, as the key of its predictor.
 
         None if one of them is an object, such as a rule, because its own parameters can change.
         """
-        values = (self.rule, self.caution, self.decision, self.calibration, self.novelty)
-        return values if all(type(value) in (str, int, float, type(None)) for value in values) else None
+        features = () if self.immutable_features is None else self.immutable_features
+        if not isinstance(features, list | tuple):
+            return None
+        ways = (self.rule, self.caution, self.decision, self.calibration, self.novelty, self.n_jobs, self.leaf_rows)
+        values = (*ways, *features)
+        return values if _PLAIN.issuperset(map(type, values)) else None
+
+
+#: Types of values that cannot change.
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 @lru_cache(maxsize=128)

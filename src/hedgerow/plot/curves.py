@@ -78,7 +78,7 @@ class RiskCoverageDisplay(Display):
         opinion = now.opinion(now.read(X))
         best = opinion.probability.argmax(axis=1)
         sure = getattr(opinion, confidence)[np.arange(len(best)), best]
-        alone = now.chosen(opinion).sum(axis=1) == 1
+        alone = now.decide(opinion).sum(axis=1) == 1
         right = forest.classes_[best] == np.asarray(y)
         point = (float(alone.mean()), float(np.mean(~right[alone]))) if alone.any() else None
         curve = risk_coverage_curve(y, forest.classes_[best], sure)

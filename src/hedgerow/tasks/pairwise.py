@@ -23,7 +23,9 @@ from hedgerow.forest.prune import prune
 from hedgerow.forest.target import ReadTarget
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
+from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted
+from hedgerow.params.table import Params
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.classification.target import ClassLabels
@@ -70,9 +72,9 @@ class PairwiseClassification(Classification):
             told = replace(labels.take(kept), numbers=of_pair, n_classes=2)
             yield np.ascontiguousarray(rows.codes[:, kept]), told
 
-    def predictor(self, model: Any, fitted: Fitted) -> PairwisePredictor:
+    def predictor(self, fitted: Fitted, params: Params, estimator: type) -> PairwisePredictor:
         """The predictor that combines the trees of all pairs."""
-        return PairwisePredictor(model, fitted)
+        return PairwisePredictor(fitted, params, estimator)
 
     def tree_shape(self, estimator: type, n_classes: int) -> tuple[int, int | None]:
         """K -> 2, the number of classes that a leaf counts, and the number of pairs."""
@@ -87,6 +89,14 @@ class PairwisePredictor(ClassificationPredictor):
 
     kind = "pairs"
     combines_leaves = False
+    takes_uncertain = False
+
+    def adjusted(self, opinion: Opinion, batch: Batch) -> Opinion:
+        """Return the opinion itself: trees of pairs widen nothing for unseen values."""
+        return opinion
+
+    def adjusted_rows(self, batch: Batch) -> None:
+        """Return None, because opinions are those of the trees."""
 
     def plain_probability(self, codes: Codes) -> Floats:
         """Codes (p, n) -> probabilities (n, K)."""

@@ -21,6 +21,7 @@ from hedgerow.inference.fitted import Fitted, fitted_of, publish
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.checks import check_once_fitted, check_parameters, refuse_unsettled
 from hedgerow.params.resolve import resolve_settings, seed_from
+from hedgerow.params.table import Params
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import State, state_from_contents, state_to_contents
 from hedgerow.storage.values import Arrays, Once, take
@@ -112,9 +113,9 @@ class RandomEmbedding(Unsupervised):
             fingerprint=Fingerprint(None, target.n_rows, 0.0, "all"),
         )
 
-    def predictor(self, model: Any, fitted: Fitted) -> Predictor:
+    def predictor(self, fitted: Fitted, params: Params, estimator: type) -> Predictor:
         """Only leaves, paths and proximities."""
-        return Predictor(model, fitted)
+        return Predictor(fitted, params, estimator)
 
     def _info_arrays(self, info: TargetInfo) -> Arrays:
         """The range of each feature."""
@@ -145,9 +146,9 @@ class RealOrPermuted(Unsupervised):
         run = _run(model, X, rows, table, bins, settings)
         return run.published(grow(run))
 
-    def predictor(self, model: Any, fitted: Fitted) -> UnsupervisedPredictor:
+    def predictor(self, fitted: Fitted, params: Params, estimator: type) -> UnsupervisedPredictor:
         """Leaves, paths and proximities of the real rows."""
-        return UnsupervisedPredictor(model, fitted)
+        return UnsupervisedPredictor(fitted, params, estimator)
 
 
 class UnsupervisedPredictor(Predictor):

@@ -18,10 +18,10 @@ from hedgerow.explain.report.request import Parts, ReportRequest, column_name, r
 from hedgerow.explain.report.tables import class_tables
 from hedgerow.explain.report.values import shown_values
 from hedgerow.explain.report.why import WHY_BYTES, explanations_of, worth_explaining
-from hedgerow.inference.evaluation import ClassificationEvaluation
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.two_classes import Estimate
 from hedgerow.table import Factors, NamedColumns
+from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 #: Undecided rows that are shown if scripts are off.
@@ -116,7 +116,7 @@ def _data(
 
 def _opened(now: ClassificationPredictor, said: ReportData, rows: NDArray[np.int64]) -> dict[str, Any]:
     """The cases with unseen values or novelty, and their opinions (m, K): leaves alone do not give these."""
-    doubted = now.doubted(said.batch)
+    doubted = now.adjusted_rows(said.batch)
     cases = np.flatnonzero([] if doubted is None else doubted[rows])
     opinion = said.opinion[rows[cases]]
     parts = {"probability": opinion.probability, "lower": opinion.lower, "upper": opinion.upper}

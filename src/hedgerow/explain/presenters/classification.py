@@ -20,14 +20,13 @@ from hedgerow.errors import ModelFileError
 from hedgerow.explain import Explanation
 from hedgerow.explain.presenters.base import FEW_ROWS, Fact, Presenter
 from hedgerow.explain.words import name_some, percents
-from hedgerow.inference.columns import Columns, classification_columns
-from hedgerow.inference.evaluation import ClassificationEvaluation, evaluate_classifier
+from hedgerow.inference.columns import Columns
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import SetConfusion, SetTally
 from hedgerow.rules import resolve_rule
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
-from hedgerow.tasks.classification.evaluation import oob_tally
+from hedgerow.tasks.classification.evaluation import ClassificationEvaluation, oob_tally
 
 #: A target with more different numbers than this share of its rows is probably meant for a regression.
 NUMBERS_ROWS = 0.1
@@ -133,7 +132,7 @@ class ClassificationPresenter(Presenter):
 
     def judged(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> ClassificationEvaluation:
         """Opinions and sets beside the true classes."""
-        return evaluate_classifier(model, table, y)
+        return predictor_of(model).evaluate(table, y)  # type: ignore[no-any-return]
 
     def details(
         self, model: Any, judged: ClassificationEvaluation, options: EvaluateOptions
@@ -159,7 +158,7 @@ class ClassificationPresenter(Presenter):
     def answers(self, model: Any, table: NamedColumns, options: PredictOptions) -> Columns:
         """Label, set, bounds, uncertainty and, if they are known, novelty and the cheapest action of each row."""
         now, costs = predictor_of(model), self.costs(model, options.costs, options)
-        found = classification_columns(now, table)
+        found = now.columns(table)
         return found if costs is None else with_actions(found, now.opinion(now.read(table)), costs)
 
     def undecided(self, n_rows: int) -> str:

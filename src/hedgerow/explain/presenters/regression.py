@@ -15,12 +15,12 @@ from hedgerow.cli.options import Asking, EvaluateOptions, PredictOptions, Readin
 from hedgerow.explain import RegressionExplanation
 from hedgerow.explain.cases import number
 from hedgerow.explain.presenters.base import Fact, Presenter
-from hedgerow.inference.columns import RegressionColumns, regression_columns
-from hedgerow.inference.evaluation import RegressionEvaluation, evaluate_regressor
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import RegressionTally
 from hedgerow.table import NamedColumns
+from hedgerow.tasks.regression.columns import RegressionColumns
+from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 from hedgerow.tasks.regression.predictor import COVERAGE
 
 Floats = NDArray[np.float64]
@@ -103,7 +103,7 @@ class RegressionPresenter(Presenter):
 
     def judged(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> RegressionEvaluation:
         """Predictions and intervals beside the true numbers."""
-        return evaluate_regressor(model, table, y, coverage)
+        return predictor_of(model).evaluate(table, y, coverage)  # type: ignore[no-any-return]
 
     def details(
         self, model: Any, judged: RegressionEvaluation, options: EvaluateOptions
@@ -122,7 +122,7 @@ class RegressionPresenter(Presenter):
     def answers(self, model: Any, table: NamedColumns, options: PredictOptions) -> RegressionColumns:
         """Prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty of each row."""
         self.costs(model, options.costs, options)
-        return regression_columns(predictor_of(model), table, options.coverage)
+        return predictor_of(model).columns(table, options.coverage)  # type: ignore[no-any-return]
 
     def undecided(self, n_rows: int) -> str:
         """Nothing: a number is not a set of classes."""

@@ -13,7 +13,7 @@ from hedgerow.explain.cases import KnownRows, number, training_rows, value_words
 from hedgerow.explain.presenters.class_page import renamed_columns
 from hedgerow.explain.regression import RegressionExplanation, estimates_of
 from hedgerow.explain.report.cases import choose_cases
-from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, most_important, strangers_of
+from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, most_important, novel_rows_of
 from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.plots import Plot, error_plots
@@ -32,10 +32,10 @@ from hedgerow.explain.report.why import (
 )
 from hedgerow.explain.text import added_features, rests_words
 from hedgerow.inference.batch import Batch
-from hedgerow.inference.evaluation import RegressionEvaluation
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import tally_numbers
 from hedgerow.table import NamedColumns
+from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 from hedgerow.tasks.regression.oob import scaled_interval
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 
@@ -154,7 +154,7 @@ def _figures(
         metrics=_told(found, coverage),
         values=found,
         places=undecided_places(most_important(importance, said.table), said.is_wide),
-        strangers=strangers_of(forest, said.batch.novelty, said.table, said.is_wide),
+        strangers=novel_rows_of(forest, said.batch.novelty, said.table, said.is_wide),
         model=_model_facts(forest, now),
         features=features_of(importance, now, said.table, training),
         plots=[] if said.truth is None else error_plots(said.predicted, said.truth, said.ends),

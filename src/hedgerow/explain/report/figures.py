@@ -139,13 +139,13 @@ def figures_of(
         values=values,
         confusion=None if said.truth is None else _confusion(now.classes, said),
         places=undecided_places(most_important(importance, said.table), is_open),
-        strangers=strangers_of(forest, said.batch.novelty, said.table, said.is_open),
+        strangers=novel_rows_of(forest, said.batch.novelty, said.table, said.is_open),
         model=_model_facts(forest, now),
         features=features_of(importance, now, said.table, training),
     )
 
 
-def strangers_of(
+def novel_rows_of(
     forest: Any, novelty: PredictionNovelty | None, table: NamedColumns, is_open: NDArray[np.bool_]
 ) -> NovelRows | None:
     """How unusual rows are -> those that are strangers, the strangest first; None if the forest cannot tell."""

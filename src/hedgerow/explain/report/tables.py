@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from hedgerow.explain.breakdown import Lines, cost_lines, figures_by, group_lines
 from hedgerow.explain.report.request import ReportRequest, column_name
-from hedgerow.inference.evaluation import ClassificationEvaluation, RegressionEvaluation
 from hedgerow.tasks.classification.costs import Costs
+from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
+from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 
 
 def class_tables(

@@ -1,9 +1,9 @@
-"""Calibration: a fitted forest and its training rows -> a map of probabilities, learned on out-of-bag rows."""
+"""Out-of-bag calibration of the probabilities of a forest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,39 +12,34 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import (
     Calibration,
-    cross_fitted,
     gain_of,
     learn_calibrator,
     rows_to_learn_on,
-    with_probability,
 )
-from hedgerow.belief.opinion import Opinion
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import TrainingRows
+from hedgerow.inference.calibration import calibration_obstacle
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
 from hedgerow.rules import Rule, Setting, resolve_rule
 
 Floats = NDArray[np.float64]
 
-#: Rows that are mapped at a time.
-MAPPED_ROWS = 1024
-
 NOT_ASKED = Calibration(why="it was not asked for")
 NO_BAGS = Calibration(why="no row lies outside a bag, because there is no bootstrap")
 ROWS_LOST = Calibration(why="the forest does not have its training rows")
 
 
-def calibration_of(fitted: Fitted, asked: Any, rule: Rule, threads: Callable[[int], int]) -> Calibration:
-    """A fit, a rule as the user set it, and the rule itself -> its map, learned when first needed.
+def calibration_of(fitted: Fitted, given: Any, rule: Rule, threads: Callable[[int], int]) -> Calibration:
+    """Return the calibrator of a rule, `given` as the user set it, learned when first needed.
 
-    A model without its training rows keeps the map that it has, if it is for the same rule and classes.
+    A model without its training rows keeps the calibrator that it has, if it is for the same rule and classes.
     """
     if why := calibration_obstacle(rule):
         return Calibration(why=why)
-    learned, key, rows = fitted.learned, rule_key(asked), fitted.oob_rows
+    learned, key, rows = fitted.learned, rule_key(given), fitted.oob_rows
     info: Any = fitted.info
     if rows is not None:
 
@@ -61,7 +56,7 @@ def calibration_of(fitted: Fitted, asked: Any, rule: Rule, threads: Callable[[in
 
 
 def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Calibration:
-    """A forest, its training rows and a rule -> the map, learned on rows of certain class that have a judge."""
+    """A forest, its training rows and a rule -> the calibrator, learned on out-of-bag rows of certain class."""
     some = rows_to_learn_on(rows.n_rows, forest.n_classes)
     target = rows.target
     labels, weights = target.labels[some], None if target.sure_weights is None else target.sure_weights[some]
@@ -74,84 +69,13 @@ def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Flo
 
 
 def learn_on_sample(forest: Forest, sample: Sample, bags: Bags, n_threads: int) -> Calibration:
-    """A forest whose probabilities are means of shares, and some of its training rows -> the map learned on these."""
-    probability = forest.probability_outside(sample.codes, sample.rows, sample.labels, bags, n_threads)
+    """A forest whose probabilities are means of shares, and some of its training rows -> the calibrator."""
+    probability = forest.oob_probability(sample.codes, sample.rows, sample.labels, bags, n_threads)
     return _learned(probability, sample.labels, sample.weights, forest.n_trees, bags)
 
 
-class CrossCalibration:
-    """Out-of-bag opinions -> the opinions mapped, each by a map that was learned without it.
-
-    What was mapped last is kept: probabilities of mapped rules do not depend on caution, of which many are tried.
-    """
-
-    def __init__(self) -> None:
-        self._last: tuple[Floats, Floats] | None = None
-
-    def __call__(self, opinion: Opinion, labels: NDArray[Any], weights: NDArray[Any] | None) -> Opinion:
-        """Opinions of n rows, classes (n,), weights (n,) -> mapped opinions."""
-        said, last = opinion.probability, self._last
-        if last is None or not np.array_equal(last[0], said):
-            self._last = last = said, _mapped_by_others(said, labels.astype(np.int64), weights)
-        return opinion if last[1] is said else with_probability(opinion, last[1])
-
-
-@dataclass(frozen=True, eq=False)
-class CrossCalibrated:
-    """A map that was learned on some rows (m,); these are mapped by maps that were learned without them."""
-
-    learned: Calibration
-    some: NDArray[np.int64]  # (m,), ascending
-    mapped: Floats  # (m, K)
-
-    @classmethod
-    def learned_on(
-        cls, some: NDArray[np.int64], said: Floats, labels: NDArray[Any], weights: NDArray[Any] | None
-    ) -> CrossCalibrated:
-        """Rows (m,), their probabilities (m, K), classes (m,) and weights (m,) -> the map."""
-        of_some = labels.astype(np.int64), None if weights is None else weights.astype(np.float64)
-        learned = learn_calibrator(said, *of_some)
-        return cls(learned, some, cross_fitted(said, *of_some, start=learned))
-
-    def of(self, said: Floats, rows: NDArray[np.int64]) -> Floats:
-        """Probabilities (n, K) of rows (n,) -> mapped; the same array if nothing was learned."""
-        if self.learned.why:
-            return said
-        mapped = self.learned.of(said)
-        place = np.minimum(np.searchsorted(self.some, rows), len(self.some) - 1)
-        own = self.some[place] == rows
-        mapped[own] = self.mapped[place[own]]
-        return mapped
-
-
-def cross_calibrated(said: Floats, rows: NDArray[np.int64], labels: NDArray[Any], weights: NDArray[Any] | None) -> None:
-    """Probabilities (n, K) -> in their place, those of some rows (m,) as `CrossCalibration` maps them.
-
-    Labels and weights are those of all n rows.
-    """
-    some = rows[rows_to_learn_on(len(rows), said.shape[1])]
-    maps = CrossCalibrated.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
-    if not maps.learned.why:
-        for part in np.split(rows, range(MAPPED_ROWS, len(rows), MAPPED_ROWS)):
-            said[part] = maps.of(said[part], part)
-
-
-def _mapped_by_others(said: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None) -> Floats:
-    """(n, K), (n,), (n,) -> (n, K): mapped; the same array if there is no map."""
-    some = rows_to_learn_on(*said.shape)
-    maps = CrossCalibrated.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
-    return maps.of(said, np.arange(len(said)))
-
-
-def calibration_obstacle(rule: Rule) -> str:
-    """Why the probabilities of a rule are not mapped; empty if they are."""
-    if rule.chooses:
-        return f"the rule {rule.name} chooses the classes that remain itself"
-    return "" if rule.calibrates else f"the probabilities of the rule {rule.name} depend on caution or are products"
-
-
 def rule_key(rule: Any) -> str:
-    """A rule or its name -> the key under which its map is stored."""
+    """A rule or its name -> the key under which its calibrator is stored."""
     return _key_of_name(rule) if isinstance(rule, str) else _key_of(rule)
 
 
@@ -169,7 +93,7 @@ def _key_of(rule: Rule) -> str:
 def _learned(
     probability: Floats, labels: NDArray[np.uint16], weights: NDArray[Any] | None, n_trees: int, bags: Bags
 ) -> Calibration:
-    """Out-of-bag probabilities (m, K), NaN for rows without a judge, classes (m,) and weights (m,) -> the map."""
+    """Out-of-bag probabilities (m, K), NaN for rows in all bags, classes (m,) and weights (m,) -> the calibrator."""
     usable = ~np.isnan(probability[:, 0])
     of_usable = None if weights is None else weights[usable].astype(np.float64)
     found = learn_calibrator(probability[usable], labels[usable].astype(np.int64), of_usable)
@@ -177,7 +101,7 @@ def _learned(
 
 
 def _out_of_bag(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Floats:
-    """-> (n, K): out-of-bag probabilities of all rows under the rule; NaN if a row has no judge."""
+    """-> (n, K): out-of-bag probabilities of all rows under the rule; NaN if a row is in all bags."""
     oob_mask = rows.oob_mask
     setting = Setting.of(forest.n_classes, 1.0, prior)
     opinion = fold(forest, rows.codes, rule, setting, oob_mask=replace(oob_mask, as_forest=True), n_threads=n_threads)

@@ -1,11 +1,11 @@
-"""Outside: a classifier and its training rows -> how good labels and sets are out of bag, in blocks of rows."""
+"""Evaluation of a classifier: on other rows, out of bag, and of values of rule, caution and decision."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,88 +13,168 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import rows_to_learn_on, with_probability
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import decide, resolve_decision
-from hedgerow.inference.evidence import CAUTIONS, require_certain, score_sets
+from hedgerow.inference.calibration import CrossCalibrated
+from hedgerow.inference.evaluation import BLOCK_ROWS as EVALUATED_ROWS
+from hedgerow.inference.evidence import require_certain, score_sets
 from hedgerow.metrics import SetTally, tally_sets
+from hedgerow.metrics.two_classes import auc, rates
 from hedgerow.rules import resolve_rule
-from hedgerow.tasks.classification.calibration import CrossCalibrated
-from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.table import NamedColumns
+from hedgerow.tasks.classification.costs import Costs
 
-#: Rows whose opinions are in memory at once, in each thread.
+if TYPE_CHECKING:
+    from hedgerow.tasks.classification.predictor import ClassificationPredictor
+
+Array = NDArray[Any]
+
+#: Rows whose out-of-bag opinions are in memory at once, in each thread.
 BLOCK_ROWS = 16_384
+#: The parameters of which values can be tried without growing trees again.
+TUNABLE = ("rule", "caution", "decision")
 
 
-def oob_tally(now: ClassificationPredictor) -> SetTally | None:
-    """The answers of a forest -> the tally of the rows that have a judge; None if no row has one.
+@dataclass(frozen=True, eq=False)
+class ClassificationEvaluation:
+    """The predictions of a classifier about n rows, and their true classes."""
+
+    classes: Array  # (K,)
+    truth: NDArray[np.int64]  # (n,)
+    probability: NDArray[np.float64]  # (n, K)
+    sets: NDArray[np.bool_]  # (n, K)
+
+    @property
+    def tally(self) -> SetTally:
+        """Sums from which the figures of labels and sets follow."""
+        return self.tally_of(np.ones(len(self.truth), dtype=bool))
+
+    def tally_of(self, rows: NDArray[np.bool_]) -> SetTally:
+        """The same of some rows (n,)."""
+        label, numbers = self.probability.argmax(axis=1), np.arange(len(self.classes))
+        found = tally_sets(self.truth[rows], label[rows], self.sets[rows], classes=numbers)
+        return replace(found, classes=self.classes)
+
+    def log_loss(self) -> float:
+        """The mean of minus the logarithm of the probability of the true class."""
+        return mean_log_loss(self.probability, self.truth)
+
+    def two_classes(self, positive: int) -> dict[str, Any]:
+        """Rates of labels, with intervals; the same where the set holds one class; and the area under the ROC curve."""
+        probability = self.probability[:, positive]
+        is_so, called = self.truth == positive, self.probability.argmax(axis=1) == positive
+        decided = self.sets.sum(axis=1) == 1
+        one = self.sets[:, positive]
+        return {
+            "positive": self.classes.tolist()[positive],
+            **{name: found._asdict() for name, found in rates(is_so, called).items()},
+            "auc": auc(is_so, probability)._asdict(),
+            "decided": {name: found._asdict() for name, found in rates(is_so[decided], one[decided]).items()},
+        }
+
+    def costs(self, costs: Costs) -> dict[str, float]:
+        """What a row costs if one follows the model."""
+        return costs.figures(self.truth, self.probability, self.sets)
+
+    def group(self, rows: NDArray[np.bool_]) -> dict[str, Any]:
+        """Figures of some rows (n,)."""
+        found = self.tally_of(rows).figures()
+        return {
+            "rows": found["rows"],
+            "accuracy": found["accuracy"],
+            "coverage": found["coverage"],
+            "left_open": 1 - found["determinacy"],
+        }
+
+
+def evaluate_classifier(predictor: ClassificationPredictor, table: NamedColumns, y: Array) -> ClassificationEvaluation:
+    """Compare predictions with the true classes (n,); opinions are of a block of rows at a time."""
+    n_rows = len(y)
+    probability = np.empty((n_rows, len(predictor.classes)))
+    sets = np.empty(probability.shape, dtype=bool)
+    for first in range(0, n_rows, EVALUATED_ROWS):
+        part = slice(first, first + EVALUATED_ROWS)
+        opinion = predictor.opinion(predictor.read(table.some(part)))
+        probability[part], sets[part] = opinion.probability, predictor.decide(opinion)
+    return ClassificationEvaluation(predictor.classes, np.searchsorted(predictor.classes, y), probability, sets)
+
+
+def mean_log_loss(probability: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
+    """Return the mean log-loss of probabilities (n, K); none of them counts as less than 2e-16."""
+    given = probability[np.arange(len(truth)), truth]
+    return float(-np.log(np.maximum(given, np.finfo(np.float64).eps)).mean())
+
+
+def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
+    """Return the tally of labels and sets of out-of-bag rows; None if there are none.
 
     It is that of `ClassificationPredictor.try_out`, which has the opinions about all rows in memory.
     """
-    evidence, decision = now.oob_evidence(), resolve_decision(now.asked_decision)
-    target = now.oob_rows().target
+    evidence, decision = predictor.oob_evidence(), resolve_decision(predictor.given_decision)
+    target = predictor.oob_rows().target
     if not decision.is_ready:  # it is calibrated on the opinions about all rows
-        trial, judged = now.try_out(evidence, evidence.rule, now.caution, now.asked_decision)
-        return _tally(now, target.labels[judged], trial.opinion, trial.sets) if judged.any() else None
+        trial, used = predictor.try_out(evidence, evidence.rule, predictor.caution, predictor.given_decision)
+        return _tally(predictor, target.labels[used], trial.opinion, trial.sets) if used.any() else None
     require_certain(evidence.known)
-    rows = np.flatnonzero(evidence.judged & evidence.known)
+    rows = np.flatnonzero(evidence.is_covered & evidence.known)
     if not len(rows):
         return None
-    opinion_of = evidence.as_forest().combine_some(now.weights)
-    maps = None
-    if now.is_calibrated:
-        some = rows[rows_to_learn_on(len(rows), len(now.classes))]
+    opinion_of = evidence.as_forest().combine_some(predictor.weights)
+    calibrator = None
+    if predictor.is_calibrated:
+        some = rows[rows_to_learn_on(len(rows), len(predictor.classes))]
         weights = None if target.sure_weights is None else target.sure_weights[some]
-        maps = CrossCalibrated.learned_on(some, opinion_of(some).probability, target.labels[some], weights)
+        calibrator = CrossCalibrated.learned_on(some, opinion_of(some).probability, target.labels[some], weights)
 
     def tally_of(part: NDArray[np.int64]) -> SetTally:
         opinion = opinion_of(part)
-        if maps is not None and not maps.learned.why:
-            opinion = with_probability(opinion, maps.of(opinion.probability, part))
+        if calibrator is not None and not calibrator.learned.why:
+            opinion = with_probability(opinion, calibrator.of(opinion.probability, part))
         if evidence.groups is not None:
             opinion = replace(opinion, groups=evidence.groups[part])
-        return _tally(now, target.labels[part], opinion, decide(opinion, decision))
+        return _tally(predictor, target.labels[part], opinion, decide(opinion, decision))
 
-    with ThreadPoolExecutor(now.threads(len(rows))) as pool:
+    with ThreadPoolExecutor(predictor.threads(len(rows))) as pool:
         first, *others = pool.map(tally_of, np.split(rows, range(BLOCK_ROWS, len(rows), BLOCK_ROWS)))
     return sum(others, start=first)
 
 
-def _tally(now: ClassificationPredictor, labels: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> SetTally:
-    """Class numbers (n,), opinion and sets of n rows -> tally."""
-    numbers = np.arange(len(now.classes))
+def _tally(
+    predictor: ClassificationPredictor, labels: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]
+) -> SetTally:
+    """Return the tally of the opinion and the sets of n rows, given class numbers (n,)."""
+    numbers = np.arange(len(predictor.classes))
     found = tally_sets(labels, opinion.probability.argmax(axis=1), sets, classes=numbers)
-    return replace(found, classes=now.classes)
+    return replace(found, classes=predictor.classes)
 
 
-__all__ = ["CAUTIONS", "tried"]
-
-_NAMES = ("rule", "caution", "decision")
-
-
-def tried(now: ClassificationPredictor, metric: Any, over: dict[str, Any]) -> list[tuple[float, dict[str, Any]]]:
-    """Values of rule, caution and decision -> all combinations with their scores, best first; no tree is grown again.
+def grid_scores(
+    predictor: ClassificationPredictor, metric: Any, param_grid: dict[str, Any]
+) -> list[tuple[float, dict[str, Any]]]:
+    """Return all combinations of values of rule, caution and decision with their scores, best first.
 
     `metric` is a name of `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
     """
-    _check(over)
-    evidence, target = now.oob_evidence(), now.oob_rows().target
+    _check_grid(param_grid)
+    evidence, target, calibrator = predictor.oob_evidence(), predictor.oob_rows().target, predictor.cross_calibration()
     results = []
-    for values in product(*over.values()):
-        setting = dict(zip(over, values, strict=True))
-        rule = resolve_rule(setting.get("rule", now.plain_rule))
-        caution = float(setting.get("caution", now.caution))
-        trial, judged = now.try_out(evidence, rule, caution, setting.get("decision", now.asked_decision))
-        y = now.classes[target.labels[judged]]
-        results.append((score_sets(metric, now.classes, y, trial.opinion, trial.sets), setting))
+    for values in product(*param_grid.values()):
+        setting = dict(zip(param_grid, values, strict=True))
+        rule = resolve_rule(setting.get("rule", predictor.plain_rule))
+        caution = float(setting.get("caution", predictor.caution))
+        decision = setting.get("decision", predictor.given_decision)
+        trial, used = predictor.try_out(evidence, rule, caution, decision, calibrator=calibrator)
+        y = predictor.classes[target.labels[used]]
+        results.append((score_sets(metric, predictor.classes, y, trial.opinion, trial.sets), setting))
     return sorted(results, key=lambda result: -result[0])
 
 
-def _check(over: dict[str, Any]) -> None:
+def _check_grid(param_grid: dict[str, Any]) -> None:
     """Refuse parameters and values that cannot be tried."""
-    unknown = [name for name in over if name not in _NAMES]
-    if unknown or not over or not all(len(values) for values in over.values()):
+    unknown = [name for name in param_grid if name not in TUNABLE]
+    if unknown or not param_grid or not all(len(values) for values in param_grid.values()):
         raise ValueError(
-            f"over must map 'rule', 'caution' or 'decision' to non-empty lists, got {over!r}; for other"
+            f"param_grid must map 'rule', 'caution' or 'decision' to non-empty lists, got {param_grid!r}; for other"
             " parameters trees must be grown again, as GridSearchCV does"
         )
-    for caution in over.get("caution", []):
+    for caution in param_grid.get("caution", []):
         if not (isinstance(caution, int | float | np.number) and caution >= 0):
-            raise ValueError(f"caution in over must be a number >= 0, got {caution!r}; list numbers to try")
+            raise ValueError(f"caution in param_grid must be a number >= 0, got {caution!r}; list numbers to try")

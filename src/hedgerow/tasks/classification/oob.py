@@ -1,4 +1,4 @@
-"""Figures: out-of-bag evidence and what was tried on it -> `oob_score_` and `oob_decision_function_`."""
+"""Out-of-bag metrics of a classifier, and the groups of its decisions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.decisions import Decision, resolve_decision
 from hedgerow.forest.training import TrainingRows
+from hedgerow.inference.calibration import cross_calibrated
 from hedgerow.inference.evidence import Evidence, Trial, require_certain, score_sets
 from hedgerow.inference.fitted import Fitted
 from hedgerow.table.bins import Codes
-from hedgerow.tasks.classification.calibration import cross_calibrated
 
 Floats = NDArray[np.float64]
 
@@ -30,18 +30,18 @@ def oob_metrics(
     rows: TrainingRows,
     evidence: Evidence,
     trial: Trial,
-    judged: NDArray[np.bool_],
+    used: NDArray[np.bool_],
     calibration: Calibration,
 ) -> tuple[float, Floats]:
-    """Out-of-bag evidence and a trial on the judged rows (n,) -> ``oob_score_`` and ``oob_decision_function_``."""
-    if calibration.why or (judged != evidence.judged).any():
+    """Out-of-bag evidence and a trial on the rows used (n,) -> ``oob_score_`` and ``oob_decision_function_``."""
+    if calibration.why or (used != evidence.is_covered).any():
         probability = calibration.of(evidence.combine(weights=trial.weights).probability)
-    else:  # all that is not in the trial has no judge
-        probability = np.zeros((len(judged), len(classes)))
+    else:  # all rows that are not in the trial are in all bags
+        probability = np.zeros((len(used), len(classes)))
     if not calibration.why:
-        probability[judged] = trial.opinion.probability
-    score = _score(metric, classes[rows.target.labels][judged], classes, probability[judged], trial)
-    return score, _answers_for_all(rows, evidence, probability, trial.weights, calibration)
+        probability[used] = trial.opinion.probability
+    score = _score(metric, classes[rows.target.labels][used], classes, probability[used], trial)
+    return score, _probability_of_all(rows, evidence, probability, trial.weights, calibration)
 
 
 def soft_label_metrics(
@@ -49,25 +49,25 @@ def soft_label_metrics(
 ) -> tuple[float, Floats]:
     """What `oob_metrics` returns for a metric of labels, with the same bits; only one table (n, K) is in memory."""
     require_certain(evidence.known)
-    judged, labels = evidence.judged & evidence.known, rows.target.labels
-    said = evidence.as_forest().probability()
+    used, labels = evidence.is_covered & evidence.known, rows.target.labels
+    probability = evidence.as_forest().probability()
     if not calibration.why:
-        cross_calibrated(said, np.flatnonzero(judged), labels, rows.target.sure_weights)
-        if (unsure := evidence.judged & ~judged).any():
-            said[unsure] = calibration.of(evidence.probability()[unsure])
-    y, label = classes[labels[judged]], said.argmax(axis=1)
+        cross_calibrated(probability, np.flatnonzero(used), labels, rows.target.sure_weights)
+        if (unsure := evidence.is_covered & ~used).any():
+            probability[unsure] = calibration.of(evidence.probability()[unsure])
+    y, label = classes[labels[used]], probability.argmax(axis=1)
     score = np.nan  # if every row is in the bags of all trees
     if len(y) and not callable(metric):
-        score = float(np.mean(classes[label[judged]] == y))
+        score = float(np.mean(classes[label[used]] == y))
     if calibration.why:
-        said = evidence.probability()
+        probability = evidence.probability()
     if len(y) and callable(metric):
-        score = float(metric(y, classes[said.argmax(axis=1)[judged]]))
-    return score, _answers_for_all(rows, evidence, said, None, calibration)
+        score = float(metric(y, classes[probability.argmax(axis=1)[used]]))
+    return score, _probability_of_all(rows, evidence, probability, None, calibration)
 
 
 def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
-    """``oob_score_`` on the rows that were judged and whose class is certain; NaN if no row is like that."""
+    """``oob_score_`` on out-of-bag rows of certain class; NaN if no row is like that."""
     if not len(y):
         return np.nan
     if callable(metric):
@@ -75,14 +75,14 @@ def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Flo
     return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
 
 
-def _answers_for_all(
+def _probability_of_all(
     rows: TrainingRows, evidence: Evidence, probability: Floats, weights: Floats | None, calibration: Calibration
 ) -> Floats:
     """``oob_decision_function_``: (m, K), for all rows that were given."""
-    probability[~evidence.judged] = 1 / probability.shape[1]
+    probability[~evidence.is_covered] = 1 / probability.shape[1]
     if rows.kept is None:
         return probability
-    # No bag holds rows without weight, so all trees judge them.
+    # No bag holds rows without weight, so all trees predict them.
     everyone = replace(evidence, codes=rows.all_codes, oob_mask=None)
     of_all = calibration.of(everyone.combine(weights=weights).probability)
     of_all[rows.kept] = probability

@@ -1,26 +1,26 @@
-"""Answer: a fitted model with its current parameters, and samples -> opinions, sets and figures."""
+"""Predictor of classifiers: probabilities, opinions, prediction sets and their uncertainty."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import Calibration
-from hedgerow.belief.opinion import Opinion, across, opinion_from_bounds
+from hedgerow.belief.opinion import Opinion, across
 from hedgerow.decisions import Decision, decide, resolve_decision
+from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import FoldPlan
 from hedgerow.forest.rows import OobMask
-from hedgerow.forest.states import StateCache
 from hedgerow.forest.target import among_classes
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree, node_evidence
 from hedgerow.inference.batch import Batch
+from hedgerow.inference.calibration import CrossCalibration
 from hedgerow.inference.completions import Completions, opinion_over_completions, values_over_completions
 from hedgerow.inference.evidence import (
     Evidence,
@@ -31,46 +31,165 @@ from hedgerow.inference.evidence import (
     choose_caution,
     try_out,
 )
-from hedgerow.inference.fitted import Fitted, Settled
+from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.novelty import PredictionNovelty
 from hedgerow.inference.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
 from hedgerow.inference.predictor import Predictor
-from hedgerow.inference.unseen import UnseenValues, opened
+from hedgerow.inference.unseen import UnseenValues, widened
 from hedgerow.inference.variance import SamplingVariance, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.rules import Calibrated, Rule, Setting, Uncertainty, resolve_rule
 from hedgerow.rules.combine import checked_weights
 from hedgerow.rules.uncertainty import UncertaintyWith
+from hedgerow.table import NamedColumns
 from hedgerow.table.bins import Codes
-from hedgerow.tasks.classification.calibration import NOT_ASKED, CrossCalibration, calibration_of
+from hedgerow.tasks.classification.calibration import NOT_ASKED, calibration_of
+from hedgerow.tasks.classification.columns import ClassificationColumns, classification_columns
+from hedgerow.tasks.classification.discounting import discount_factor, discounted
+from hedgerow.tasks.classification.evaluation import ClassificationEvaluation, evaluate_classifier
 from hedgerow.tasks.classification.oob import group_column, groups_in, needs_trial, oob_metrics, soft_label_metrics
 from hedgerow.tasks.classification.target import ClassInfo, read_classes
-from hedgerow.util.blocks import with_rows
+from hedgerow.util.lazy import lazy_property
 from hedgerow.util.threads import thread_count
 
 Floats = NDArray[np.float64]
 
 
 class ClassificationPredictor(Predictor):
-    """The answers of a classifier under its rule, caution and decision."""
+    """The predictor of a classifier under its rule, caution and decision.
+
+    Opinions are wider than those of the leaves where values are unseen, and discounted where rows are novel. What
+    follows from parameters is resolved when first needed: probabilities do not depend on caution, for instance.
+    """
 
     kind = "classes"
     predicts = True
     combines_leaves = True
-    #: Whether opinions are discounted where rows are strangers, and the p-value below which they are.
-    discounts = False
-    level: float | None = None
+    takes_uncertain = True
 
-    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
-        super().__init__(model, fitted)
-        self._asked = (model.rule, model.caution, model.decision)
-        #: Features, by number or name, that advice must not change.
-        self.immutable: tuple[int | str, ...] = tuple(model.immutable_features or ())
-        self._maps = CrossCalibration() if model.calibration == "oob" else None
-        #: What follows from the parameters; see `Fitted.settled`.
-        self.settled = self.fitted.settled((*self._asked, model.calibration))
+    # ---- predictions ------------------------------------------------------------------------
 
-    # ---- rule, caution and decision --------------------------------------------------------
+    def probability(self, batch: Batch) -> Floats:
+        """Return probabilities, (n, K); for rows with uncertain cells, the mean over their completions."""
+        plain = self.plain_probability(batch.codes)
+        if not batch.uncertain:
+            return plain
+        mean_of = self.plain_probability
+        return values_over_completions(plain, self.fitted, batch, lambda those: those.mean(mean_of(those.codes)))
+
+    predicted = probability
+
+    def labels(self, batch: Batch) -> NDArray[Any]:
+        """Return the most probable classes, (n,)."""
+        return self.named(self.probability(batch))
+
+    def confidence(self, batch: Batch) -> Floats:
+        """Return the probability of the label, (n,), lower where values are unseen or rows are novel."""
+        sure, rows = np.asarray(across(self.probability(batch), "max")[:, 0]), self.adjusted_rows(batch)
+        if rows is not None:
+            sure[rows] = self.opinion(batch).probability[rows].max(axis=1)
+        return sure
+
+    def opinion(self, batch: Batch) -> Opinion:
+        """Return the opinion of the forest; for rows with uncertain cells, over their completions."""
+        opinion = self.adjusted(self.combined(batch.codes), batch)
+        if not batch.uncertain:
+            return opinion
+        if self.novelty_level is not None:
+            raise ValueError(f"novelty must be None for uncertain cells, got {self.novelty_level!r}; set it to None")
+
+        def opinion_of(those: Completions) -> Opinion:
+            return self._widened(self.combined(those.codes), those.codes, those.unknown(batch.unseen))
+
+        return opinion_over_completions(opinion, self.fitted, batch, opinion_of)
+
+    def decide(self, opinion: Opinion) -> NDArray[np.bool_]:
+        """Return the prediction sets of an opinion, (n, K)."""
+        return decide(opinion, self.decision)
+
+    def sets(self, batch: Batch) -> NDArray[np.bool_]:
+        """Return prediction sets, (n, K)."""
+        return self.decide(self.opinion(batch))
+
+    def labels_and_sets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return the most probable classes, (n,), and prediction sets, (n, K)."""
+        opinion = self.opinion(batch)
+        return self.named(opinion.probability), self.decide(opinion)
+
+    def bounds(self, batch: Batch) -> Floats:
+        """Return lower and upper probabilities, (n, K, 2)."""
+        opinion = self.opinion(batch)
+        both = np.empty((*opinion.lower.shape, 2))
+        both[:, :, 0], both[:, :, 1] = opinion.lower, opinion.upper
+        return both
+
+    def uncertainty(self, batch: Batch) -> PredictionUncertainty:
+        """Return the uncertainty of n samples, by source."""
+        rule, codes = self.plain_rule, batch.codes
+        if rule.merge != "add" or rule.needs_weights:
+            opinion, parts = self.opinion(batch), self.evidence(codes).uncertainty()
+        else:  # calibration changes neither conflict nor vacuity
+            opinion, parts = self._with_threads(codes, self._uncertainty_plan).answer(codes)
+            if self.adjusted_rows(batch) is not None:
+                opinion = self.opinion(batch)
+        entropy = (parts.total, parts.aleatoric, parts.epistemic)
+        relative = (parts.relative_aleatoric, parts.relative_epistemic)
+        return PredictionUncertainty(*entropy, opinion.conflict, opinion.vacuity, *relative)
+
+    def uncertainty_score(self, batch: Batch) -> Floats:
+        """Return one minus the difference between the two largest probabilities, (n,)."""
+        ordered = np.sort(self.probability(batch), axis=1)
+        return np.asarray(1 - ordered[:, -1] + (ordered[:, -2] if ordered.shape[1] > 1 else 0))
+
+    def mass(self, codes: Codes, model: str, alpha: float, ordinal: bool) -> Floats:
+        """Return the masses of all sets of classes, (n, 2**K)."""
+        return self.evidence(codes).mass(model, alpha=alpha, ordinal=ordinal)
+
+    def evidence(self, codes: Codes, oob_mask: OobMask | None = None) -> Evidence:
+        """Return the evidence of the leaves that samples reach."""
+        fitted, threads = self.fitted, self.threads(codes.shape[1])
+        groups = groups_in(fitted, codes, self.given_decision)
+        how = (self.rule, self.caution, self.info.prior, oob_mask, threads, fitted.forest.cache, groups)
+        return Evidence(fitted.forest, codes, *how)
+
+    def variance(self, codes: Codes) -> SamplingVariance:
+        """Return the variance of probabilities over training tables."""
+        rows = self.oob_rows()
+        threads = self.threads(codes.shape[1])
+        return forest_variance(self.forest, codes, rows.codes, rows.target.labels, rows.bags, threads)
+
+    def columns(self, X: Any, coverage: float | None = None) -> ClassificationColumns:
+        """Return label, set, bounds, uncertainty and novelty as columns; there are no intervals to cover anything."""
+        return classification_columns(self, X)
+
+    def under(self, rule: Any = None, caution: float | None = None) -> Self:
+        """Return a predictor of the same fit under another rule or caution."""
+        given = {"rule": rule, "caution": caution}
+        params = replace(self.params, **{name: value for name, value in given.items() if value is not None})
+        return type(self)(self.fitted, params, self.estimator)
+
+    # ---- predictions compared with the truth --------------------------------------------------
+
+    def score(self, y: NDArray[Any], predicted: Floats) -> float:
+        """Return the accuracy of probabilities (n, K), given classes (n,)."""
+        return float((self.named(predicted) == y).mean())
+
+    @staticmethod
+    def whole_score(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+        """Return the share of rows for which the classes of all outputs, (n, m), are correct."""
+        return float((y == predicted).all(axis=1).mean())
+
+    def tally(self, X: Any, y: Any, coverage: float | None = None) -> SetTally:
+        """Return how many labels and sets are correct."""
+        if coverage is not None:
+            raise ValueError(f"coverage must be None for a classifier, which has no intervals, got {coverage!r}")
+        return tally_sets(y, *self.labels_and_sets(self.read(X)), classes=self.classes)
+
+    def evaluate(self, table: NamedColumns, y: NDArray[Any], coverage: float | None = None) -> ClassificationEvaluation:
+        """Return predictions about rows, and their true classes, to compute metrics from."""
+        return evaluate_classifier(self, table, y)
+
+    # ---- classes and training rows --------------------------------------------------------------
 
     @property
     def info(self) -> ClassInfo:
@@ -84,235 +203,119 @@ class ClassificationPredictor(Predictor):
 
     @property
     def known_rows(self) -> TrainingRows | None:
-        """The training rows, if bags leave rows out that trees can judge; otherwise None."""
+        """The training rows, if there are out-of-bag rows; otherwise None."""
         return self.fitted.oob_rows
 
-    @Settled
-    def rule(self) -> Rule:
-        """How leaves are combined, and how probabilities are mapped if a map was learned."""
-        return Calibrated(self.plain_rule, self.calibration) if self.is_calibrated else self.plain_rule
-
-    @Settled
-    def plain_rule(self) -> Rule:
-        """How leaves are combined, before any map."""
-        return resolve_rule(self._asked[0])
-
-    @Settled
-    def calibration(self) -> Calibration:
-        """The map of probabilities, learned on out-of-bag rows when first needed, or the reason why it cannot be."""
-        if self._maps is None:
-            return NOT_ASKED
-        return calibration_of(self.fitted, self._asked[0], self.plain_rule, self.threads)
-
     @property
-    def is_calibrated(self) -> bool:  # type: ignore[override]
-        """Whether probabilities are mapped by what was learned on out-of-bag rows."""
-        return not self.calibration.why
-
-    @property
-    def asked_decision(self) -> Any:
-        """The decision as the user set it, before any calibration."""
-        return self._asked[2]
-
-    @Settled
-    def caution(self) -> float:
-        """The caution in force; "auto" is chosen when first needed, and again for another rule or decision.
-
-        A model that has lost its training rows keeps the caution it has.
-        """
-        rule, caution, decision = self._asked
-        if not isinstance(caution, str) or caution != "auto":
-            return checked_caution(caution)
-        learned, rows = self.fitted.learned, self.fitted.oob_rows
-        last = learned.last("caution")
-        if last is not None and rows is None:
-            return float(last[1])
-        # A name is its own key; making the text of an object takes time.
-        key = tuple(each if isinstance(each, str) else repr(each) for each in (rule, decision))
-        return float(learned.get("caution", key, self._choose_caution))
-
-    @Settled
-    def setting(self) -> Setting:
-        """What rules must know besides counts."""
-        return Setting.of(self.forest.n_classes, self.caution, self.info.prior)
-
-    @Settled
-    def weights(self) -> Floats | None:
-        """(T,): tree weights, learned on out-of-bag evidence, for a rule that needs them; otherwise None."""
-        if not self.rule.needs_weights:
-            return None
-        return self.fitted.learned.get("weights", self.caution, self._learn_weights)
-
-    @Settled
-    def decision(self) -> Decision:
-        """The decision under the rule, calibrated on out-of-bag evidence if it needs calibration."""
-        decision = resolve_decision(self._asked[2]).under(self.plain_rule)
-        if decision.is_ready:
-            return decision
-        return self.fitted.learned.get("decision", self._decision_key(decision), self._calibrate)
-
-    def under(self, rule: Any = None, caution: float | None = None) -> ClassificationPredictor:
-        """The same fit under another rule or caution."""
-        other = copy(self)
-        other.settled = {}
-        for name, value in vars(ClassificationPredictor).items():
-            if isinstance(value, Settled):
-                other.__dict__.pop(name, None)
-        now = (rule, caution, None)
-        other._asked = tuple(old if new is None else new for new, old in zip(now, self._asked, strict=True))
-        return other
-
-    def for_file(self) -> Fitted:
-        """The fit without its training rows, with the map that these would have taught."""
-        with suppress(ValueError, TypeError):  # parameters that are wrong are kept as they are
-            _ = self.calibration
-        return super().for_file()
-
-    def learn(self) -> None:
-        """Choose caution, tree weights and calibration now, if the current parameters need them."""
-        _ = self.calibration, self.caution, self.weights, self.decision
-
-    def key(self) -> Any:
-        """The key under which a calibrated decision is stored."""
-        return self._decision_key(resolve_decision(self._asked[2]))
-
-    # ---- answers about samples ---------------------------------------------------------------
+    def immutable(self) -> tuple[int | str, ...]:
+        """Features, by number or name, that counterfactuals must not change."""
+        return tuple(self.params.immutable_features or ())
 
     @property
     def wanted_features(self) -> NDArray[np.uint8] | None:
-        """(p,): which features are encoded, if the table is wide; None means all."""
+        """(p,): the features to encode, if the table is wide; None means all."""
         wanted = self.fitted.wanted_features
-        column = None if wanted is None else group_column(self.fitted, self._asked[2])
+        column = None if wanted is None else group_column(self.fitted, self.given_decision)
         return wanted if wanted is None or column is None else np.maximum(wanted, np.arange(len(wanted)) == column)
 
-    def evidence(self, codes: Codes, oob_mask: OobMask | None = None) -> Evidence:
-        """Codes (p, n) -> the evidence of the leaves that samples reach."""
-        fitted, threads = self.fitted, self.threads(codes.shape[1])
-        groups = groups_in(fitted, codes, self._asked[2])
-        how = (self.rule, self.caution, self.info.prior, oob_mask, threads, fitted.cache, groups)
-        return Evidence(fitted.forest, codes, *how)
+    def named(self, probability: Floats) -> NDArray[Any]:
+        """Return the most probable classes, (n,), of probabilities (n, K)."""
+        return np.asarray(self.classes[probability.argmax(axis=1)])
 
-    def probability(self, batch: Batch) -> Floats:
-        """(n, K): probabilities."""
-        return self.plain_probability(batch.codes)
+    def named_truth(self, truth: NDArray[Any]) -> NDArray[Any]:
+        """Return the classes of class numbers, (n,)."""
+        return np.asarray(self.classes[truth])
 
-    said = probability  # the predicted probabilities
+    def training_groups(self) -> NDArray[Any]:
+        """Return the class numbers of the training rows, (n,)."""
+        return np.asarray(self.oob_rows().target.labels)
+
+    def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
+        """Return the class numbers of samples, (n,); the predicted ones if `y` is None."""
+        return np.asarray(self.predicted(Batch(codes)).argmax(axis=1)) if y is None else self.info.numbers_of(y)
+
+    def drift_classes(self, y: Any) -> NDArray[Any]:
+        """Return the known classes, followed by those of `y` that are new: a new class is drift, not an error."""
+        if y is None:
+            return self.classes
+        known = self.classes.tolist()
+        new = [name for name in read_classes(y, len(y))[0].tolist() if name not in set(known)]
+        return np.array([*known, *new], dtype=object) if new else self.classes
+
+    def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
+        """Return the positions of the labels of n rows among the classes, (n,)."""
+        found, labels = read_classes(y, n_rows)
+        return np.asarray(among_classes(found, classes)[labels])
+
+    # ---- from leaves to opinions ----------------------------------------------------------------
 
     def plain_probability(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, K): probabilities, as if every cell were certain."""
+        """Return probabilities, (n, K), as if every cell were certain."""
         if self.plain_rule.plain_mean:  # the core computes the mean of the shares from the counts
             return self.calibration.of(self.forest.probability(codes, self.threads(codes.shape[1])))
         return self.combined(codes).probability
 
-    def confidence(self, batch: Batch) -> Floats:
-        """(n,): the probability of the label."""
-        return np.asarray(across(self.probability(batch), "max")[:, 0])
-
-    def doubt(self, batch: Batch) -> Floats:
-        """(n,): one minus the difference between the two largest probabilities."""
-        ordered = np.sort(self.probability(batch), axis=1)
-        return np.asarray(1 - ordered[:, -1] + (ordered[:, -2] if ordered.shape[1] > 1 else 0))
-
-    def score(self, y: NDArray[Any], said: Floats) -> float:
-        """Classes (n,), probabilities (n, K) -> accuracy."""
-        return float((self.named(said) == y).mean())
-
-    @staticmethod
-    def whole_score(y: NDArray[Any], said: NDArray[Any]) -> float:
-        """Classes of several outputs (n, m) -> the share of rows for which all outputs are correct."""
-        return float((y == said).all(axis=1).mean())
-
-    def training_groups(self) -> NDArray[Any]:
-        """(n,): class numbers of the training rows."""
-        return np.asarray(self.oob_rows().target.labels)
-
-    def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
-        """Codes (p, n), perhaps their classes (n,) -> (n,): class numbers; the predicted ones if none are given."""
-        return np.asarray(self.said(Batch(codes)).argmax(axis=1)) if y is None else self.info.numbers_of(y)
-
-    def opinion(self, batch: Batch) -> Opinion:
-        """The opinion of the forest."""
-        return self.trusted(self.combined(batch.codes), batch)
-
-    def trusted(self, opinion: Opinion, batch: Batch) -> Opinion:
-        """What leaves say about a batch -> what is left of it, given its unseen values and its novelty."""
-        return opinion
-
-    def novelty(self, batch: Batch) -> PredictionNovelty | None:
-        """How unusual rows are, if opinions are discounted for it."""
-        return None
-
     def combined(self, codes: Codes) -> Opinion:
-        """Codes (p, n) -> what the leaves say, combined by the rule."""
-        opinion: Opinion = self._plan_for(codes, self._combining).answer(codes)
-        groups = groups_in(self.fitted, codes, self._asked[2])
+        """Return the evidence of the leaves, combined by the rule."""
+        opinion: Opinion = self._with_threads(codes, self._opinion_plan).answer(codes)
+        groups = groups_in(self.fitted, codes, self.given_decision)
         return opinion if groups is None else replace(opinion, groups=groups)
 
-    @Settled
-    def _combining(self) -> FoldPlan[Opinion]:
-        """How to get opinions from leaves."""
+    def adjusted(self, opinion: Opinion, batch: Batch) -> Opinion:
+        """Return the opinion of leaves about a batch, wider for unseen values and discounted for novelty."""
+        opinion, novelty = self._widened(opinion, batch.codes, batch.unseen), self.novelty(batch)
+        return opinion if novelty is None else discounted(opinion, discount_factor(novelty, self.novelty_level))
+
+    def adjusted_rows(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Return which rows `adjusted` may change, (n,); None if there are none."""
+        unseen, novelty = batch.unseen, self.novelty(batch)
+        if unseen is None and novelty is None:
+            return None
+        rows = np.zeros(len(batch), dtype=bool)
+        if novelty is not None:
+            rows = discount_factor(novelty, self.novelty_level) < 1
+        if unseen is not None:
+            rows[unseen.rows] = True
+        return rows
+
+    @property
+    def novelty_level(self) -> float | None:
+        """The p-value below which opinions are discounted; None if they are not."""
+        return self.params.novelty
+
+    def novelty(self, batch: Batch) -> PredictionNovelty | None:
+        """Return the novelty of a batch, if opinions are discounted for it."""
+        return None if self.novelty_level is None else batch.novelty
+
+    def _widened(self, opinion: Opinion, codes: Codes, unseen: UnseenValues | None) -> Opinion:
+        """Return the opinion of leaves about codes (p, n), wider where values are unseen."""
+        return opinion if unseen is None else widened(opinion, codes, unseen, self.fitted, self.combined)
+
+    @lazy_property
+    def _opinion_plan(self) -> FoldPlan[Opinion]:
+        """The fold from leaves to opinions."""
         weights = checked_weights(self.weights, self.rule, self.forest.n_trees)
         return self._plan(self.rule, self.rule.key(), weights)
 
-    @Settled
-    def _doubting(self) -> FoldPlan[Any]:
-        """How to get the uncertainty and the doubt of opinions from leaves, under a rule that adds without weights."""
+    @lazy_property
+    def _uncertainty_plan(self) -> FoldPlan[Any]:
+        """The fold from leaves to opinions and their uncertainty, under a rule that adds without weights."""
         return self._plan(UncertaintyWith(self.plain_rule), (Uncertainty, self.plain_rule.key()), None)
 
     def _plan(self, what: Any, key: Any, weights: Floats | None) -> FoldPlan[Any]:
-        """What is asked of leaves, and the key of their states -> how to answer it."""
-        return FoldPlan(self.forest, what, self.setting, None, weights, self.fitted.cache, key)
+        """Return the fold of a reducer whose leaf states are kept under a key."""
+        return FoldPlan(self.forest, what, self.setting, None, weights, self.forest.cache, key)
 
-    def _plan_for(self, codes: Codes, plan: FoldPlan[Any]) -> FoldPlan[Any]:
-        """The plan with the threads that so many rows repay."""
+    def _with_threads(self, codes: Codes, plan: FoldPlan[Any]) -> FoldPlan[Any]:
+        """Return the plan with the threads that are worth while for the rows."""
         threads = self.threads(codes.shape[1])
         return plan if threads == plan.n_threads else plan.with_threads(threads)
 
-    def doubted(self, batch: Batch) -> NDArray[np.bool_] | None:
-        """(n,): the rows whose opinions are not those of the leaves; None if no row can be such a one."""
-        return None
-
-    def chosen(self, opinion: Opinion) -> NDArray[np.bool_]:
-        """An opinion -> (n, K): the classes that remain."""
-        return decide(opinion, self.decision)
-
-    def named(self, probability: Floats) -> NDArray[Any]:
-        """Probabilities (n, K) -> (n,): the most probable class."""
-        return np.asarray(self.classes[probability.argmax(axis=1)])
-
-    def named_truth(self, truth: NDArray[Any]) -> NDArray[Any]:
-        """Class numbers (n,) -> (n,): the classes."""
-        return np.asarray(self.classes[truth])
-
-    def labels(self, batch: Batch) -> NDArray[Any]:
-        """(n,): the most probable class."""
-        return self.named(self.probability(batch))
-
-    def labels_and_sets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """(n,), (n, K): the most probable class, and the classes that remain."""
-        opinion = self.opinion(batch)
-        return self.named(opinion.probability), self.chosen(opinion)
-
-    def sets(self, batch: Batch) -> NDArray[np.bool_]:
-        """(n, K): the classes that remain."""
-        return self.chosen(self.opinion(batch))
-
-    def bounds(self, batch: Batch) -> Floats:
-        """(n, K, 2): lower and upper probability of each class."""
-        opinion = self.opinion(batch)
-        both = np.empty((*opinion.lower.shape, 2))
-        both[:, :, 0], both[:, :, 1] = opinion.lower, opinion.upper
-        return both
-
-    def mass(self, codes: Codes, model: str, alpha: float, ordinal: bool) -> Floats:
-        """Codes (p, n) -> (n, 2**K): masses of all sets of classes."""
-        return self.evidence(codes).mass(model, alpha=alpha, ordinal=ordinal)
-
-    # ---- answers of single leaves --------------------------------------------------------------
+    # ---- single leaves and nodes ----------------------------------------------------------------
 
     @property
     def is_mean(self) -> bool:
-        """Whether probabilities, before any map, are the mean of values of the leaves."""
+        """Whether probabilities, uncalibrated, are the mean of values of the leaves."""
         return "probability" in self.plain_rule.adds_up and not self.plain_rule.needs_weights
 
     @property
@@ -327,46 +330,170 @@ class ClassificationPredictor(Predictor):
         return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
 
     def node_answers(self, tree: Tree) -> list[Floats]:
-        """-> (N, K) each: probability, lower and upper bound of every node, as if it were a leaf, before any map."""
+        """-> (N, K) each: probability, lower and upper bound of every node, as if it were a leaf, uncalibrated."""
         rule = self.plain_rule
         parts = rule.parts(rule.lift(node_evidence(tree), self.setting), self.setting)
         return [parts[name] for name in ("probability", "lower", "upper")]
 
-    def uncertainty(self, batch: Batch) -> PredictionUncertainty:
-        """How much is not known, and of which kind."""
-        rule, codes = self.plain_rule, batch.codes
-        if rule.merge != "add" or rule.needs_weights:
-            said, parts = self.opinion(batch), self.evidence(codes).uncertainty()
-        else:  # a map changes neither conflict nor vacuity
-            said, parts = self._plan_for(codes, self._doubting).answer(codes)
-            if self.doubted(batch) is not None:
-                said = self.opinion(batch)
-        entropy = (parts.total, parts.aleatoric, parts.epistemic)
-        relative = (parts.relative_aleatoric, parts.relative_epistemic)
-        return PredictionUncertainty(*entropy, said.conflict, said.vacuity, *relative)
+    # ---- rule, calibration, caution and decision ---------------------------------------------------
 
-    def tally(self, X: Any, y: Any, coverage: float | None = None) -> SetTally:
-        """Samples and their classes -> how many labels and sets are right."""
-        if coverage is not None:
-            raise ValueError(f"coverage must be None for a classifier, which has no intervals, got {coverage!r}")
-        return tally_sets(y, *self.labels_and_sets(self.read(X)), classes=self.classes)
+    @property
+    def given_rule(self) -> str | Rule:
+        """The combination rule as the user set it."""
+        return self.params.rule  # type: ignore[return-value]
+
+    @property
+    def given_decision(self) -> str | Decision:
+        """The decision as the user set it, before any calibration."""
+        return self.params.decision  # type: ignore[return-value]
+
+    @lazy_property
+    def rule(self) -> Rule:
+        """The combination rule; it calibrates probabilities if a calibrator was learned."""
+        return Calibrated(self.plain_rule, self.calibration) if self.is_calibrated else self.plain_rule
+
+    @lazy_property
+    def plain_rule(self) -> Rule:
+        """The combination rule without calibration."""
+        return resolve_rule(self.given_rule)
+
+    @lazy_property
+    def calibration(self) -> Calibration:
+        """The calibrator, learned on out-of-bag rows when first needed, or the reason why there is none."""
+        if self.params.calibration != "oob":
+            return NOT_ASKED
+        return calibration_of(self.fitted, self.given_rule, self.plain_rule, self.threads)
+
+    @property
+    def is_calibrated(self) -> bool:  # type: ignore[override]
+        """Whether probabilities are calibrated on out-of-bag rows."""
+        return not self.calibration.why
+
+    @lazy_property
+    def caution(self) -> float:
+        """The caution in force; "auto" is chosen when first needed, and again for another rule or decision.
+
+        A model that has lost its training rows keeps the caution it has.
+        """
+        return self._resolve_caution(self.cross_calibration())
+
+    @lazy_property
+    def setting(self) -> Setting:
+        """Number of classes, caution and prior."""
+        return Setting.of(self.forest.n_classes, self.caution, self.info.prior)
+
+    @lazy_property
+    def weights(self) -> Floats | None:
+        """(T,): tree weights, learned on out-of-bag evidence, for a rule that needs them; otherwise None."""
+        if not self.rule.needs_weights:
+            return None
+        return self.fitted.learned.get("weights", self.caution, self._learn_weights)
+
+    @lazy_property
+    def decision(self) -> Decision:
+        """The decision under the rule, calibrated on out-of-bag evidence if it needs calibration."""
+        decision = resolve_decision(self.given_decision).under(self.plain_rule)
+        if decision.is_ready:
+            return decision
+        return self.fitted.learned.get("decision", self._decision_key(decision), self._calibrate_decision)
+
+    def learn(self) -> None:
+        """Choose caution, tree weights and calibration now, if the current parameters need them."""
+        _ = self.calibration, self.caution, self.weights, self.decision
+
+    def decision_key(self) -> Any:
+        """Return the key under which a calibrated decision is stored."""
+        return self._decision_key(resolve_decision(self.given_decision))
+
+    def _decision_key(self, decision: Decision) -> Any:
+        return repr(decision), repr(self.rule), self.caution
+
+    def _resolve_caution(self, calibrator: CrossCalibration | None) -> float:
+        """Return the caution in force; trials of "auto" are calibrated."""
+        caution = self.params.caution
+        if not isinstance(caution, str) or caution != "auto":
+            return checked_caution(caution)
+        learned, rows = self.fitted.learned, self.fitted.oob_rows
+        last = learned.last("caution")
+        if last is not None and rows is None:
+            return float(last[1])
+        # A name is its own key; making the text of an object takes time.
+        ways = (self.given_rule, self.given_decision)
+        key = tuple(each if isinstance(each, str) else repr(each) for each in ways)
+        return float(learned.get("caution", key, lambda: self._choose_caution(calibrator)))
+
+    def _choose_caution(self, calibrator: CrossCalibration | None) -> float:
+        rows = self.oob_rows()
+        prior, threads = self.info.prior, self.threads(rows.n_rows)
+        evidence = Evidence(self.forest, rows.codes, self.plain_rule, 1.0, prior, rows.oob_mask, threads)
+        tried = partial(self.try_out, evidence, self.plain_rule, calibrator=calibrator)
+        return choose_caution(tried, self.classes, rows.target, self.given_decision)
+
+    def _learn_weights(self) -> Floats:
+        return self.oob_evidence().learn_weights(self.oob_rows().target.labels, self.caution)
+
+    def _calibrate_decision(self) -> Decision:
+        decision, rows = resolve_decision(self.given_decision), self.fitted.oob_rows
+        if rows is None:
+            return calibrated(decision, None, np.empty(0))
+        trial, _ = self.try_out(self.oob_evidence(), self.plain_rule, self.caution, decision)
+        return trial.decision
 
     # ---- out of bag ----------------------------------------------------------------------------
 
+    def evaluate_oob(self, metric: Any) -> Fitted:
+        """Return the fit with what is chosen on out-of-bag rows, and with their metrics if there is a `metric`."""
+        fitted, rows = self.fitted, self.fitted.oob_rows
+        if rows is None:
+            return fitted
+        decision, calibrator = resolve_decision(self.given_decision), self.cross_calibration()
+        _, caution = self.calibration, self._resolve_caution(calibrator)
+        if not (metric or self.rule.needs_weights or decision.needs_calibration):
+            return fitted
+        evidence = replace(self.oob_evidence(), n_threads=thread_count(self.n_jobs), cache=Cache())
+        if not (needs_trial(metric) or self.rule.needs_weights or decision.needs_calibration):
+            score, answers = soft_label_metrics(metric, self.classes, rows, evidence, self.calibration)
+            return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
+        trial, used = self.try_out(evidence, self.plain_rule, caution, decision, calibrator=calibrator)
+        if self.rule.needs_weights:
+            fitted.learned.put("weights", caution, trial.weights)
+        if decision.needs_calibration:
+            fitted.learned.put("decision", self._decision_key(decision), trial.decision)
+        if not metric:
+            return fitted
+        score, answers = oob_metrics(metric, self.classes, rows, evidence, trial, used, self.calibration)
+        return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
+
     def oob_evidence(self) -> Evidence:
-        """Evidence about the training rows from trees whose bags do not hold them, without their own counts."""
+        """Return out-of-bag evidence about the training rows, without their own counts."""
         rows = self.oob_rows()
         return replace(self.evidence(rows.codes, rows.oob_mask), rule=self.plain_rule)
 
+    def cross_calibration(self) -> CrossCalibration | None:
+        """Return a calibrator of out-of-bag opinions, for as many trials as share it; None without calibration."""
+        return CrossCalibration() if self.params.calibration == "oob" else None
+
     def try_out(
-        self, evidence: Evidence, rule: Rule, caution: float, decision: str | Decision
+        self,
+        evidence: Evidence,
+        rule: Rule,
+        caution: float,
+        decision: str | Decision,
+        *,
+        calibrator: CrossCalibration | None = None,
     ) -> tuple[Trial, NDArray[np.bool_]]:
-        """Out-of-bag evidence, a rule, a caution and a decision -> the trial, mapped if this model is."""
+        """Return the trial of a rule, a caution and a decision on out-of-bag evidence, and the rows that it uses, (n,).
+
+        It is calibrated if this model is; trials may share a `calibrator`.
+        """
         target = self.oob_rows().target
         evidence = replace(evidence, groups=groups_in(self.fitted, evidence.codes, decision))
+        if rule is self.plain_rule and not self.is_calibrated:
+            calibrator = None
+        elif calibrator is None:
+            calibrator = self.cross_calibration()
         how = (target.labels, rule, caution, decision)
-        maps = None if rule is self.plain_rule and not self.is_calibrated else self._maps
-        return try_out(evidence, *how, maps=maps, row_weights=target.sure_weights)
+        return try_out(evidence, *how, calibrator=calibrator, row_weights=target.sure_weights)
 
     def oob_errors(self) -> BootstrapErrors:
         """How often the forest and its trees are wrong about rows inside and outside the bags."""
@@ -388,162 +515,8 @@ class ClassificationPredictor(Predictor):
 
         return self.fitted.learned.get("trace", (repr(self.plain_rule), self.caution), make)
 
-    def drift_classes(self, y: Any) -> NDArray[Any]:
-        """Labels of new rows -> the known classes, followed by new ones: a new class is drift, not an error."""
-        if y is None:
-            return self.classes
-        known = self.classes.tolist()
-        new = [name for name in read_classes(y, len(y))[0].tolist() if name not in set(known)]
-        return np.array([*known, *new], dtype=object) if new else self.classes
-
-    def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
-        """Labels of n rows -> (n,): their positions among the classes."""
-        found, labels = read_classes(y, n_rows)
-        return np.asarray(among_classes(found, classes)[labels])
-
-    def variance(self, codes: Codes) -> SamplingVariance:
-        """Codes (p, n) -> how much probabilities would differ with another training table."""
-        rows = self.oob_rows()
-        threads = self.threads(codes.shape[1])
-        return forest_variance(self.forest, codes, rows.codes, rows.target.labels, rows.bags, threads)
-
-    def judged(self) -> Fitted:
-        """The fit, with everything that is chosen and reported on out-of-bag rows."""
-        fitted, rows, metric = self.fitted, self.fitted.oob_rows, self._model.oob_score
-        if rows is None:
-            return fitted
-        decision = resolve_decision(self._asked[2])
-        _, caution = self.calibration, self.caution
-        if not (metric or self.rule.needs_weights or decision.needs_calibration):
-            return fitted
-        evidence = replace(self.oob_evidence(), n_threads=thread_count(self.n_jobs), cache=StateCache())
-        if not (needs_trial(metric) or self.rule.needs_weights or decision.needs_calibration):
-            score, answers = soft_label_metrics(metric, self.classes, rows, evidence, self.calibration)
-            return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
-        trial, judged = self.try_out(evidence, self.plain_rule, caution, decision)
-        if self.rule.needs_weights:
-            fitted.learned.put("weights", caution, trial.weights)
-        if decision.needs_calibration:
-            fitted.learned.put("decision", self._decision_key(decision), trial.decision)
-        if not metric:
-            return fitted
-        score, answers = oob_metrics(metric, self.classes, rows, evidence, trial, judged, self.calibration)
-        return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
-
-    # ---- what is learned --------------------------------------------------------------------
-
-    def _choose_caution(self) -> float:
-        rows = self.oob_rows()
-        prior, threads = self.info.prior, self.threads(rows.n_rows)
-        evidence = Evidence(self.forest, rows.codes, self.plain_rule, 1.0, prior, rows.oob_mask, threads)
-        tried = partial(self.try_out, evidence, self.plain_rule)
-        return choose_caution(tried, self.classes, rows.target, self._asked[2])
-
-    def _learn_weights(self) -> Floats:
-        return self.oob_evidence().learn_weights(self.oob_rows().target.labels, self.caution)
-
-    def _calibrate(self) -> Decision:
-        decision, rows = resolve_decision(self._asked[2]), self.fitted.oob_rows
-        if rows is None:
-            return calibrated(decision, None, np.empty(0))
-        return self.try_out(self.oob_evidence(), self.plain_rule, self.caution, decision)[0].decision
-
-    def _decision_key(self, decision: Decision) -> Any:
-        return repr(decision), repr(self.rule), self.caution
-
-
-class DiscountingPredictor(ClassificationPredictor):
-    """The answers of a classifier whose opinions are open where it cannot know."""
-
-    takes_uncertain = True
-
-    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
-        super().__init__(model, fitted)
-        self.level = model.novelty
-
-    @property
-    def discounts(self) -> bool:  # type: ignore[override]
-        """Whether opinions are discounted where rows are strangers."""
-        return self.level is not None
-
-    def doubted(self, batch: Batch) -> NDArray[np.bool_] | None:
-        """(n,): the rows whose opinions are not those of the leaves; None if no row can be such a one."""
-        unseen, novelty = batch.unseen, self.novelty(batch)
-        if unseen is None and novelty is None:
-            return None
-        found = np.zeros(len(batch), dtype=bool) if novelty is None else trust(novelty, self.level) < 1
-        if unseen is not None:
-            found[unseen.rows] = True
-        return found
-
-    def novelty(self, batch: Batch) -> PredictionNovelty | None:
-        """How unusual rows are, if opinions are discounted for it."""
-        return None if self.level is None else batch.novelty
-
-    def opinion(self, batch: Batch) -> Opinion:
-        """The opinion of the forest, open where values are unknown or rows are strangers."""
-        said = super().opinion(batch)
-        if not batch.uncertain:
-            return said
-        if self.level is not None:
-            raise ValueError(f"novelty must be None for uncertain cells, got {self.level!r}; set it to None")
-
-        def ask(worlds: Completions) -> Opinion:
-            return self._opened(self.combined(worlds.codes), worlds.codes, worlds.unknown(batch.unseen))
-
-        return opinion_over_completions(said, self.fitted, batch, ask)
-
-    def probability(self, batch: Batch) -> Floats:
-        """(n, K): probabilities; of rows with uncertain cells the mean over what these may be."""
-        said = self.plain_probability(batch.codes)
-        if not batch.uncertain:
-            return said
-        mean_of = self.plain_probability
-        return values_over_completions(said, self.fitted, batch, lambda worlds: worlds.mean(mean_of(worlds.codes)))
-
-    said = probability  # the predicted probabilities
-
-    def trusted(self, opinion: Opinion, batch: Batch) -> Opinion:
-        """What leaves say about a batch -> what is left of it, given its unseen values and its novelty."""
-        opinion, novelty = self._opened(opinion, batch.codes, batch.unseen), self.novelty(batch)
-        return opinion if novelty is None else discounted(opinion, trust(novelty, self.level))
-
-    def _opened(self, opinion: Opinion, codes: Codes, unseen: UnseenValues | None) -> Opinion:
-        """What leaves say about codes (p, n) -> the same, wider where values are unseen."""
-        return opinion if unseen is None else opened(opinion, codes, unseen, self.fitted, self.combined)
-
-    def confidence(self, batch: Batch) -> Floats:
-        """(n,): the probability of the label, lower where values are unknown or rows are strangers."""
-        sure, rows = super().confidence(batch), self.doubted(batch)
-        if rows is not None:
-            sure[rows] = self.opinion(batch).probability[rows].max(axis=1)
-        return sure
-
-
-def trust(novelty: PredictionNovelty, level: float | None) -> Floats:
-    """How unusual rows are -> (n,): how far opinions about them are trusted, from 0 to 1.
-
-    It is the p-value divided by the level. A table of few rows has no small p-values, so beyond its strangest row trust
-    falls with the square of the distance.
-    """
-    if level is None:
-        return np.ones(len(novelty.p_value))
-    return np.minimum(novelty.p_value * novelty.within**2 / level, 1.0)
-
-
-def discounted(opinion: Opinion, trusted: Floats) -> Opinion:
-    """An opinion about n samples, how far each is trusted (n,) -> the opinion that is left."""
-    rows = np.flatnonzero(trusted < 1)
-    if not len(rows):
-        return opinion
-    of_rows, share = opinion[rows], trusted[rows, None]
-    score, chosen = of_rows.score, of_rows.chosen
-    weak = opinion_from_bounds(
-        share * of_rows.probability + (1 - share) / opinion.n_classes,
-        share * of_rows.lower,
-        1 - share * (1 - of_rows.upper),
-        of_rows.conflict,
-        score=None if score is None else score * (share if score.ndim > 1 else share[:, 0]),
-        chosen=None if chosen is None else chosen | (share < 0.5),
-    )
-    return with_rows(opinion, rows, weak)
+    def for_file(self) -> Fitted:
+        """Return the fit without its training rows, with the calibrator that is learned from them."""
+        with suppress(ValueError, TypeError):  # parameters that are wrong are kept as they are
+            _ = self.calibration
+        return super().for_file()

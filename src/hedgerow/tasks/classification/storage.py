@@ -114,7 +114,7 @@ def classifier_from_contents(
         fitted.learned.put("calibration", rule_key(model.rule), mapped)
     if "calibrated" in reported:
         decision = _checked_decision(model.decision, decoder.decode(reported["calibrated"]))
-        fitted.learned.put("decision", predictor_of(model).key(), decision)
+        fitted.learned.put("decision", predictor_of(model).decision_key(), decision)
     _check_reading(model, fitted)
     return publish(model, replace(fitted, origins=origins))
 
@@ -145,8 +145,8 @@ def _check_learned(now: ClassificationPredictor, model: Any) -> None:
 
 def _try_parameters(now: ClassificationPredictor) -> None:
     """Combine and decide about a leaf of one row and one of none, which finds parameters out of range."""
-    group_column(now.fitted, now.asked_decision)  # refuses groups that are no column
-    rule, decision, n_classes = now.rule, resolve_decision(now.asked_decision), len(now.classes)
+    group_column(now.fitted, now.given_decision)  # refuses groups that are no column
+    rule, decision, n_classes = now.rule, resolve_decision(now.given_decision), len(now.classes)
     if not decision.is_ready:
         decision = (now.fitted.learned.last("decision") or (None, decision))[1]
     if isinstance(decision, ActionDecision) and decision.utility is not None:
@@ -184,7 +184,7 @@ def _fitted_to_contents(now: ClassificationPredictor, encoder: Encoder) -> tuple
     if figures.oob_answers is not None:
         reported["oob_decision_function_"] = True
         arrays["oob_decision_function"] = figures.oob_answers
-    if decision is not None and decision[0] == now.key():
+    if decision is not None and decision[0] == now.decision_key():
         reported["calibrated"] = encoder.encode(decision[1], "decision")
     known, of_known = learned_to_contents(fitted)
     mapped, of_map = calibration_to_contents(now.calibration)

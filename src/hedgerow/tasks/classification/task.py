@@ -20,11 +20,12 @@ from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace, ensemble_error
 from hedgerow.labels import read_labels
 from hedgerow.params.resolve import most_trees, resolve_max_features
+from hedgerow.params.table import Params
 from hedgerow.rules import Setting, resolve_rule
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.criterion import choose_lam
-from hedgerow.tasks.classification.predictor import ClassificationPredictor, DiscountingPredictor
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.classification.soft_labels import refine, settings_for_shares
 from hedgerow.tasks.classification.storage import KEYS, classifier_from_contents, classifier_to_contents
 from hedgerow.tasks.classification.target import (
@@ -117,13 +118,9 @@ class Classification(SupervisedTask):
         require_certain(rows.oob_mask.certain)
         return ensemble_error(forest, rows, *_rule_of(run), n_threads=run.n_threads)
 
-    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
-        """Learn caution, tree weights and calibration, and report the out-of-bag score."""
-        return self.predictor(model, fitted).judged()
-
-    def predictor(self, model: Any, fitted: Fitted) -> ClassificationPredictor:
+    def predictor(self, fitted: Fitted, params: Params, estimator: type) -> ClassificationPredictor:
         """The predictor of classes."""
-        return DiscountingPredictor(model, fitted)
+        return ClassificationPredictor(fitted, params, estimator)
 
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
         """A fitted classifier -> JSON and arrays."""

@@ -1,9 +1,8 @@
-"""Several: a fitted model of several outputs, and samples -> the answers of each output, side by side."""
+"""Predictors of models of several outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
+from hedgerow.params.table import Params
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -36,21 +36,23 @@ LISTED = (
 
 
 class MultiOutputPredictor(Predictor):
-    """The answers of a model of several outputs: for each output those of an ordinary model of this output.
+    """The predictor of a model of several outputs, with an ordinary predictor for each of them.
 
     Parameters
     ----------
     make : callable
         `Task.predictor` of a single output.
-    model, fitted
+    fitted, params, estimator
         As in `Predictor`.
     """
 
     kind = "several"
 
-    def __init__(self, make: Callable[[Any, Fitted], Any], model: Any, fitted: Fitted) -> None:
-        super().__init__(model, fitted)
-        self.outputs = [make(model, output) for output in fitted.outputs]
+    def __init__(
+        self, make: Callable[[Fitted, Params, type[Any]], Any], fitted: Fitted, params: Params, estimator: type[Any]
+    ) -> None:
+        super().__init__(fitted, params, estimator)
+        self.outputs = [make(output, params, estimator) for output in fitted.outputs]
         self.takes_uncertain = self.outputs[0].takes_uncertain
 
     @property
@@ -77,9 +79,9 @@ class MultiOutputPredictor(Predictor):
         labels, sets = zip(*(output.labels_and_sets(batch) for output in self.outputs), strict=True)
         return side_by_side(list(labels)), list(sets)
 
-    def doubt(self, batch: Batch) -> Floats:
-        """(n,): the mean over outputs of how doubtful each sample is."""
-        return np.asarray(np.mean([output.doubt(batch) for output in self.outputs], axis=0))
+    def uncertainty_score(self, batch: Batch) -> Floats:
+        """Return the mean over outputs of their uncertainty scores, (n,)."""
+        return np.asarray(np.mean([output.uncertainty_score(batch) for output in self.outputs], axis=0))
 
     def predicted(self, batch: Batch) -> Floats:
         """(n, m): the predicted numbers."""
@@ -100,13 +102,11 @@ class MultiOutputPredictor(Predictor):
             [each.quantile_ranks(codes, column, *how) for each, column in zip(self.outputs, numbers.T, strict=True)]
         )
 
-    def judged(self) -> Fitted:
-        """The fit, with what it reports on out-of-bag rows, for each output and for all outputs together."""
-        figures, metric = self.fitted.figures, self._model.oob_score
-        alone = copy(self._model)
-        alone.oob_score = True if callable(metric) else metric  # a function judges all outputs together
-        pairs = zip(self.outputs, self.fitted.outputs, strict=True)
-        outputs = tuple(type(output)(alone, fitted).judged() for output, fitted in pairs)
+    def evaluate_oob(self, metric: Any) -> Fitted:
+        """Return the fit with its out-of-bag metrics, of each output and of all outputs together."""
+        figures = self.fitted.figures
+        alone = True if callable(metric) else metric  # a function scores all outputs together
+        outputs = tuple(output.evaluate_oob(alone) for output in self.outputs)
         if metric and outputs[0].figures.oob_answers is not None:
             figures = replace(figures, oob_score=self._oob_score(metric, outputs))
         return replace(self.fitted, outputs=outputs, figures=figures)
@@ -131,15 +131,15 @@ class MultiOutputPredictor(Predictor):
         if not seen.any():
             return np.nan
         pairs = zip(self.outputs, outputs, strict=True)
-        said = [output.named(_kept(fitted.figures.oob_answers, rows.kept)[seen]) for output, fitted in pairs]
+        predicted = [output.named(_kept(fitted.figures.oob_answers, rows.kept)[seen]) for output, fitted in pairs]
         each = zip(self.outputs, rows.target.outputs, strict=True)
         truth = [output.named_truth(target.truth[seen]) for output, target in each]
-        judge = metric if callable(metric) else self.outputs[0].whole_score
-        return float(judge(side_by_side(truth), side_by_side(said)))
+        score = metric if callable(metric) else self.outputs[0].whole_score
+        return float(score(side_by_side(truth), side_by_side(predicted)))
 
     def __getattr__(self, name: str) -> Any:
         if name in LISTED:
-            return lambda *asked: [getattr(output, name)(*asked) for output in self.outputs]
+            return lambda *given: [getattr(output, name)(*given) for output in self.outputs]
         raise AttributeError(
             f"{name} must be asked of a model of one output, got one of {len(self.fitted.outputs)}; use one of its"
             " `outputs_`, which are ordinary models of the same trees"

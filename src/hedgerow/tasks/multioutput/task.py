@@ -15,6 +15,7 @@ from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.multioutput import MultiOutputLeaves
 from hedgerow.forest.target import ReadTarget, columns_of, read_weights
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
+from hedgerow.params.table import Params
 from hedgerow.storage.outputs import join_outputs, split_outputs
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import checked_score
@@ -88,13 +89,9 @@ class MultiOutput(SupervisedTask):
         pairs = zip(forest.outputs(), _each(run), strict=True)
         return float(np.mean([self._inner.oob_error(output, each) for output, each in pairs]))
 
-    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
-        """Learn and report for each output, and report the score of all outputs."""
-        return self.predictor(model, fitted).judged()
-
-    def predictor(self, model: Any, fitted: Fitted) -> MultiOutputPredictor:
+    def predictor(self, fitted: Fitted, params: Params, estimator: type) -> MultiOutputPredictor:
         """The predictors of all outputs, side by side."""
-        return MultiOutputPredictor(self._inner.predictor, model, fitted)
+        return MultiOutputPredictor(self._inner.predictor, fitted, params, estimator)
 
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
         """A fitted model -> the JSON and arrays of each output, and the out-of-bag score of all."""

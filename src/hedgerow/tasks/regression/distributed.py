@@ -24,7 +24,7 @@ from hedgerow.forest.rows import Bags
 from hedgerow.forest.rows import Grid as OriginGrid
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
-from hedgerow.tasks.regression.oob import learn_residuals, rows_to_judge
+from hedgerow.tasks.regression.oob import calibration_rows, learn_residuals
 from hedgerow.tasks.regression.target import (
     Grid,
     RangeInfo,
@@ -81,7 +81,7 @@ class DistributedReals(DistributedTarget):
 
     def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64]:
         """The rows for intervals."""
-        return rows_to_judge(n_rows)
+        return calibration_rows(n_rows)
 
     def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
         """Learn the residuals of which intervals are made."""

@@ -1,9 +1,8 @@
-"""Number answers: a fitted regressor with its current parameters, and samples -> predictions, bounds, intervals."""
+"""Predictor of regressors: predictions, bounds, intervals and quantiles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,19 +20,21 @@ from hedgerow.inference.batch import Batch
 from hedgerow.inference.completions import Completions, mean_of_groups, values_over_completions
 from hedgerow.inference.evidence import checked_caution
 from hedgerow.inference.fitted import Fitted
-from hedgerow.inference.oob import BootstrapErrors, Trace, number_errors
+from hedgerow.inference.oob import BootstrapErrors, Trace, regression_errors
 from hedgerow.inference.predictor import Predictor
-from hedgerow.inference.unseen import UnseenValues, opened_intervals
+from hedgerow.inference.unseen import UnseenValues, widened_intervals
 from hedgerow.inference.variance import SamplingVariance, jackknife_variance
 from hedgerow.metrics import RegressionTally, tally_numbers
 from hedgerow.table.bins import Codes
+from hedgerow.tasks.regression.columns import RegressionColumns, regression_columns
+from hedgerow.tasks.regression.evaluation import RegressionEvaluation, evaluate_regressor
 from hedgerow.tasks.regression.oob import (
     METHODS,
     Residuals,
     TreeMoments,
+    calibration_rows,
     jackknife_plus,
     learn_residuals,
-    rows_to_judge,
     scaled_interval,
     scaled_quantiles,
 )
@@ -65,17 +66,13 @@ class TargetVariance(NamedTuple):
 
 
 class RegressionPredictor(Predictor):
-    """The answers of a regressor."""
+    """The predictor of a regressor."""
 
     kind = "numbers"
     predicts = True
     takes_uncertain = True
     is_mean: ClassVar[bool] = True
     skips_empty: ClassVar[bool] = False
-
-    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
-        super().__init__(model, fitted)
-        self._caution, self._keeps_leaf_rows = model.caution, model.leaf_rows
 
     @property
     def info(self) -> RangeInfo:
@@ -85,7 +82,7 @@ class RegressionPredictor(Predictor):
     @property
     def caution(self) -> float:
         """How many unseen rows each leaf keeps in reserve."""
-        return checked_caution(self._caution, "a number >= 0")
+        return checked_caution(self.params.caution, "a number >= 0")
 
     @property
     def leaf_values(self) -> Floats:
@@ -100,19 +97,17 @@ class RegressionPredictor(Predictor):
             return fold(self.forest, codes, MeanReducer(predictions), None, n_threads=threads)[:, 0]
 
         return values_over_completions(
-            ask(batch.codes), self.fitted, batch, lambda worlds: worlds.mean(ask(worlds.codes))
+            ask(batch.codes), self.fitted, batch, lambda completions: completions.mean(ask(completions.codes))
         )
 
-    said = predicted  # the predictions
-
-    def score(self, y: NDArray[Any], said: Floats) -> float:
+    def score(self, y: NDArray[Any], predicted: Floats) -> float:
         """Numbers (n,), predictions (n,) -> R²."""
-        return float(r2_score(y, said))
+        return float(r2_score(y, predicted))
 
     @staticmethod
-    def whole_score(y: Floats, said: Floats) -> float:
+    def whole_score(y: Floats, predicted: Floats) -> float:
         """Numbers of several outputs (n, m) -> the mean of their R²."""
-        return float(r2_score(y, said))
+        return float(r2_score(y, predicted))
 
     def named(self, predicted: Floats) -> Floats:
         """Predictions (n,) -> the same, because numbers have no names."""
@@ -126,7 +121,7 @@ class RegressionPredictor(Predictor):
         """Codes (p, n) -> (n,): the square root of the total variance."""
         return np.asarray(np.sqrt(self.variance(codes).total))
 
-    def doubt(self, batch: Batch) -> Floats:
+    def uncertainty_score(self, batch: Batch) -> Floats:
         """(n,): the standard deviation between trees, relative to the largest; 0 if trees agree."""
         between = np.sqrt(self.variance(batch.codes).epistemic)
         return np.asarray(between / max(between.max(initial=0.0), np.finfo(np.float64).tiny))
@@ -135,9 +130,8 @@ class RegressionPredictor(Predictor):
         """The same fit with another caution."""
         if rule is not None:
             raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out: trees are averaged")
-        other = copy(self)
-        other._caution = self._caution if caution is None else caution
-        return other
+        params = self.params if caution is None else replace(self.params, caution=caution)
+        return type(self)(self.fitted, params, self.estimator)
 
     def bounds(self, batch: Batch) -> Floats:
         """(n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
@@ -145,11 +139,11 @@ class RegressionPredictor(Predictor):
         def ask(codes: Codes) -> Floats:
             return self.mean(codes, lambda at: np.column_stack(self.leaf_bounds(at)))
 
-        return self._opened(batch, ask, mean_of_groups)
+        return self._widened(batch, ask, mean_of_groups)
 
     def leaf_bounds(self, at: Which = slice(None)) -> list[Floats]:
         """Some leaves (m,), or all -> lower and upper mean of each, (m,) each."""
-        return number_bounds(self.leaf_values[at], self.forest.counts[at], self.caution, self.info)
+        return mean_bounds(self.leaf_values[at], self.forest.counts[at], self.caution, self.info)
 
     def leaf_states(self) -> Floats:
         """-> (L, 3): the prediction of every leaf, and its lower and upper bound."""
@@ -157,16 +151,16 @@ class RegressionPredictor(Predictor):
 
     def node_answers(self, tree: Any) -> list[Floats]:
         """-> (N, 1) each: the prediction of every node of a tree, and its lower and upper bound."""
-        bounds = number_bounds(tree.evidence.values, tree.counts[:, 0], self.caution, self.info)
+        bounds = mean_bounds(tree.evidence.values, tree.counts[:, 0], self.caution, self.info)
         return [each[:, None] for each in (tree.evidence.values, *bounds)]
 
     def variance(self, codes: Codes) -> TargetVariance:
         """Codes (p, n) -> variance within leaves and between trees."""
-        forest, around = self.forest, self._around()
+        forest, of_ancestors = self.forest, self._ancestor_moments()
         assert forest.variances is not None
         means = self.leaf_values if forest.means is None else forest.means
         own = (means, forest.variances, self._middle)
-        of_leaves, *of_nodes = self._moments(codes, own, *([] if around is None else [(*around, 0.0)]))
+        of_leaves, *of_nodes = self._moments(codes, own, *([] if of_ancestors is None else [(*of_ancestors, 0.0)]))
         total = of_leaves.within + of_leaves.between
         if not of_nodes:
             return TargetVariance(total, of_leaves.within, of_leaves.between)
@@ -185,8 +179,8 @@ class RegressionPredictor(Predictor):
     def _moments(self, codes: Codes, *each: tuple[Floats, Floats, float]) -> list[TreeMoments]:
         """Codes (p, n), means and variances of leaves (L,), and a middle -> what trees say, as means - middle.
 
-        Near the middle of all targets squares keep the digits of differences. Leaves are found once for all that is
-        asked.
+        Near the middle of all targets squares keep the digits of differences. Leaves are found once for all
+        of them.
         """
 
         def says(at: Which) -> Floats:
@@ -207,7 +201,7 @@ class RegressionPredictor(Predictor):
         """The middle between the smallest and the largest training target."""
         return sum((self.info.low, self.info.high)) / 2
 
-    def _around(self) -> tuple[Floats, Floats] | None:
+    def _ancestor_moments(self) -> tuple[Floats, Floats] | None:
         """Mean, from the middle of all targets, and variance of the nodes around leaves of few rows, (L,) each."""
 
         def make() -> tuple[Floats, Floats] | None:
@@ -222,11 +216,11 @@ class RegressionPredictor(Predictor):
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
         residuals = self.residuals("predict_interval")
         if method == "jackknife+" or (method == "auto" and residuals.scaled is None):
-            return self._opened(batch, lambda codes: self._jackknife_plus(codes, residuals, coverage))
+            return self._widened(batch, lambda codes: self._jackknife_plus(codes, residuals, coverage))
         _check_scaled(residuals, "predict_interval", 'method="jackknife+"')
-        return self._opened(batch, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
+        return self._widened(batch, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
 
-    def _opened(
+    def _widened(
         self,
         batch: Batch,
         ask: Callable[[Codes], Floats],
@@ -236,12 +230,12 @@ class RegressionPredictor(Predictor):
 
         def wide(codes: Codes, unknown: UnseenValues | None) -> Floats:
             intervals = ask(codes)
-            return intervals if unknown is None else opened_intervals(intervals, codes, unknown, self.fitted, ask)
+            return intervals if unknown is None else widened_intervals(intervals, codes, unknown, self.fitted, ask)
 
-        def of_worlds(worlds: Completions) -> Floats:
-            return join(worlds, wide(worlds.codes, worlds.unknown(batch.unseen)))
+        def of_completions(completions: Completions) -> Floats:
+            return join(completions, wide(completions.codes, completions.unknown(batch.unseen)))
 
-        return values_over_completions(wide(batch.codes, batch.unseen), self.fitted, batch, of_worlds)
+        return values_over_completions(wide(batch.codes, batch.unseen), self.fitted, batch, of_completions)
 
     def _jackknife_plus(self, codes: Codes, residuals: Residuals, coverage: float) -> Floats:
         """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""
@@ -249,8 +243,8 @@ class RegressionPredictor(Predictor):
         found = jackknife_plus(forest.leaves(codes, threads), self._values_at, residuals, coverage)
         unseen = forest.unseen_rows(codes)
         if len(unseen):
-            said = forest.mixed_states(codes[:, unseen], self.leaf_values[:, None], threads)[:, :, 0]
-            found[unseen] = jackknife_plus(said, np.asarray, residuals, coverage)
+            predicted = forest.mixed_states(codes[:, unseen], self.leaf_values[:, None], threads)[:, :, 0]
+            found[unseen] = jackknife_plus(predicted, np.asarray, residuals, coverage)
         return found
 
     def _values_at(self, leaves: NDArray[np.int32]) -> Floats:
@@ -279,14 +273,14 @@ class RegressionPredictor(Predictor):
         numbers = read_targets(y, len(leaves), "squared_error")
         return ranks_of(self.forest, leaves, self.leaf_rows("quantile_ranks"), numbers, weighting, kind, threads)
 
-    def _reached(self, codes: Codes | None, asked: str) -> tuple[NDArray[np.int32], int]:
+    def _reached(self, codes: Codes | None, name: str) -> tuple[NDArray[np.int32], int]:
         """Codes (p, n), or None for the training rows -> the leaf in each tree, -1 if its bag has it; threads."""
         rows = self.fitted.oob_rows
         if codes is not None:
             return self.forest.leaves(codes, threads := self.threads(codes.shape[1])), threads
         if rows is None:
             raise ValueError(
-                f"X must be samples for {asked} of a forest that has lost its training rows or never left any out of"
+                f"X must be samples for {name} of a forest that has lost its training rows or never left any out of"
                 " a bag, got None; give X, or fit again with bootstrap=True"
             )
         return outside_leaves(self.forest, rows, threads := self.threads(rows.n_rows)), threads
@@ -298,6 +292,16 @@ class RegressionPredictor(Predictor):
         if coverage is None and not self.has_residuals:
             return tally_numbers(y, predicted)
         return tally_numbers(y, predicted, self.interval(batch, COVERAGE if coverage is None else coverage))
+
+    def columns(self, X: Any, coverage: float | None = None) -> RegressionColumns:
+        """Return predictions, intervals, bounds, standard deviations and novelty as columns."""
+        return regression_columns(self, X, COVERAGE if coverage is None else coverage)
+
+    def evaluate(self, table: Any, y: NDArray[Any], coverage: float | None = None) -> RegressionEvaluation:
+        """Return predictions and intervals of rows, and their true targets, to compute metrics from."""
+        if coverage is None and self.has_residuals:
+            coverage = COVERAGE
+        return evaluate_regressor(self, table, y, coverage)
 
     # ---- out of bag -----------------------------------------------------------------------------
 
@@ -323,31 +327,31 @@ class RegressionPredictor(Predictor):
         """Whether the training rows of the leaves are known or can be found."""
         return self.fitted.rows is not None or self.fitted.learned.last("leaf_rows") is not None
 
-    def residuals(self, asked: str) -> Residuals:
-        """Out-of-bag residuals, computed when first needed; `asked` names the method that needs them."""
+    def residuals(self, name: str) -> Residuals:
+        """Return out-of-bag residuals, computed when first needed; `name` is that of the method that needs them."""
 
         def make() -> Residuals:
             rows = self.fitted.oob_rows
             if rows is None:
                 raise ValueError(
-                    f"{asked} must be called on a forest whose bags leave rows out, and which has had all rows at once,"
+                    f"{name} must be called on a forest whose bags leave rows out, and which has had all rows at once,"
                     " got one without a bootstrap, warm-started on other rows, merged, or added to after it was loaded"
                     " or fitted on a cluster; fit again with bootstrap=True"
                 )
-            some = rows_to_judge(rows.n_rows)
+            some = calibration_rows(rows.n_rows)
             known = (some, rows.codes_of(some), rows.target.values[some], rows.bags)
             return learn_residuals(self.forest, *known, self.threads(len(some)))
 
         return self.fitted.learned.get("residuals", None, make)
 
-    def leaf_rows(self, asked: str = "predict_quantiles") -> LeafRows:
-        """The training rows of every leaf, found when first needed by the method that is `asked`."""
+    def leaf_rows(self, name: str = "predict_quantiles") -> LeafRows:
+        """The training rows of every leaf, found when first needed by the method of this `name`."""
 
         def make() -> LeafRows:
             rows = self.fitted.rows
             if rows is None:
                 raise ValueError(
-                    f"{asked} must be called on a model fitted here or with leaf_rows=True, got one unpickled,"
+                    f"{name} must be called on a model fitted here or with leaf_rows=True, got one unpickled,"
                     " loaded, or warm-started on other rows, whose leaves have lost their rows; fit it again"
                 )
             return leaf_rows_of(self.forest, rows, self.threads(rows.n_rows))
@@ -359,7 +363,7 @@ class RegressionPredictor(Predictor):
 
         def make() -> Floats:
             rows = self.oob_rows("oob_trace_")
-            trace = number_trace(rows)
+            trace = regression_trace(rows)
             trace.extend(self.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
 
@@ -368,14 +372,14 @@ class RegressionPredictor(Predictor):
     def oob_errors(self) -> BootstrapErrors:
         """How wrong the forest and its trees are about rows inside and outside the bags."""
         rows = self.oob_rows("oob_errors_")
-        return number_errors(self.forest, rows, float(self.oob_trace()[-1]), self.threads(rows.n_rows))
+        return regression_errors(self.forest, rows, float(self.oob_trace()[-1]), self.threads(rows.n_rows))
 
-    def judged(self) -> Fitted:
-        """The fit, with what it reports on out-of-bag rows."""
-        fitted, rows, metric = self.fitted, self.fitted.rows, self._model.oob_score
+    def evaluate_oob(self, metric: Any) -> Fitted:
+        """Return the fit with its out-of-bag metrics, if there is a `metric`."""
+        fitted, rows = self.fitted, self.fitted.rows
         if rows is None:
             return fitted
-        if self._keeps_leaf_rows:
+        if self.params.leaf_rows:
             self.leaf_rows()
         if not metric:
             return fitted
@@ -396,23 +400,23 @@ class RegressionPredictor(Predictor):
         if self.has_residuals:
             self.residuals("predict_interval")
         bare = self.fitted.without_rows()
-        return bare if self._keeps_leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
+        return bare if self.params.leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
 
     def mean(self, codes: Codes, says: Callable[[Which], Floats]) -> Floats:
         """Codes (p, n), a function of leaves (m,) that returns numbers (m, S) -> their means over trees (n, S)."""
         return mean_of_leaves(self.forest, codes, says, self.threads(codes.shape[1]))
 
 
-def _check_scaled(residuals: Residuals, asked: str, instead: str) -> None:
+def _check_scaled(residuals: Residuals, name: str, instead: str) -> None:
     """Refuse scaled residuals of a model that was saved before there were any."""
     if residuals.scaled is None:
         raise ValueError(
-            f'method of {asked} must not be "scaled" for a model that an earlier version has saved; use {instead}, or'
+            f'method of {name} must not be "scaled" for a model that an earlier version has saved; use {instead}, or'
             " fit and save it again"
         )
 
 
-def number_bounds(values: Floats, counts: NDArray[Any], caution: float, info: RangeInfo) -> list[Floats]:
+def mean_bounds(values: Floats, counts: NDArray[Any], caution: float, info: RangeInfo) -> list[Floats]:
     """Values and rows of leaves or nodes (m,) -> their lower and upper means, (m,) each.
 
     A value that rounding has put outside the range of the targets is its own bound.
@@ -422,7 +426,7 @@ def number_bounds(values: Floats, counts: NDArray[Any], caution: float, info: Ra
     return [share * values + (1 - share) * extreme for extreme in extremes]
 
 
-def number_trace(rows: TrainingRows) -> Trace:
+def regression_trace(rows: TrainingRows) -> Trace:
     """Training rows -> an object that follows the out-of-bag error while trees grow."""
     return Trace(rows, MeanReducer(predictions))
 

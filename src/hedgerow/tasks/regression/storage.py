@@ -185,7 +185,7 @@ def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:
     check_targets("residuals", residuals / 2)
     bits = take(arrays, "residuals.outside", np.uint8, shape=(len(residuals), (n_trees + 7) // 8)).copy()
     found = Residuals(residuals, bits, n_trees)
-    if len(residuals) > MAX_ROWS or (residuals < 0).any() or not found.outside.any(axis=1).all():
+    if len(residuals) > MAX_ROWS or (residuals < 0).any() or not found.oob.any(axis=1).all():
         raise ModelFileError(
             f"residuals must be >= 0, of at most {MAX_ROWS} rows that some tree has not seen, got others"
         )

@@ -11,10 +11,11 @@ from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace
+from hedgerow.params.table import Params
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
 from hedgerow.tasks.multioutput.task import MultiOutput
-from hedgerow.tasks.regression.predictor import RegressionPredictor, number_trace
+from hedgerow.tasks.regression.predictor import RegressionPredictor, regression_trace
 from hedgerow.tasks.regression.storage import KEYS, regressor_from_contents, regressor_to_contents
 from hedgerow.tasks.regression.target import RegressionTarget, read_number_target
 
@@ -51,15 +52,11 @@ class Regression(SupervisedTask):
 
     def oob_trace(self, run: FitRun) -> Trace:
         """The squared or absolute out-of-bag error, while trees grow."""
-        return number_trace(run.rows)
+        return regression_trace(run.rows)
 
-    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
-        """Learn residuals, and report the out-of-bag score."""
-        return self.predictor(model, fitted).judged()
-
-    def predictor(self, model: Any, fitted: Fitted) -> RegressionPredictor:
+    def predictor(self, fitted: Fitted, params: Params, estimator: type) -> RegressionPredictor:
         """The predictor of numbers."""
-        return RegressionPredictor(model, fitted)
+        return RegressionPredictor(fitted, params, estimator)
 
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
         """A fitted regressor -> JSON and arrays."""

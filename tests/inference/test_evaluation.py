@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomForestClassifier
-from hedgerow.inference import evaluation as judgement
+from hedgerow.inference.evaluation import group_rows
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import Factors, NamedColumns
+from hedgerow.tasks.classification import evaluation
 
 
 def test_blocks_of_rows_are_judged_like_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,12 +19,12 @@ def test_blocks_of_rows_are_judged_like_all_rows(monkeypatch: pytest.MonkeyPatch
     y = np.array(["no", "yes"])[(table.listed[0] + colour.codes > 0.5).astype(int)]
     model = RandomForestClassifier(10, random_state=0).fit(table.some(slice(0, 60)), y[:60])
     table.listed[0][70] = 1e6  # farther outside than any training row: the opinion is open
-    monkeypatch.setattr(judgement, "BLOCK_ROWS", 17)
-    judged = judgement.evaluate_classifier(model, table, y)
+    monkeypatch.setattr(evaluation, "EVALUATED_ROWS", 17)
+    judged = predictor_of(model).evaluate(table, y)
     now = predictor_of(model)
     opinion = now.opinion(now.read(table))
     np.testing.assert_array_equal(judged.probability, opinion.probability)
-    np.testing.assert_array_equal(judged.sets, now.chosen(opinion))
+    np.testing.assert_array_equal(judged.sets, now.decide(opinion))
     assert judged.tally.n_rows == 100
 
 
@@ -36,13 +37,13 @@ def test_blocks_of_rows_are_judged_like_all_rows(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_rows_with_the_same_value_are_a_group(values, expected) -> None:
-    groups = judgement.group_rows("x", np.array(values, dtype=object if isinstance(values[0], str) else None))
+    groups = group_rows("x", np.array(values, dtype=object if isinstance(values[0], str) else None))
     assert {name: np.flatnonzero(rows).tolist() for name, rows in groups.items()} == expected
 
 
 def test_many_numbers_are_four_groups_that_hold_each_row_once() -> None:
     numbers = np.append(np.random.default_rng(0).normal(size=101), np.nan)
-    groups = judgement.group_rows("x", numbers)
+    groups = group_rows("x", numbers)
     assert list(groups)[-1] == "missing"
     assert len(groups) == 5
     assert (np.sum(list(groups.values()), axis=0) == 1).all()
@@ -51,4 +52,4 @@ def test_many_numbers_are_four_groups_that_hold_each_row_once() -> None:
 
 def test_many_texts_are_no_groups() -> None:
     with pytest.raises(ValueError, match="by must be a column of at most 50 groups, got 'x' with 51"):
-        judgement.group_rows("x", np.array([f"t{i}" for i in range(51)], dtype=object))
+        group_rows("x", np.array([f"t{i}" for i in range(51)], dtype=object))

@@ -1,0 +1,95 @@
+"""Cross-fitted calibration of out-of-bag opinions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.calibrate import Calibration, cross_fitted, learn_calibrator, rows_to_learn_on, with_probability
+from hedgerow.belief.opinion import Opinion
+from hedgerow.rules import Rule
+
+Floats = NDArray[np.float64]
+
+#: Rows that are calibrated at a time.
+CALIBRATED_ROWS = 1024
+
+
+class CrossCalibration:
+    """Calibrates out-of-bag opinions, each by a calibrator that was learned without it.
+
+    The last probabilities are kept: they do not depend on caution, of which many are tried.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[Floats, Floats] | None = None
+
+    def __call__(self, opinion: Opinion, labels: NDArray[Any], weights: NDArray[Any] | None) -> Opinion:
+        """Return the calibrated opinions of n rows, given their classes (n,) and weights (n,)."""
+        probability, last = opinion.probability, self._last
+        if last is None or not np.array_equal(last[0], probability):
+            self._last = last = probability, _calibrated_by_others(probability, labels.astype(np.int64), weights)
+        return opinion if last[1] is probability else with_probability(opinion, last[1])
+
+
+@dataclass(frozen=True, eq=False)
+class CrossCalibrated:
+    """A calibrator that was learned on some rows (m,); for these, calibrators that were learned without them."""
+
+    learned: Calibration
+    some: NDArray[np.int64]  # (m,), ascending
+    calibrated: Floats  # (m, K)
+
+    @classmethod
+    def learned_on(
+        cls, some: NDArray[np.int64], probability: Floats, labels: NDArray[Any], weights: NDArray[Any] | None
+    ) -> CrossCalibrated:
+        """Learn from rows (m,), their probabilities (m, K), classes (m,) and weights (m,)."""
+        of_some = labels.astype(np.int64), None if weights is None else weights.astype(np.float64)
+        learned = learn_calibrator(probability, *of_some)
+        return cls(learned, some, cross_fitted(probability, *of_some, start=learned))
+
+    def of(self, probability: Floats, rows: NDArray[np.int64]) -> Floats:
+        """Return calibrated probabilities (n, K) of rows (n,); the same array if nothing was learned."""
+        if self.learned.why:
+            return probability
+        found = self.learned.of(probability)
+        place = np.minimum(np.searchsorted(self.some, rows), len(self.some) - 1)
+        own = self.some[place] == rows
+        found[own] = self.calibrated[place[own]]
+        return found
+
+
+def cross_calibrated(
+    probability: Floats, rows: NDArray[np.int64], labels: NDArray[Any], weights: NDArray[Any] | None
+) -> None:
+    """Calibrate the probabilities (n, K) of some rows (m,), in place, as `CrossCalibration` does.
+
+    Labels and weights are those of all n rows.
+    """
+    some = rows[rows_to_learn_on(len(rows), probability.shape[1])]
+    found = CrossCalibrated.learned_on(
+        some, probability[some], labels[some], None if weights is None else weights[some]
+    )
+    if not found.learned.why:
+        for part in np.split(rows, range(CALIBRATED_ROWS, len(rows), CALIBRATED_ROWS)):
+            probability[part] = found.of(probability[part], part)
+
+
+def _calibrated_by_others(probability: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None) -> Floats:
+    """Return calibrated probabilities (n, K); the same array if nothing was learned."""
+    some = rows_to_learn_on(*probability.shape)
+    found = CrossCalibrated.learned_on(
+        some, probability[some], labels[some], None if weights is None else weights[some]
+    )
+    return found.of(probability, np.arange(len(probability)))
+
+
+def calibration_obstacle(rule: Rule) -> str:
+    """Return the reason why the probabilities of a rule are not calibrated; empty if they are."""
+    if rule.chooses:
+        return f"the rule {rule.name} chooses the classes that remain itself"
+    return "" if rule.calibrates else f"the probabilities of the rule {rule.name} depend on caution or are products"

@@ -1,0 +1,74 @@
+"""Predictions of a regressor as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.batch import Batch
+from hedgerow.inference.columns import predicted_columns
+
+if TYPE_CHECKING:
+    from hedgerow.tasks.regression.predictor import RegressionPredictor
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RegressionColumns:
+    """The predictions of a regressor for n rows."""
+
+    columns: dict[str, Floats]  # (n,) each
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order they are written."""
+        return tuple(self.columns)
+
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """The keys of a row in JSON."""
+        return self.names
+
+    @property
+    def n_undecided(self) -> int:
+        """Numbers are never undecided."""
+        return 0
+
+    def numbers(self) -> list[Floats]:
+        """All columns."""
+        return list(self.columns.values())
+
+    def texts(self) -> list[list[Any]]:
+        """Columns of text: a regressor has none."""
+        return []
+
+    def typed(self) -> list[list[Any]]:
+        """The same for Parquet."""
+        return []
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Row by row, for JSON."""
+        for row in np.column_stack(self.numbers()).tolist():
+            yield dict(zip(self.names, row, strict=True))
+
+
+def regression_columns(predictor: RegressionPredictor, X: Any, coverage: float) -> RegressionColumns:
+    """Predict targets, their intervals, bounds of the mean, standard deviations and, if the model has it, novelty."""
+
+    def predict(batch: Batch) -> dict[str, Any]:
+        columns: dict[str, Floats] = {"prediction": predictor.predicted(batch)}
+        if predictor.has_residuals:
+            lower, upper = predictor.interval(batch, coverage).T
+            columns |= {"lower": lower, "upper": upper}
+        mean_lower, mean_upper = predictor.bounds(batch).T
+        variances = predictor.variance(batch.codes)._asdict()
+        deviations = {f"{part}_std": np.sqrt(variance) for part, variance in variances.items()}
+        columns |= {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations
+        return columns if batch.novelty is None else columns | {"novelty": batch.novelty.p_value}
+
+    return RegressionColumns(predicted_columns(predictor, X, predict))
