@@ -39,9 +39,9 @@ def groups_of(sheet: Sheet, name: str) -> dict[str, NDArray[np.bool_]]:
 
 def rows_of_fit(model: Any, table: Any) -> float | None:
     """Say if the model was trained on many of these rows -> their share, or None."""
-    now, n_rows = predictor_of(model), table.shape[0]
+    predictor, n_rows = predictor_of(model), table.shape[0]
     parts = (slice(first, first + BLOCK_ROWS) for first in range(0, n_rows, BLOCK_ROWS))
-    found = training_overlap(now.fitted, (now.read(table.some(part)).codes for part in parts))
+    found = training_overlap(predictor.fitted, (predictor.read(table.some(part)).codes for part in parts))
     if found is None:
         return None
     rows = "" if found.share > ALMOST_ALL else f"about {found.share:.0%} of ".replace("%", " %")

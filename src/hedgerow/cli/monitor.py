@@ -72,28 +72,28 @@ def _table(model: Any, paths: Any, options: MonitorOptions) -> NamedColumns:
 
 def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> tuple[list[Check], list[str]]:
     """A batch, perhaps earlier rows -> the tests that the model allows, and the features that differ most."""
-    now = predictor_of(model)
-    batch = now.read(table)
+    predictor = predictor_of(model)
+    batch = predictor.read(table)
     if reference is None:
-        traffic = traffic_of(now, batch.codes)
+        traffic = traffic_of(predictor, batch.codes)
         p_value, features = traffic.p_value, traffic.features
     else:
         drift = model.drift(table, reference=reference)
         p_value, features = drift.p_value, [(each.name, each.share) for each in drift.features]
     checks = [Check("drift", f"p = {p_value:.3f}", "", p_value)]
     if batch.novelty is not None:
-        checks.append(_strangers(now, batch.novelty, reference))
+        checks.append(_strangers(predictor, batch.novelty, reference))
     if presenter_of(model).classes(model):
         checks.append(_left_open(model, table, reference))
     return checks, [name for name, part in features[:NAMED] if part > 0]
 
 
-def _strangers(now: Any, novelty: PredictionNovelty, reference: NamedColumns | None) -> Check:
+def _strangers(predictor: Any, novelty: PredictionNovelty, reference: NamedColumns | None) -> Check:
     """How many rows are strange, against as many training rows or the earlier rows."""
-    found, n_rows = strangers_of(now, novelty), len(novelty.p_value)
+    found, n_rows = strangers_of(predictor, novelty), len(novelty.p_value)
     if reference is None:
         return Check("strangers", f"{found.number:,}", f"about {found.expected:,.0f}", found.p_value)
-    old = now.read(reference).novelty.p_value <= STRANGE
+    old = predictor.read(reference).novelty.p_value <= STRANGE
     p_value = _more_often(found.number, n_rows, int(old.sum()), len(old), "greater")
     return Check("strangers", f"{found.number:,}", f"about {old.mean() * n_rows:,.0f}", p_value)
 

@@ -41,11 +41,12 @@ class Lines(NamedTuple):
 
 
 def figures_by(
-    judged: ClassificationEvaluation | RegressionEvaluation, by: Groups
+    evaluated: ClassificationEvaluation | RegressionEvaluation, by: Groups
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """A judgement and the rows of groups, by column and group -> their figures; groups without rows have none."""
     return {
-        name: {group: judged.group(rows) for group, rows in groups.items() if rows.any()} for name, groups in by.items()
+        name: {group: evaluated.group(rows) for group, rows in groups.items() if rows.any()}
+        for name, groups in by.items()
     }
 
 

@@ -16,7 +16,7 @@ from hedgerow.explain.question import Floats, Question, labels_of, only_class, q
 from hedgerow.explain.regression import RegressionExplanation, estimates
 from hedgerow.explain.remedies import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
-from hedgerow.explain.sources import CAUSES, Doubt, Marginals, doubt_about, excess_of
+from hedgerow.explain.sources import CAUSES, UncertaintySources, Marginals, uncertainty_sources, excess_of
 from hedgerow.explain.space import Space
 from hedgerow.explain.words import cause_words
 from hedgerow.inference.batch import Batch
@@ -97,14 +97,16 @@ def explain(
     >>> [each.cause for each in why.doubt]
     ['overlap', 'few', 'disagree', 'missing', 'outside']
     """
-    now = predictor_of(forest)
-    if now.kind not in _KINDS:
+    predictor = predictor_of(forest)
+    if predictor.kind not in _KINDS:
         raise TypeError(
             f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; explain its members"
         )
-    asked = {"train": train, "y_train": y_train, "cases": cases, "shap": shap, "coverage": coverage}
+    request = {"train": train, "y_train": y_train, "cases": cases, "shap": shap, "coverage": coverage}
     of_classes = {"immutable": immutable, "increasing": increasing, "decreasing": decreasing, "wanted": wanted}
-    return _named(_KINDS[now.kind](forest, now, X, **asked, time_limit=time_limit, of_classes=of_classes), X)
+    return _named(
+        _KINDS[predictor.kind](forest, predictor, X, **request, time_limit=time_limit, of_classes=of_classes), X
+    )
 
 
 def _named(found: list[Any], X: Any) -> list[Any]:
@@ -115,40 +117,40 @@ def _named(found: list[Any], X: Any) -> list[Any]:
 
 def _of_classes(
     forest: Any,
-    now: ClassificationPredictor,
+    predictor: ClassificationPredictor,
     X: Any,
     *,
     train: Any,
     y_train: Any,
     coverage: float | None,
     of_classes: dict[str, Any],
-    **asked: Any,
+    **request: Any,
 ) -> list[Explanation]:
     """Samples of a classifier -> explanations; a coverage is refused."""
     if coverage is not None:
         raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; it is for regressors")
-    batch = now.read(X, all_features=True)
+    batch = predictor.read(X, all_features=True)
     wanted = of_classes.pop("wanted")
-    asked |= {"wanted": wanted, "limits": limits_of(now, **of_classes)}
-    return explain_batch(forest, now, batch, training_rows(now, train, y_train), **asked)
+    request |= {"wanted": wanted, "limits": limits_of(predictor, **of_classes)}
+    return explain_batch(forest, predictor, batch, training_rows(predictor, train, y_train), **request)
 
 
 def _of_numbers(
     forest: Any,
-    now: RegressionPredictor,
+    predictor: RegressionPredictor,
     X: Any,
     *,
     coverage: float | None,
     time_limit: float | None,
     of_classes: dict[str, Any],
-    **asked: Any,
+    **request: Any,
 ) -> list[RegressionExplanation]:
     """Samples of a regressor -> explanations; arguments that are about classes are refused."""
     for name, value in of_classes.items():
         if value is not None and value != ():
             raise ValueError(f"{name} must be left out for a regressor, got {value!r}; it is about classes")
-    _check_numbers(asked["cases"], None)
-    return estimates(now, X, **asked, coverage=COVERAGE if coverage is None else coverage)
+    _check_numbers(request["cases"], None)
+    return estimates(predictor, X, **request, coverage=COVERAGE if coverage is None else coverage)
 
 
 #: How the answers of each kind are explained.
@@ -157,7 +159,7 @@ _KINDS: dict[str, Any] = {"classes": _of_classes, "numbers": _of_numbers}
 
 def explain_batch(
     forest: Any,
-    now: ClassificationPredictor,
+    predictor: ClassificationPredictor,
     batch: Batch,
     training: KnownRows | None,
     *,
@@ -171,33 +173,33 @@ def explain_batch(
     _check_numbers(cases, time_limit)
     n_samples = len(batch)
     seconds = time_limit if time_limit is not None else SECONDS if n_samples <= FEW_SAMPLES else 0.0
-    asked = _Asked(
+    request = _Request(
         names=_names_of(forest),
         training=training,
-        marginals=Marginals(now, None if training is None else training.codes),
+        marginals=Marginals(predictor, None if training is None else training.codes),
         cases=cases,
         limits=limits or Limits(),
-        wanted=_label_of(now, wanted),
+        wanted=_label_of(predictor, wanted),
         seconds=float(seconds),
-        now=now,
-        shap=_shap_for(now, shap, n_samples),
+        predictor=predictor,
+        shap=_shap_for(predictor, shap, n_samples),
     )
     found: list[Explanation] = []
-    for first, question in questions(now, batch):
-        found += _explain_block(asked, question, first)
+    for first, question in questions(predictor, batch):
+        found += _explain_block(request, question, first)
     return found
 
 
-def _shap_for(now: ClassificationPredictor, asked: bool | None, n_samples: int) -> str:
+def _shap_for(predictor: ClassificationPredictor, request: bool | None, n_samples: int) -> str:
     """For which samples SHAP values are computed: "all", "open" or "none"."""
-    if asked is None:
-        small = len(now.forest.nodes) <= MOST_NODES
+    if request is None:
+        small = len(predictor.forest.nodes) <= MOST_NODES
         return "none" if not small else "all" if n_samples <= SOME_SAMPLES else "open"
-    return "all" if asked else "none"
+    return "all" if request else "none"
 
 
 @dataclass
-class _Asked:
+class _Request:
     """The arguments of `explain`, checked, and what all samples share."""
 
     names: tuple[str, str]  # names of rule and decision
@@ -207,7 +209,7 @@ class _Asked:
     limits: Limits
     wanted: int | None
     seconds: float
-    now: ClassificationPredictor
+    predictor: ClassificationPredictor
     shap: str  # for which samples: "all", "open" or "none"
     space: Space | None = None
 
@@ -222,34 +224,34 @@ class _Added:
     unit: str
 
 
-def _explain_block(asked: _Asked, question: Question, first: int) -> list[Explanation]:
+def _explain_block(request: _Request, question: Question, first: int) -> list[Explanation]:
     """A block of samples -> their explanations."""
     excess = excess_of(question)
-    doubt = doubt_about(question, asked.marginals, excess)
+    uncertainty = uncertainty_sources(question, request.marginals, excess)
     near: list[list[Case]] | None = None
-    if asked.training is not None and asked.cases:
-        near = nearest_cases(question, asked.training, asked.cases)
-    settled, added = _settled(asked, question), _what_features_add(asked, question)
+    if request.training is not None and request.cases:
+        near = nearest_cases(question, request.training, request.cases)
+    remedy, added = _remedies(request, question), _what_features_add(request, question)
     return [
-        _one(asked, question, row, first, doubt, excess[:, row], near, settled.get(row), added)
+        _one(request, question, row, first, uncertainty, excess[:, row], near, remedy.get(row), added)
         for row in range(question.n_samples)
     ]
 
 
 def _one(
-    asked: _Asked,
+    request: _Request,
     question: Question,
     row: int,
     first: int,
-    doubt: Doubt,
+    uncertainty: UncertaintySources,
     excess: Floats,
     near: list[list[Case]] | None,
-    settled: SettledBy | None,
+    remedy: SettledBy | None,
     added: _Added | None,
 ) -> Explanation:
     """Everything found about one sample -> its explanation."""
-    now, opinion = asked.now, question.opinion
-    labels, label = labels_of(now), int(question.label[row])
+    predictor, opinion = request.predictor, question.opinion
+    labels, label = labels_of(predictor), int(question.label[row])
     return Explanation(
         row=first + row,
         label=labels[label],
@@ -258,15 +260,15 @@ def _one(
         probability=opinion.probability[row].tolist(),
         lower=opinion.lower[row].tolist(),
         upper=opinion.upper[row].tolist(),
-        caution=now.setting.caution,
-        rule=asked.names[0],
-        decision=asked.names[1],
+        caution=predictor.setting.caution,
+        rule=request.names[0],
+        decision=request.names[1],
         values=question.values(row),
-        doubt=_causes(question, row, doubt, excess),
+        doubt=_causes(question, row, uncertainty, excess),
         cases=None if near is None else near[row],
         rules=leaf_rules(question, row),
-        shap=None if added is None or row not in added.place else _shap_of(now, added, added.place[row], label),
-        settle=settled,
+        shap=None if added is None or row not in added.place else _shap_of(predictor, added, added.place[row], label),
+        settle=remedy,
         strange=_strange(question, row),
         unknown=_unknown(question, row),
     )
@@ -274,51 +276,53 @@ def _one(
 
 def _strange(question: Question, row: int) -> Strange | None:
     """One sample -> that it is a stranger, if it is trusted less than others."""
-    now = question.now
-    novelty = now.novelty(question.batch)
+    predictor = question.predictor
+    novelty = predictor.novelty(question.batch)
     if novelty is None:
         return None
-    trusted = float(trust(novelty, now.level)[row])
+    trusted = float(trust(novelty, predictor.level)[row])
     if trusted >= 1:
         return None
-    return Strange(float(novelty.p_value[row]), now.codebook.names[novelty.feature[row]], trusted)
+    return Strange(float(novelty.p_value[row]), predictor.codebook.names[novelty.feature[row]], trusted)
 
 
 def _unknown(question: Question, row: int) -> list[str]:
     """One sample -> the features whose values no training row had."""
     unknown = question.batch.unseen
-    return [] if unknown is None else [question.now.codebook.names[feature] for feature in unknown.features_of(row)]
+    return (
+        [] if unknown is None else [question.predictor.codebook.names[feature] for feature in unknown.features_of(row)]
+    )
 
 
-def _causes(question: Question, row: int, doubt: Doubt, excess: Floats) -> list[Cause]:
+def _causes(question: Question, row: int, uncertainty: UncertaintySources, excess: Floats) -> list[Cause]:
     """The causes of doubt about one sample, the largest first."""
-    words, shares = cause_words(question, row, excess), doubt.shares[row]
+    words, shares = cause_words(question, row, excess), uncertainty.shares[row]
     order = np.argsort(-shares, kind="stable")
-    return [Cause(CAUSES[i], float(shares[i]), float(doubt.amounts[row, i]), words[CAUSES[i]]) for i in order]
+    return [Cause(CAUSES[i], float(shares[i]), float(uncertainty.amounts[row, i]), words[CAUSES[i]]) for i in order]
 
 
-def _settled(asked: _Asked, question: Question) -> dict[int, SettledBy]:
+def _remedies(request: _Request, question: Question) -> dict[int, SettledBy]:
     """Samples -> what would settle each undecided one.
 
     If leaves are sure of a sample, but a value is unknown or the sample is strange, they have no advice: more cases,
     less caution or other values would change what the leaves say, and that is not the doubt.
     """
-    now, rows = asked.now, np.flatnonzero(question.is_open)
-    labels, names = labels_of(now), now.codebook.names
-    doubted = now.doubted(question.batch) is not None and len(rows) > 0
-    sure = only_class(now, question.counts[rows]) >= 0 if doubted else np.zeros(len(rows), dtype=bool)
+    predictor, rows = request.predictor, np.flatnonzero(question.is_open)
+    labels, names = labels_of(predictor), predictor.codebook.names
+    widened = predictor.doubted(question.batch) is not None and len(rows) > 0
+    sure = only_class(predictor, question.counts[rows]) >= 0 if widened else np.zeros(len(rows), dtype=bool)
     unsure = rows[~sure]
     by_cases = dict(zip(unsure.tolist(), confirmed_cases(question, unsure), strict=True))
     calm = dict(zip(unsure.tolist(), calm_caution(question, unsure), strict=True))
     found = {}
     for row in rows.tolist():
-        measured = measure_first(question, row, asked.marginals) if question.missing(row) else []
+        measured = measure_first(question, row, request.marginals) if question.missing(row) else []
         less = calm.get(row)
         found[row] = SettledBy(
             confirmed=[_confirmed(each, labels) for each in by_cases.get(row, [])],
             caution=None if less is None else (less.caution, labels[less.label]),
             measure=[(names[f], share, None if k is None else labels[k]) for f, share, k in measured],
-            change=_change(asked, question, row) if asked.seconds > 0 and row in by_cases else None,
+            change=_change(request, question, row) if request.seconds > 0 and row in by_cases else None,
         )
     return found
 
@@ -327,32 +331,32 @@ def _confirmed(each: Confirmed, labels: list[Any]) -> tuple[Any, int]:
     return labels[each.label], each.number
 
 
-def _change(asked: _Asked, question: Question, row: int) -> dict[str, Any]:
+def _change(request: _Request, question: Question, row: int) -> dict[str, Any]:
     """One sample -> its smallest change, in plain values."""
-    now = asked.now
-    if asked.space is None:
-        asked.space = Space(now)
+    predictor = request.predictor
+    if request.space is None:
+        request.space = Space(predictor)
     values = [float(column[row]) for column in question.columns]
     found = smallest_change(
-        asked.space, question.codes[:, row], values, asked.limits, time_limit=asked.seconds, wanted=asked.wanted
+        request.space, question.codes[:, row], values, request.limits, time_limit=request.seconds, wanted=request.wanted
     )
-    return _change_words(now, question, row, found)
+    return _change_words(predictor, question, row, found)
 
 
-def _change_words(now: ClassificationPredictor, question: Question, row: int, change: Change) -> dict[str, Any]:
+def _change_words(predictor: ClassificationPredictor, question: Question, row: int, change: Change) -> dict[str, Any]:
     """A change in codes -> the keys of ``settle.change``."""
     moves = [
         {
-            "feature": now.codebook.names[feature],
-            "from": now.codebook.value(feature, question.columns[feature][row]),
-            "to": now.codebook.value_of_code(feature, code),
+            "feature": predictor.codebook.names[feature],
+            "from": predictor.codebook.value(feature, question.columns[feature][row]),
+            "to": predictor.codebook.value_of_code(feature, code),
         }
         for feature, code in sorted(change.codes.items())
     ]
     return {
         "found": change.cost is not None,
         "changes": moves,
-        "label": None if change.label is None else labels_of(now)[change.label],
+        "label": None if change.label is None else labels_of(predictor)[change.label],
         "cost": change.cost,
         "bound": change.bound,
         "gap": change.gap,
@@ -361,27 +365,27 @@ def _change_words(now: ClassificationPredictor, question: Question, row: int, ch
     }
 
 
-def _what_features_add(asked: _Asked, question: Question) -> _Added | None:
+def _what_features_add(request: _Request, question: Question) -> _Added | None:
     """Shapley values of the label's probability or log-odds, and of the width, if these are sums over trees."""
-    rows = {"all": np.arange(question.n_samples), "open": np.flatnonzero(question.is_open)}.get(asked.shap)
+    rows = {"all": np.arange(question.n_samples), "open": np.flatnonzero(question.is_open)}.get(request.shap)
     if rows is None or not len(rows):
         return None
     codes, place = np.ascontiguousarray(question.codes[:, rows]), {row: at for at, row in enumerate(rows.tolist())}
     for unit in ("probability", "log_odds", "lower"):
         whats = (unit,) if unit == "log_odds" else (unit, "width")
         try:
-            found = shap_values_of_each(asked.now, codes, whats)
+            found = shap_values_of_each(request.predictor, codes, whats)
         except ValueError:  # not a sum over trees under this rule
             continue
         return _Added(place, found[0], found[1] if len(found) > 1 else None, unit)
     return None
 
 
-def _shap_of(now: ClassificationPredictor, added: _Added, row: int, label: int) -> ShapOf:
+def _shap_of(predictor: ClassificationPredictor, added: _Added, row: int, label: int) -> ShapOf:
     """One sample -> what each feature adds to its label."""
     width = added.width
     return ShapOf(
-        features=list(now.codebook.names),
+        features=list(predictor.codebook.names),
         label=added.label.values[row, :, label].tolist(),
         width=None if width is None else width.values[row, :, label].tolist(),
         unit=added.unit,
@@ -399,47 +403,49 @@ def _names_of(forest: Any) -> tuple[str, str]:
 
 
 def limits_of(
-    now: ClassificationPredictor,
+    predictor: ClassificationPredictor,
     immutable: Iterable[int | str] | None,
     increasing: Iterable[int | str] = (),
     decreasing: Iterable[int | str] = (),
 ) -> Limits:
     """Features by number or name -> the limits of a change; None means those that the model does not let change."""
-    immutable = now.immutable if immutable is None else immutable
-    up, down = _features(now, increasing, "increasing"), _features(now, decreasing, "decreasing")
+    immutable = predictor.immutable if immutable is None else immutable
+    up, down = _features(predictor, increasing, "increasing"), _features(predictor, decreasing, "decreasing")
     for feature in up | down:
-        if now.fitted.bins.nominal[feature]:
+        if predictor.fitted.bins.nominal[feature]:
             raise ValueError(
-                f"increasing and decreasing must name numeric features, got {now.codebook.names[feature]!r}, which is"
-                " nominal; make it immutable or leave it free"
+                f"increasing and decreasing must name numeric features, got {predictor.codebook.names[feature]!r},"
+                " which is nominal; make it immutable or leave it free"
             )
     both = up & down
-    return Limits(_features(now, immutable, "immutable") | both, up - both, down - both)
+    return Limits(_features(predictor, immutable, "immutable") | both, up - both, down - both)
 
 
-def _features(now: ClassificationPredictor, features: Iterable[int | str], what: str) -> frozenset[int]:
+def _features(predictor: ClassificationPredictor, features: Iterable[int | str], what: str) -> frozenset[int]:
     """Features by number or name -> features by number."""
     listed = [features] if isinstance(features, str | int) else list(features)
-    place = {name: number for number, name in enumerate(now.codebook.names)}
+    place = {name: number for number, name in enumerate(predictor.codebook.names)}
     found = set()
     for feature in listed:
         number = place.get(feature, -1) if isinstance(feature, str) else int(feature)
         if not 0 <= number < len(place):
             raise ValueError(
                 f"{what} must hold names or numbers of features, got {feature!r}; the first are"
-                f" {', '.join(map(repr, now.codebook.names[:5]))}"
+                f" {', '.join(map(repr, predictor.codebook.names[:5]))}"
             )
         found.add(number)
     return frozenset(found)
 
 
-def _label_of(now: ClassificationPredictor, wanted: Any) -> int | None:
+def _label_of(predictor: ClassificationPredictor, wanted: Any) -> int | None:
     """A class -> its label."""
     if wanted is None:
         return None
-    if wanted not in labels_of(now):
-        raise ValueError(f"wanted must be one of the classes {labels_of(now)[:10]}, got {wanted!r}; None allows any")
-    return labels_of(now).index(wanted)
+    if wanted not in labels_of(predictor):
+        raise ValueError(
+            f"wanted must be one of the classes {labels_of(predictor)[:10]}, got {wanted!r}; None allows any"
+        )
+    return labels_of(predictor).index(wanted)
 
 
 def _check_numbers(cases: int, time_limit: float | None) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from hedgerow import RandomForestClassifier
-from hedgerow.explain.report.figures import said_of
+from hedgerow.explain.report.figures import predictions_for
 from hedgerow.explain.report.plots import BOTTOM, LEFT, RIGHT, TOP
 from hedgerow.explain.report.rates import GROUPS, calibration_plot
 from hedgerow.inference.predictor import predictor_of
@@ -40,13 +40,13 @@ def test_more_classes_have_none():
 
 def test_the_dots_lie_where_groups_have_their_share(cancer):
     forest, X, y = cancer
-    said = said_of(predictor_of(forest), X, y)
-    drawn = calibration_plot(forest.classes_, said)
+    predictions = predictions_for(predictor_of(forest), X, y)
+    drawn = calibration_plot(forest.classes_, predictions)
     dots = np.array(re.findall(r"M([\d.]+) ([\d.]+)", drawn.path), dtype=float)
-    place = int(np.bincount(said.truth).argmin())
-    probability = said.opinion.probability[:, place]
+    place = int(np.bincount(predictions.truth).argmin())
+    probability = predictions.opinion.probability[:, place]
     groups = np.array_split(np.argsort(probability, kind="stable"), GROUPS)
     across = [LEFT + (RIGHT - LEFT) * probability[rows].mean() for rows in groups]
-    up = [BOTTOM - (BOTTOM - TOP) * (said.truth[rows] == place).mean() for rows in groups]
+    up = [BOTTOM - (BOTTOM - TOP) * (predictions.truth[rows] == place).mean() for rows in groups]
     assert dots == pytest.approx(np.column_stack([across, up]), abs=0.06)
     assert sum(line[0] == "whisker" for line in drawn.lines) == GROUPS

@@ -158,9 +158,9 @@ class ClassificationPresenter(Presenter):
 
     def answers(self, model: Any, table: NamedColumns, options: PredictOptions) -> Columns:
         """Label, set, bounds, uncertainty and, if they are known, novelty and the cheapest action of each row."""
-        now, costs = predictor_of(model), self.costs(model, options.costs, options)
-        found = classification_columns(now, table)
-        return found if costs is None else with_actions(found, now.opinion(now.read(table)), costs)
+        predictor, costs = predictor_of(model), self.costs(model, options.costs, options)
+        found = classification_columns(predictor, table)
+        return found if costs is None else with_actions(found, predictor.opinion(predictor.read(table)), costs)
 
     def undecided(self, n_rows: int) -> str:
         """How many rows are undecided."""

@@ -19,9 +19,9 @@ OF_CLASSES, OF_NUMBERS = ClassificationPresenter(), RegressionPresenter()
 
 def presenter_of(model: Any) -> Presenter:
     """A fitted model -> its kind; a model of neither is refused."""
-    now = predictor_of(model)
+    predictor = predictor_of(model)
     for answers, kind in ((ClassificationPredictor, OF_CLASSES), (RegressionPredictor, OF_NUMBERS)):
-        if isinstance(now, answers):
+        if isinstance(predictor, answers):
             return kind
     raise UsageError(
         f"MODEL must predict classes or numbers, got a {type(model).__name__}, whose trees have no labels; fit one"

@@ -130,10 +130,10 @@ class RegressionPresenter(Presenter):
 
     def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
         """The rows with the widest intervals; without intervals, those about which trees differ most."""
-        now = predictor_of(model)
-        batch = now.read(table)
-        ends = now.interval(batch, COVERAGE) if now.has_residuals else None
-        width = now.variance(batch.codes).total if ends is None else ends[:, 1] - ends[:, 0]
+        predictor = predictor_of(model)
+        batch = predictor.read(table)
+        ends = predictor.interval(batch, COVERAGE) if predictor.has_residuals else None
+        width = predictor.variance(batch.codes).total if ends is None else ends[:, 1] - ends[:, 0]
         return np.argsort(-width, kind="stable")[:MOST_LISTED]
 
     def overview(self, found: list[RegressionExplanation]) -> Any:

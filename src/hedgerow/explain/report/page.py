@@ -60,10 +60,10 @@ class Report:
         return f'<iframe title="hedgerow report" width="100%" height="900" srcdoc="{escape(self.html)}"></iframe>'
 
     def __repr__(self) -> str:
-        said = f"{self.figures['rows']:,} rows"
+        predictions = f"{self.figures['rows']:,} rows"
         if "indeterminate" in self.figures:
-            said += f", {self.figures['indeterminate']:,} undecided"
-        return f"Report({said}, {len(self.html.encode()) / 1e6:.2f} MB)"
+            predictions += f", {self.figures['indeterminate']:,} undecided"
+        return f"Report({predictions}, {len(self.html.encode()) / 1e6:.2f} MB)"
 
 
 def make_report(
@@ -148,9 +148,9 @@ def make_report(
     >>> report.figures["rows"], "</html>" in report.html
     (75, True)
     """
-    now = predictor_of(forest)
-    number = isinstance(now, RegressionPredictor)
-    if not number and not now.combines_leaves:
+    predictor = predictor_of(forest)
+    number = isinstance(predictor, RegressionPredictor)
+    if not number and not predictor.combines_leaves:
         raise TypeError(
             f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; report its members"
         )
@@ -158,13 +158,13 @@ def make_report(
     if y is None and (by or costs is not None):
         raise ValueError("y must be given with by and costs, got none; both need to know what is true")
     called = checked_names(index_names(X) if names is None else names, _n_rows(X))
-    asked = ReportRequest(
+    request = ReportRequest(
         called, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage,
         checked_groups(by, _n_rows(X)), costs, progress or (lambda done, total: None),
     )  # fmt: skip
-    asked.check()
-    parts = (number_parts if number else class_parts)(forest, X, y, asked)
-    page = _rendered(parts, asked, title)
+    request.check()
+    parts = (number_parts if number else class_parts)(forest, X, y, request)
+    page = _rendered(parts, request, title)
     return Report(whole(page), parts.plain)
 
 
@@ -211,10 +211,10 @@ def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
     return environment.get_template(template), style, script
 
 
-def _rendered(parts: Parts, asked: ReportRequest, title: str) -> str:
+def _rendered(parts: Parts, request: ReportRequest, title: str) -> str:
     """The parts of a page -> the page."""
     figures = parts.figures
-    strange = [] if figures.strangers is None else [row for row, *_ in figures.strangers.listed]
+    novel = [] if figures.strangers is None else [row for row, *_ in figures.strangers.listed]
     return page_from(
         f"{parts.template}.html",
         ("kit.js", *parts.scripts),
@@ -225,7 +225,7 @@ def _rendered(parts: Parts, asked: ReportRequest, title: str) -> str:
         features=figures.features[:LISTED_FEATURES],
         n_features=len(figures.features),
         top_importance=max((feature.importance for feature in figures.features), default=0.0) or 1.0,
-        called={row: asked.called(row) for row in strange},
+        called={row: request.called(row) for row in novel},
         **parts.context,
     )
 
@@ -248,9 +248,11 @@ def _n_rows(X: Any) -> int:
     return int(shape[0]) if shape is not None else len(X)
 
 
-def _tied(said: Any) -> Any:
+def _tied(predictions: Any) -> Any:
     """What a template says -> the same without a place to break the line between a number and its sign."""
-    return tied(said) if type(said) is str else said  # not what is already markup: style, script and data
+    return (
+        tied(predictions) if type(predictions) is str else predictions
+    )  # not what is already markup: style, script and data
 
 
 def _about(expected: float) -> str:

@@ -134,9 +134,12 @@ def column_name(name: str, labels: ClassLabels | None) -> str:
 
 def _renamed(values: NDArray[Any], names: Mapping[str, str]) -> NDArray[Any]:
     """Values (m,) -> readable names where there are any."""
-    said = [names.get(_key(value), value) for value in values.tolist()]
+    predictions = [names.get(_key(value), value) for value in values.tolist()]
     return np.array(
-        said if all(a is b for a, b in zip(said, values.tolist(), strict=True)) else list(map(str, said)), dtype=object
+        predictions
+        if all(a is b for a, b in zip(predictions, values.tolist(), strict=True))
+        else list(map(str, predictions)),
+        dtype=object,
     )
 
 
