@@ -20,7 +20,7 @@ from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, ea
 import hedgerow
 from hedgerow.cluster.estimators import fit_on_cluster
 from hedgerow.forest.nodes import SUBSET
-from hedgerow.tasks.engine import Asking, add_arrays
+from hedgerow.tasks.engine import ModelOptions, add_arrays
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -154,7 +154,7 @@ def test_errors_name_the_partition_and_leave_the_estimator_as_it_was() -> None:
     assert not hasattr(forest, "forest_")
 
 
-def finished(engine: FuturesEngine, asking: Asking) -> Any:
+def finished(engine: FuturesEngine, asking: ModelOptions) -> Any:
     """Wait for all tasks that are asked for -> what is returned in the end."""
     while True:
         try:

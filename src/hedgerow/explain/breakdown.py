@@ -1,4 +1,4 @@
-"""Judged: costs, and figures of groups of rows -> tables of text, for the terminal and for the page of a report."""
+"""Tables of costs and of metrics by group, for the terminal and for the page of a report."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Lines(NamedTuple):
     rows: list[list[str]]
     note: str = ""  # what the figures mean
     less: tuple[str, ...] = ()  # heads of columns for which a phone has no room
+    left: int = 1  # columns that are aligned left
 
 
 def figures_by(

@@ -349,7 +349,7 @@ OOB_MEASURES: dict[str, Any] = {"classes": _Classes(), "numbers": _Numbers()}
 
 def oob_measure(rows: TrainingRows) -> Any:
     """Training rows -> how those outside the bags are judged."""
-    task = rows.target.task
+    task = rows.target.kind
     if task not in OOB_MEASURES:
         raise ValueError(f"forest must predict classes or numbers, got one of {task}; use permutation_importance")
     return OOB_MEASURES[task]

@@ -1,4 +1,4 @@
-"""Estimate: a fitted regressor and samples -> what each prediction rests on, and how far the target may lie from it."""
+"""Explanations of regressors."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 from hedgerow.explain.cases import Case, KnownRows, number, training_rows
 from hedgerow.explain.explanation import Explained, finite
 from hedgerow.explain.question import Array, missing_features
+from hedgerow.explain.request import ExplainRequest, check_numbers
 from hedgerow.explain.shap import ShapValues, explain_values
 from hedgerow.explain.words import joined, name_some
 from hedgerow.forest.proximity import weight_table
 from hedgerow.inference.batch import Batch
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 
 Floats = NDArray[np.float64]
 
-#: Samples are explained in blocks of so many.
+#: Samples are explained in blocks of this many.
 BLOCK = 256
-#: SHAP values are computed, unless asked otherwise, for forests of up to so many nodes.
+#: SHAP values are computed, unless asked otherwise, for forests of at most this many nodes.
 MOST_NODES = 1_000_000
 
 
@@ -149,23 +151,18 @@ class RegressionExplanation(Explained):
         return text_from_estimate(self)
 
 
-def estimates(
-    predictor: RegressionPredictor,
-    X: Any,
-    *,
-    train: Any = None,
-    y_train: Any = None,
-    cases: int = 5,
-    shap: bool | None = None,
-    coverage: float = COVERAGE,
-) -> list[RegressionExplanation]:
-    """A regressor as it answers, and samples -> an explanation of each; the arguments are those of `explain`."""
-    training = training_rows(predictor, train, y_train)
-    return list(
-        estimates_of(
-            predictor, predictor.read(X, all_features=True), training, cases=cases, shap=shap, coverage=coverage
-        )
-    )
+def explain_numbers(forest: Any, X: Any, request: ExplainRequest) -> list[RegressionExplanation]:
+    """Explain the predictions of a regressor; arguments about classes are refused."""
+    for name in ("immutable", "increasing", "decreasing", "wanted"):
+        value = getattr(request, name)
+        if value is not None and value != ():
+            raise ValueError(f"{name} must be left out for a regressor, got {value!r}; it is about classes")
+    check_numbers(request.cases, None)
+    predictor: RegressionPredictor = predictor_of(forest)
+    training = training_rows(predictor, request.train, request.y_train)
+    batch = predictor.read(X, all_features=True)
+    coverage = COVERAGE if request.coverage is None else request.coverage
+    return list(estimates_of(predictor, batch, training, cases=request.cases, shap=request.shap, coverage=coverage))
 
 
 def estimates_of(

@@ -192,9 +192,7 @@ def _c_map(learned: dict[str, Any] | None, n_classes: int, name: str) -> list[st
     constants = learned or blank
     mix = np.zeros((n_classes, n_classes)) if constants["mix"] is None else np.array(constants["mix"])
     lines = [f"enum {{ {name}_is_mapped = {int(learned is not None)} }};"]
-    lines += [
-        f"static const double {name}_{key} = {c_number(constants[key])};" for key in ("floor", "slope", "gain")
-    ]
+    lines += [f"static const double {name}_{key} = {c_number(constants[key])};" for key in ("floor", "slope", "gain")]
     for key, values in (("mix", mix.ravel().tolist()), ("offsets", constants["offsets"])):
         lines.append(f"static const double {name}_{key}[] = {{{', '.join(map(c_number, values))}}};")
     return lines

@@ -139,6 +139,9 @@ class Predictor:
             raise ValueError("the trees must be grown on the same rows, got a forest warm-started on others; fit again")
         return Bags(self.fitted.seed, drawn.bag_mean, drawn.n_rows, leaf_counts=drawn.leaf_counts)
 
+    def learn(self) -> None:
+        """Choose now what the current parameters need from training rows; by default nothing."""
+
     def for_file(self) -> Fitted:
         """The fit without its training rows, as a pickle stores it."""
         return self.fitted.without_rows()

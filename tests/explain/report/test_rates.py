@@ -18,7 +18,7 @@ from hedgerow.metrics.two_classes import auc, rates
 
 def test_two_classes_have_the_rates_of_the_rarer_one(cancer):
     forest, X, y = cancer
-    made = forest.report(X, y, seconds=0)
+    made = forest.report(X, y, time_limit=0)
     rarer = "malignant" if (np.asarray(y) == "malignant").sum() < len(y) / 2 else "benign"
     expected = rates(np.asarray(y) == rarer, forest.predict(X) == rarer)
     area = auc(np.asarray(y) == rarer, forest.predict_proba(X)[:, list(forest.classes_).index(rarer)])
@@ -31,11 +31,11 @@ def test_two_classes_have_the_rates_of_the_rarer_one(cancer):
 def test_more_classes_have_none():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2])
-    made = forest.report(X[1::2], y[1::2], seconds=0)
+    made = forest.report(X[1::2], y[1::2], time_limit=0)
     assert "two_classes" not in made.figures
     assert "Sensitivity" not in made.html
     assert "Probabilities and what is true" in made.html
-    assert "Probabilities and what is true" not in forest.report(X[1::2], seconds=0).html
+    assert "Probabilities and what is true" not in forest.report(X[1::2], time_limit=0).html
 
 
 def test_the_dots_lie_where_groups_have_their_share(cancer):

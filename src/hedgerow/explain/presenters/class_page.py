@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cli.answers_file import model_mark, table_mark
 from hedgerow.explain.cases import training_rows
+from hedgerow.explain.report.answers_file import model_mark, table_mark
 from hedgerow.explain.report.cases import pack_cases
 from hedgerow.explain.report.figures import (
     ReportData,
@@ -39,7 +39,7 @@ def class_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
     """A classifier, rows and perhaps their classes -> the parts of the page."""
     predictor: ClassificationPredictor = predictor_of(forest)
     predictions, classes = predictions_for(predictor, X, y), predictor.classes
-    marks = {"model": model_mark(predictor.fitted), "table": table_mark(predictions.table), "first": request.first}
+    marks = {"model": model_mark(predictor.fitted), "table": table_mark(predictions.table), "first": request.first_row}
     training = training_rows(predictor, request.train, request.y_train)
     codes = None if training is None else training.codes
     if request.labels:  # from here on, only words are made
@@ -55,10 +55,10 @@ def class_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
         predictor.forest, predictions.batch.codes, predictions.is_open, request.max_cases, wanted
     )
     undecided = rows[predictions.is_open[rows]]
-    room: int | None = WHY_BYTES
-    if request.cases == "all":
-        wanted, room = undecided, None
-    why = explanations_of(forest, predictor, predictions, wanted[np.isin(wanted, rows)], training, request, room)
+    budget: int | None = WHY_BYTES
+    if request.explained == "all":
+        wanted, budget = undecided, None
+    why = explanations_of(forest, predictor, predictions, wanted[np.isin(wanted, rows)], training, request, budget)
     data = _data(predictor, predictions, rows, request) | {
         "marks": marks,
         "evidence": evidence,
@@ -123,7 +123,7 @@ def _data(
             "rule": page_rule(predictor.rule),
             "decision": page_decision(predictor.decision),
         },
-        "rows": packed(rows + request.first),
+        "rows": packed(rows + request.first_row),
         "names": None if request.names is None else [request.names[row] for row in rows.tolist()],
         "truth": None if predictions.truth is None else packed(predictions.truth[rows]),
         "label": packed(predictions.label[rows]),

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cli.answers_file import model_mark, table_mark
 from hedgerow.explain.cases import KnownRows, number, training_rows, value_words
 from hedgerow.explain.presenters.class_page import renamed_columns
 from hedgerow.explain.regression import RegressionExplanation, estimates_of
+from hedgerow.explain.report.answers_file import model_mark, table_mark
 from hedgerow.explain.report.cases import choose_cases
 from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, most_important, novel_rows
 from hedgerow.explain.report.pack import cut, packed
@@ -26,9 +26,9 @@ from hedgerow.explain.report.why import (
     NEAREST,
     SHOWN,
     WHY_BYTES,
+    explained_within,
     nearest_words,
     one_line,
-    explained_within,
 )
 from hedgerow.explain.text import added_features, rests_words
 from hedgerow.inference.batch import Batch
@@ -95,7 +95,7 @@ def number_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
     predictor: RegressionPredictor = predictor_of(forest)
     coverage = COVERAGE if request.coverage is None else request.coverage
     predictions = _predictions(predictor, X, y, coverage)
-    marks = {"model": model_mark(predictor.fitted), "table": table_mark(predictions.table), "first": request.first}
+    marks = {"model": model_mark(predictor.fitted), "table": table_mark(predictions.table), "first": request.first_row}
     training = training_rows(predictor, request.train, request.y_train)
     codes = None if training is None else training.codes
     if request.labels:  # from here on, only words are made
@@ -106,7 +106,7 @@ def number_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
     figures = _figures(forest, predictor, predictions, coverage, importance, codes)
     wanted = _worth_explaining(predictions)
     rows = choose_cases(predictions.is_wide, request.max_cases, wanted)
-    wanted = rows if request.cases == "all" else wanted[np.isin(wanted, rows)]
+    wanted = rows if request.explained == "all" else wanted[np.isin(wanted, rows)]
     why = _explained(predictor, predictions, wanted, training, request, coverage)
     labels = {column_name(name, request.labels): values for name, values in (request.labels or {}).items()}
     data = _data(predictor, predictions, rows, request, coverage) | {
@@ -232,10 +232,10 @@ def _explained(
 
     def explain(batch: Batch) -> list[dict[str, Any]]:
         found = estimates_of(predictor, batch, training, cases=NEAREST, shap=shap, coverage=coverage)
-        return [_words(estimate, request.first) for estimate in found]
+        return [_words(estimate, request.first_row) for estimate in found]
 
     return explained_within(
-        WHY_BYTES if request.cases == "some" else None, predictions, rows, request.progress, explain
+        WHY_BYTES if request.explained == "some" else None, predictions, rows, request.progress, explain
     )
 
 
@@ -270,7 +270,7 @@ def _data(
     """Answers -> the data of the page's script, without explanations and values."""
     data: dict[str, Any] = {
         "nRows": len(predictions.predicted),
-        "rows": packed(rows + request.first),
+        "rows": packed(rows + request.first_row),
         "names": None if request.names is None else [request.names[row] for row in rows.tolist()],
         "truth": None if predictions.truth is None else packed(predictions.truth[rows]),
         "mean": packed(predictions.predicted[rows]),

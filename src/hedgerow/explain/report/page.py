@@ -1,4 +1,4 @@
-"""Page: a forest, rows and their classes -> one self-contained HTML file."""
+"""Reports: one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from typing import Any
 
 import hedgerow
 from hedgerow.explain.cases import number as number_words
-from hedgerow.explain.presenters.class_page import class_parts
-from hedgerow.explain.presenters.regression_page import number_parts
+from hedgerow.explain.presenters.registry import explaining_presenter
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.request import Parts, ReportRequest, checked_groups, checked_names
 from hedgerow.export.svg import COLOURS
-from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.output import index_names
-from hedgerow.tasks.regression.predictor import RegressionPredictor
 from hedgerow.util.disk import write_whole
 from hedgerow.util.text import tied, whole
 
@@ -74,11 +71,11 @@ def make_report(
     names: Any = None,
     title: str = "What the forest knows, and what it does not",
     max_cases: int = MAX_CASES,
-    cases: str = "some",
-    seconds: float = SECONDS,
+    explained: str = "some",
+    time_limit: float = SECONDS,
     train: Any = None,
     y_train: Any = None,
-    first: int = 0,
+    first_row: int = 0,
     immutable: Iterable[int | str] | None = None,
     labels: Mapping[str, Mapping[str, str]] | None = None,
     coverage: float | None = None,
@@ -104,17 +101,17 @@ def make_report(
         The headline.
     max_cases : int, default=1000
         Most rows that are shown in detail, undecided ones first; fewer if their leaves take too much space.
-    cases : {"some", "all"}, default="some"
+    explained : {"some", "all"}, default="some"
         Which undecided rows are explained in words: the most doubtful hundred and a few of each place where undecided
         rows are, as far as they fit into half a megabyte; or all that are shown in detail.
-    seconds : float, default=5.0
-        How long to search for the smallest changes that would settle undecided rows, for all rows together; 0 means no
+    time_limit : float, default=5.0
+        Seconds to search for the smallest changes that would settle undecided rows, for all rows together; 0 means no
         search. If this is too short, the changes found may not be the smallest, the page says so, and another run may
         find others.
     train, y_train : as X and y, default=None
         The training rows and their classes, to show those nearest to an undecided row if the forest has not kept them,
         as after loading.
-    first : int, default=0
+    first_row : int, default=0
         Number of the first row, both of X and of the training rows.
     immutable : iterable of int or str, default=None
         Features, by number or name, that the smallest change must not change; None means the ``immutable_features``
@@ -148,22 +145,16 @@ def make_report(
     >>> report.figures["rows"], "</html>" in report.html
     (75, True)
     """
-    predictor = predictor_of(forest)
-    number = isinstance(predictor, RegressionPredictor)
-    if not number and not predictor.combines_leaves:
-        raise TypeError(
-            f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; report its members"
-        )
-    _check_kind(number, coverage, immutable, costs)
+    presenter = explaining_presenter(forest, "report")
     if y is None and (by or costs is not None):
         raise ValueError("y must be given with by and costs, got none; both need to know what is true")
     called = checked_names(index_names(X) if names is None else names, _n_rows(X))
     request = ReportRequest(
-        called, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage,
+        called, max_cases, explained, time_limit, train, y_train, first_row, immutable, labels, coverage,
         checked_groups(by, _n_rows(X)), costs, progress or (lambda done, total: None),
     )  # fmt: skip
     request.check()
-    parts = (number_parts if number else class_parts)(forest, X, y, request)
+    parts: Parts = presenter.page(forest, X, y, request)
     page = _rendered(parts, request, title)
     return Report(whole(page), parts.plain)
 
@@ -228,18 +219,6 @@ def _rendered(parts: Parts, request: ReportRequest, title: str) -> str:
         called={row: request.called(row) for row in novel},
         **parts.context,
     )
-
-
-def _check_kind(number: bool, coverage: float | None, immutable: Iterable[int | str] | None, costs: Any) -> None:
-    """Refuse arguments that are about the other kind of model."""
-    if not number and coverage is not None:
-        raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; it is for regressors")
-    if number and immutable is not None and immutable != ():
-        raise ValueError(f"immutable must be left out for a regressor, got {immutable!r}; it is about classes")
-    if number and costs is not None:
-        raise ValueError("costs must be left out for a regressor, got some; they are about classes")
-    if coverage is not None and not 0 < coverage < 1:
-        raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
 
 
 def _n_rows(X: Any) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.cases import KnownRows, value_words
+from hedgerow.explain.classification import explain_batch, limits_of
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.report.figures import ReportData
@@ -16,7 +17,6 @@ from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.places import Place
 from hedgerow.explain.report.request import ReportRequest
 from hedgerow.explain.text import shown_features
-from hedgerow.explain.why import explain_batch, limits_of
 from hedgerow.explain.words import percents, settle_words
 from hedgerow.inference.batch import Batch
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
@@ -62,13 +62,13 @@ def explanations_of(
 
     The search for the smallest change of a row takes an equal part of the seconds.
     """
-    options: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, request.seconds / max(1, len(rows)))}
+    options: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, request.time_limit / max(1, len(rows)))}
     options["shap"] = len(predictor.forest.nodes) * len(rows) <= MOST_VISITS
     options["limits"] = limits_of(predictor, request.immutable)
 
     def explain(batch: Batch) -> list[dict[str, Any]]:
         found = explain_batch(forest, predictor, batch, training, **options)
-        return [_words(explanation, request.first) for explanation in found]
+        return [_words(explanation, request.first_row) for explanation in found]
 
     return explained_within(room, predictions, rows, request.progress, explain)
 
