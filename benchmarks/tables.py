@@ -152,14 +152,13 @@ def _python(verb: str, ending: str, n_trees: int) -> None:
     import polars
 
     import hedgerow
-    from hedgerow.explain.presenters.registry import kind_for
+    from hedgerow.explain.presenters.registry import PRESENTERS
     from hedgerow.inference.predictor import predictor_of
 
     frame = polars.read_csv("table.csv") if ending == "csv" else polars.read_parquet("table.parquet")
     X, y = frame.drop("y"), frame["y"].to_numpy()
-    kind = kind_for(regression=False)
     if verb == "fit":
-        forest = hedgerow.RandomForestClassifier(n_trees, n_jobs=-1, random_state=0, **kind.asked_of_bags)
+        forest = hedgerow.RandomForestClassifier(n_trees, n_jobs=-1, random_state=0, **PRESENTERS["classes"].oob_params)
         hedgerow.save(forest.fit(X, y), "python.hedge")
         return
     model = hedgerow.load("model.hedge").set_params(n_jobs=-1)

@@ -53,7 +53,7 @@ def draw_report(folder: Path, chromium: str) -> None:
 
     forest, X, y = patients()
     with tempfile.TemporaryDirectory() as made, sync_playwright() as driver:
-        page_file = forest.report(X, y, seconds=60).save(Path(made) / "report.html")
+        page_file = forest.report(X, y, time_limit=60).save(Path(made) / "report.html")
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1180, "height": 1500}, device_scale_factor=0.75)
         page.goto(page_file.as_uri())

@@ -117,7 +117,7 @@ def test_answers_about_the_rows_with_a_label_are_counted(run, patients, model, t
 
 
 def test_queue_lists_what_the_forest_suggests(run, patients, model):
-    result = run("queue", model, patients / "test.csv", "--id", "patient", "-n", "3", "--json")
+    result = run("suggest", model, patients / "test.csv", "--id", "patient", "-n", "3", "--json")
     frame = pytest.importorskip("pandas").read_csv(patients / "test.csv")
     forest = hedgerow.load(model)
     expected = forest.suggest(frame[forest.feature_names_in_.tolist()].astype({"site": object}), 3)

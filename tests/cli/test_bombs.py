@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 
 import hedgerow
-from hedgerow.cli.answers_file import model_mark, read_answers, table_mark
 from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files import compression as packed
 from hedgerow.cli.files import excel as workbook
 from hedgerow.cli.files.compression import unpacked
 from hedgerow.cli.files.excel import csv_from_workbook
 from hedgerow.cli.files.paths import check_out
+from hedgerow.explain.report.answers_file import model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of

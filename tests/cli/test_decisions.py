@@ -1,4 +1,4 @@
-"""Decisions that can be defended: costs, weights, honest estimates, groups, and what is chosen by them."""
+"""Decisions that can be defended: costs, weights, held-out estimates, groups, and what is chosen by them."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def test_tuning_keeps_the_best_setting(run, patients, tmp_path, write, words):
 def test_folds_and_a_split_judge_every_held_out_row_once(run, patients, tmp_path):
     asked = ["--target", "diagnosis", "--id", "patient", "--trees", "10", "--json"]
     plain = run("fit", patients / "train.csv", *asked, "-o", tmp_path / "plain.hedge")
-    assert "honest" not in json.loads(plain.stdout)
+    assert "held_out" not in json.loads(plain.stdout)
     for words, rows in ((["--folds", "3"], 300), (["--test-split", "0.2"], 60)):
         result = run("fit", patients / "train.csv", *asked, "-o", tmp_path / "m.hedge", *words)
         assert result.exit_code == 0, result.stderr
-        found = json.loads(result.stdout)["honest"]
+        found = json.loads(result.stdout)["held_out"]
         assert found["rows"] == rows
         assert 0.8 < found["accuracy"] < 1
         assert (tmp_path / "m.hedge").read_bytes() == (tmp_path / "plain.hedge").read_bytes()

@@ -104,8 +104,8 @@ def test_page_of_the_command_is_that_of_python(run, patients, model, page):
         frame[names],
         frame["diagnosis"].to_numpy(),
         names=frame["patient"].to_numpy(),
-        seconds=0,
-        first=1,
+        time_limit=0,
+        first_row=1,
         title="m.hedge on test.csv",
     )
     assert made.html == page.read_text(encoding="utf-8")

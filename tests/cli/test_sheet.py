@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files.csv import sheet_from_csv
 from hedgerow.cli.files.source import read_sheet
-from hedgerow.cli.options import Reading
+from hedgerow.cli.options import ReadOptions
 from hedgerow.table import Factors, NamedColumns, read_table, read_training_table
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
@@ -64,7 +64,7 @@ def typed_file(request, tmp_path):
             parquet.write_table(table, path, row_group_size=2)
         else:
             feather.write_feather(table, str(path), chunksize=2)
-        return read_sheet([str(path)], Reading())
+        return read_sheet([str(path)], ReadOptions())
 
     return write
 
@@ -92,7 +92,7 @@ def test_a_typed_file_that_is_cut_is_refused(typed_file, tmp_path):
     whole = (tmp_path / "table").read_bytes()
     (tmp_path / "table").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match="a file that is not"):
-        read_sheet([str(tmp_path / "table")], Reading())
+        read_sheet([str(tmp_path / "table")], ReadOptions())
 
 
 def test_truth_values_are_numbers():

@@ -18,8 +18,9 @@ from tests.cluster.futures_engine import FuturesEngine
 from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, each_kind, make_frame
 
 import hedgerow
+from hedgerow.cli.options import ModelOptions
 from hedgerow.cluster.estimators import fit_on_cluster
-from hedgerow.fit.engine import Asking, add_arrays
+from hedgerow.fit.engine import add_arrays
 from hedgerow.forest.nodes import SUBSET
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,7 +155,7 @@ def test_errors_name_the_partition_and_leave_the_estimator_as_it_was() -> None:
     assert not hasattr(forest, "forest_")
 
 
-def finished(engine: FuturesEngine, asking: Asking) -> Any:
+def finished(engine: FuturesEngine, asking: ModelOptions) -> Any:
     """Wait for all tasks that are asked for -> what is returned in the end."""
     while True:
         try:

@@ -89,7 +89,7 @@ def test_sets_are_reached_through_a_pipeline():
 def test_the_index_names_rows_in_explanations_reports_and_plots(forest, regressor):
     doubtful = X[300:][forest.predict_set(X[300:]).sum(axis=1) > 1]
     assert forest.explain(doubtful[:1], shap=False)[0].title == f"Row 0 ({doubtful.index[0]})"
-    assert doubtful.index[0] in forest.report(doubtful, seconds=0).html
+    assert doubtful.index[0] in forest.report(doubtful, time_limit=0).html
     assert plot.IntervalDisplay.from_estimator(forest, doubtful[:2]).names == doubtful.index[:2].tolist()
     model, rows = regressor
     assert model.explain(rows[:1], shap=False)[0].title == "Row 0 (300)"

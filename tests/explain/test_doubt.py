@@ -15,7 +15,7 @@ from tests.reference import constructed
 from tests.reference import explain as reference
 
 from hedgerow import ExtraTreesClassifier, RandomForestClassifier
-from hedgerow.explain.sources import CAUSES, doubt_from_counts
+from hedgerow.explain.sources import CAUSES, uncertainty_from_counts
 
 leaves = st.integers(2, 3).flatmap(
     lambda k: st.lists(st.lists(st.integers(0, 30), min_size=k, max_size=k), min_size=1, max_size=6)
@@ -29,7 +29,7 @@ def test_doubt_is_what_its_definition_says_in_fractions(counts, caution, data):
         st.lists(st.fractions(0, 1, max_denominator=5), min_size=len(counts), max_size=len(counts)), label="distrust"
     )
     expected = reference.doubt(counts, caution, distrust)
-    found = doubt_from_counts(
+    found = uncertainty_from_counts(
         np.array([counts], dtype=float), float(caution), distrust=np.array([distrust], dtype=float)
     )
     assert found.amounts[0] == pytest.approx([float(each) for each in expected], abs=1e-12)
@@ -41,7 +41,7 @@ def test_doubt_is_what_its_definition_says_in_fractions(counts, caution, data):
 @settings(max_examples=50)
 @given(leaves, st.floats(0, 6))
 def test_shares_sum_to_one_or_there_is_no_doubt(counts, caution):
-    found = doubt_from_counts(np.array([counts], dtype=float), caution)
+    found = uncertainty_from_counts(np.array([counts], dtype=float), caution)
     assert (found.shares >= 0).all()
     assert found.shares.sum() == pytest.approx(1.0, abs=1e-12) if found.total[0] > 0 else found.shares.sum() == 0
 
@@ -50,34 +50,34 @@ def test_shares_sum_to_one_or_there_is_no_doubt(counts, caution):
 @given(leaves, st.floats(0.1, 6), st.randoms(use_true_random=False))
 def test_the_order_of_trees_does_not_matter(counts, caution, random):
     shuffled = random.sample(counts, len(counts))
-    first = doubt_from_counts(np.array([counts], dtype=float), caution).amounts
-    second = doubt_from_counts(np.array([shuffled], dtype=float), caution).amounts
+    first = uncertainty_from_counts(np.array([counts], dtype=float), caution).amounts
+    second = uncertainty_from_counts(np.array([shuffled], dtype=float), caution).amounts
     assert first == pytest.approx(second, abs=1e-12)
 
 
 def test_no_class_has_doubt_where_all_trees_are_sure_and_nothing_is_held_back():
-    found = doubt_from_counts(np.array([[[5.0, 0.0], [9.0, 0.0]]]), caution=0.0)
+    found = uncertainty_from_counts(np.array([[[5.0, 0.0], [9.0, 0.0]]]), caution=0.0)
     assert found.total[0] == 0
     assert not found.shares.any()
 
 
 def test_missing_values_that_decide_take_all_the_doubt():
     ways = np.array([[[[50.0, 0.0]], [[0.0, 50.0]]]])  # one sample, two possible values, one tree
-    found = doubt_from_counts(ways, caution=0.0)
+    found = uncertainty_from_counts(ways, caution=0.0)
     assert found.shares[0, CAUSES.index("missing")] == 1
 
 
 def test_gaps_that_lead_into_mixed_leaves_take_the_doubt_that_any_value_would_end():
     ways = np.array([[[[50.0, 0.0]], [[50.0, 0.0]]]])
-    found = doubt_from_counts(ways, caution=0.0, as_is=np.array([[[6.0, 4.0]]]))
+    found = uncertainty_from_counts(ways, caution=0.0, as_is=np.array([[[6.0, 4.0]]]))
     assert found.amounts[0, CAUSES.index("missing")] == pytest.approx(0.8)
     assert found.shares[0, CAUSES.index("missing")] == 1
 
 
 def test_missing_values_that_change_nothing_take_none():
     ways = np.array([[[[30.0, 20.0]], [[30.0, 20.0]]]])
-    found = doubt_from_counts(ways, caution=1.0)
-    assert found.amounts[0] == pytest.approx(doubt_from_counts(ways[:, 0], caution=1.0).amounts[0], abs=1e-15)
+    found = uncertainty_from_counts(ways, caution=1.0)
+    assert found.amounts[0] == pytest.approx(uncertainty_from_counts(ways[:, 0], caution=1.0).amounts[0], abs=1e-15)
 
 
 def causes_of(forest, X):

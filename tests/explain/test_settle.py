@@ -44,7 +44,7 @@ def test_one_case_fewer_does_not_settle_it(table, rule):
             for more in (number, number - 1):
                 counts = question.counts[[row]].copy()
                 counts[:, :, label] += more
-                opinion = combine(counts, rule, prior=question.now.setting.prior, caution=2.0)
+                opinion = combine(counts, rule, prior=question.predictor.setting.prior, caution=2.0)
                 sets.append(np.flatnonzero(decide(opinion, decision)[0]).tolist())
             assert sets[0] == [label]
             assert sets[1] != [label]
@@ -80,11 +80,11 @@ def test_just_above_the_caution_found_it_is_open(table, rule):
     for row, calm in zip(rows.tolist(), found, strict=True):
         counts = question.counts[[row]]
         if calm is None:
-            assert only_class(question.now, counts, 0.0)[0] < 0
+            assert only_class(question.predictor, counts, 0.0)[0] < 0
             continue
-        assert only_class(question.now, counts, calm.caution)[0] == calm.label
+        assert only_class(question.predictor, counts, calm.caution)[0] == calm.label
         assert calm.caution < 3.0
-        assert only_class(question.now, counts, calm.caution + 3.0 / 4096)[0] < 0
+        assert only_class(question.predictor, counts, calm.caution + 3.0 / 4096)[0] < 0
 
 
 def test_a_decision_that_ignores_caution_is_not_settled_by_less_of_it(table):

@@ -240,7 +240,7 @@ def test_explanations_and_the_page_of_a_classifier_agree_with_it(name: str) -> N
     # Explanations fold the counts of the leaves again, in another order.
     np.testing.assert_allclose([each.lower for each in found], bounds[:, :, 0], atol=1e-9)
     np.testing.assert_allclose([each.upper for each in found], bounds[:, :, 1], atol=1e-9)
-    data = page_data(model.report(ODD, seconds=0, cases="all"))
+    data = page_data(model.report(ODD, time_limit=0, explained="all"))
     rows = unpacked(data["rows"])
     assert [classes[places].tolist() for places in data["sets"]] == [found[row].set for row in rows.tolist()]
     assert classes[unpacked(data["label"])].tolist() == labels[rows].tolist()

@@ -195,7 +195,7 @@ def _of_classes(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "other rules", lambda: [_under(model, X, rule=rule, decision="rule") for rule in tried]
     yield "other decisions", lambda: [_sets(copy.copy(model).set_params(decision=name), X) for name in decisions]
     yield "explain", lambda: [why.to_text() + why.to_html() for why in model.explain(_first(X, 2), time_limit=0)]
-    yield "report", lambda: model.report(_first(X, 2), y[:2], seconds=0).html
+    yield "report", lambda: model.report(_first(X, 2), y[:2], time_limit=0).html
     yield "tune", lambda: copy.copy(model).tune()
     whats = _WHATS if turn is None else (None, _WHATS[turn % len(_WHATS)])
     yield "shap_values", lambda: [explain.shap_values(model, _first(X, 2), what) for what in whats]
@@ -234,7 +234,7 @@ def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "score", lambda: model.score(X, y)
     yield "shap_values", lambda: _finite(explain.shap_values(model, X).values)
     yield "explain", lambda: [why.to_text() + why.to_html() for why in model.explain(_first(X, 2), time_limit=0)]
-    yield "report", lambda: model.report(_first(X, 2), y[:2], seconds=0).html
+    yield "report", lambda: model.report(_first(X, 2), y[:2], time_limit=0).html
     yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
     yield from _later(model, X, y)
     yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model, ax=_axes(turn))

@@ -52,7 +52,7 @@ def _apart(held: list[Fraction], shares: list[list[Fraction]], rows: list[Fracti
 
 def cheapest(space: Space, codes: np.ndarray, values: list[float], limits: Limits, wanted: int | None) -> float | None:
     """One sample -> what the cheapest of all points costs that are allowed and leave one class; None if none does."""
-    now, choices = space.now, []
+    now, choices = space.predictor, []
     for feature in space.features.tolist():
         at, last = int(codes[feature]), int(now.fitted.bins.n_bins[feature])
         if at == now.codebook.missing_code or feature in limits.immutable:

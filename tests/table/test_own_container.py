@@ -77,4 +77,4 @@ def test_a_container_of_ones_own_is_read_like_a_frame_of_the_same_values() -> No
     for asked in (runs, frame):
         np.testing.assert_array_equal(loaded.predict_bounds(asked), usual.predict_bounds(frame))
     assert own.explain(runs)[0].sentence == usual.explain(frame)[0].sentence
-    assert own.report(runs, y, seconds=0).figures == usual.report(frame, y, seconds=0).figures
+    assert own.report(runs, y, time_limit=0).figures == usual.report(frame, y, time_limit=0).figures

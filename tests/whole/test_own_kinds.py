@@ -138,7 +138,7 @@ def test_a_rule_of_ones_own_answers_explains_and_reports(table):
     why = forest.explain(X[:3], time_limit=0.2)
     assert why[0].to_dict()["rule"] == "halving"
     assert why[0].shap.unit == "lower"
-    settings = page_settings(forest.report(X, seconds=0))
+    settings = page_settings(forest.report(X, time_limit=0))
     assert settings["rule"] == {"name": None, "options": {}, "text": "Halving"}
     assert forest.tune(over={"rule": ["average", "halving"]}).tuning_[0][1]["rule"] in ("average", "halving")
 
@@ -207,7 +207,7 @@ def test_a_decision_of_ones_own_chooses_explains_reports_and_is_saved(table, tmp
     assert not chosen.all()
     assert forest.explain(X[:2], time_limit=0.1)[0].decision == name
     text = {"near": "Near", "seen": "Seen"}[name]
-    assert page_settings(forest.report(X, seconds=0))["decision"] == {"name": None, "options": {}, "text": text}
+    assert page_settings(forest.report(X, time_limit=0))["decision"] == {"name": None, "options": {}, "text": text}
     hedgerow.save(forest, tmp_path / "model.hedge")
     np.testing.assert_array_equal(hedgerow.load(tmp_path / "model.hedge").predict_set(X), chosen)
     forest.set_params(decision=predictor_of(forest).decision)  # an object, calibrated where it must be

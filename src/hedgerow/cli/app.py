@@ -1,4 +1,4 @@
-"""Command line: words in a terminal -> the options of a command, which then runs in its own module.
+"""The ``hedgerow`` command.
 
 This module imports only what ``hedgerow --help`` needs. `options` has the options of each command.
 """
@@ -23,16 +23,15 @@ from hedgerow.cli.options import (
     LearnOptions,
     MonitorOptions,
     PredictOptions,
-    QueueOptions,
     ReportOptions,
     ReproduceOptions,
+    SuggestOptions,
     TuneOptions,
 )
 from hedgerow.cli.typer_adapter import command
 
-#: Modules of commands that share one; others are in the module of their name.
-MODULES = {"queue": "feedback", "learn": "feedback", "verify": "inspect"}
-#: The commands in the order of the help: name, options and summary. The function of that name in its module runs it.
+#: The commands in the order of the help: the name, its options, and what it does. The function of the same name does
+#: it, in the module of the same name unless `MODULES` has another.
 COMMANDS: tuple[tuple[str, Any, str], ...] = (
     (
         "demo",
@@ -66,7 +65,7 @@ COMMANDS: tuple[tuple[str, Any, str], ...] = (
         ReportOptions,
         "Write one page to e-mail: metrics, where the undecided cases are, and sliders. It needs no network.",
     ),
-    ("queue", QueueOptions, "List the cases of a table that are worth asking about first."),
+    ("suggest", SuggestOptions, "List the cases of a table that are worth asking about first."),
     (
         "learn",
         LearnOptions,
@@ -85,6 +84,8 @@ COMMANDS: tuple[tuple[str, Any, str], ...] = (
         "Repeat the experiments of a paper: its tables and figures beside ours, and a verdict.",
     ),
 )
+#: Modules with more than one command.
+MODULES = {"suggest": "feedback", "learn": "feedback", "verify": "inspect"}
 #: With --dask, the function is that of `cli/cluster`: `fit_on_cluster`, and so on.
 ON_CLUSTER = ("fit", "predict", "evaluate")
 
@@ -133,7 +134,7 @@ def _hedgerow(
 
 
 def _run(name: str, options: Any) -> None:
-    """Run a command; its module is imported only now."""
+    """Import the module of a command, and run it."""
     on_cluster = name in ON_CLUSTER and options.dask is not None
     module = import_module(f"hedgerow.cli.{'cluster' if on_cluster else MODULES.get(name, name)}")
     getattr(module, f"{name}_on_cluster" if on_cluster else name)(options)

@@ -1,4 +1,4 @@
-"""Cluster: fit, predict and evaluate on Dask; Parquet files -> a model file, Parquet files, figures."""
+"""`hedgerow fit`, `predict` and `evaluate` with `--dask`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from dataclasses import fields, replace
 from io import BytesIO
 from typing import Any
 
-from hedgerow.cli.console import collected_notes, facts, listed, note, number_of, say_once, show, write_json
+from hedgerow.cli.console import collected_notes, facts, note, say_once, show, write_json
 from hedgerow.cli.evaluate import show_tally, tally_of
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.arrow import require_pyarrow, sheet_from_table, write_parquet
 from hedgerow.cli.files.paths import STREAM, check_folder
 from hedgerow.cli.fit import check_output, estimator_for, feature_counts, feature_words, save_model
-from hedgerow.cli.options import EvaluateOptions, FitOptions, Measuring, PredictOptions, Reading
+from hedgerow.cli.models import model_asked, presenter_of, undecided_words
+from hedgerow.cli.options import EvaluateOptions, FitOptions, IntervalOptions, PredictOptions, ReadOptions
 from hedgerow.cli.output import Kept, columns_of
 from hedgerow.cli.predict import predictions_of
 from hedgerow.errors import ClusterError
-from hedgerow.explain.presenters.registry import model_asked, presenter_of
 from hedgerow.inference.fitted import fitted_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies
 from hedgerow.util.disk import write_whole
+from hedgerow.util.text import listed, number_of
 
 #: Stands for a cluster on this machine that lives as long as the command.
 LOCAL = "local"
@@ -67,40 +69,40 @@ def predict_on_cluster(options: PredictOptions) -> None:
     _refuse_reading(options)
     _require_new_folder(options.out)
     check_folder(options.out, [options.model, *options.data], "--out")
-    model = model_asked(options, options.coverage)
+    model = model_asked(options)
     asked = replace(options, out=options.out.rstrip("/"))
-    told = [each for each in _of_each_partition(_answer, model, asked) if each is not None]
-    rows, undecided = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
-    said = f"{number_of(rows, 'row')} in {number_of(len(told), 'file')}"
-    note(said + presenter_of(model).undecided(undecided))
+    counts = [each for each in _of_each_partition(_answer, model, asked) if each is not None]
+    rows, undecided = (sum(each) for each in zip(*counts, strict=True)) if counts else (0, 0)
+    summary = f"{number_of(rows, 'row')} in {number_of(len(counts), 'file')}"
+    note(summary + undecided_words(presenter_of(model), undecided))
 
 
 def evaluate_on_cluster(options: EvaluateOptions) -> None:
     """Show how good a model is on the rows of Parquet files; workers count, and the counts are added here."""
     _require_parquet(options.data)
     _refuse_reading(options)
-    model = model_asked(options, options.coverage)
+    model = model_asked(options)
     tally = add_tallies(_of_each_partition(_tally, model, options))
     if tally is None:
         raise DataError(f"DATA must have at least one row, got none in {listed(options.data)}")
     show_tally(model, tally, options)
 
 
-def _of_each_partition(function: Any, model: Any, options: Measuring) -> list[Any]:
+def _of_each_partition(function: Any, model: Any, options: IntervalOptions) -> list[Any]:
     """Parquet files -> ``function(sheet, number, model, options)`` of each partition; None if it has no rows."""
     from hedgerow import dask as on_dask
 
     try:
         with on_dask.client_for(_client(options.dask)) as client:
-            told = on_dask.for_each_partition(client, list(options.data), _of_sheet, function, model, options)
+            results = on_dask.for_each_partition(client, list(options.data), _of_sheet, function, model, options)
     except ClusterError as error:
         if isinstance(error.__cause__, DataError):  # raise the same error about the table as on one machine
             raise error.__cause__ from None
         raise
     except ValueError as reason:
         raise DataError(str(reason)) from None
-    say_once(sentence for _, said in told for sentence in said)
-    return [result for result, _ in told]
+    say_once(sentence for _, sentences in results for sentence in sentences)
+    return [result for result, _ in results]
 
 
 def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) -> tuple[Any, list[str]]:
@@ -110,8 +112,8 @@ def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) 
         return None, []
     sheet = sheet_from_table(pyarrow.Table.from_pandas(frame, preserve_index=False), options)
     try:
-        with collected_notes() as said:
-            return function(sheet, number, model, options), said
+        with collected_notes() as sentences:
+            return function(sheet, number, model, options), sentences
     except DataError as error:
         raise DataError(f"partition {number}: {error}", error.lines) from None
 
@@ -154,9 +156,9 @@ def _require_parquet(paths: tuple[str, ...]) -> None:
         raise UsageError("DATA must be Parquet files with --dask, got standard input; give files that workers can read")
 
 
-def _refuse_reading(options: Reading) -> None:
+def _refuse_reading(options: ReadOptions) -> None:
     """Refuse options about how files are read: Parquet files say which cells are missing, and what is a number."""
-    for field in fields(Reading):
+    for field in fields(ReadOptions):
         value = getattr(options, field.name)
         if value != field.default and field.name != "exact_text":
             option = "--" + field.name.replace("_", "-")
@@ -183,14 +185,14 @@ def _require_new_folder(out: str) -> None:
 
 def _report(model: Any, n_partitions: int) -> dict[str, Any]:
     """A fitted model -> what the command reports about it."""
-    fitted = fitted_of(model)
+    fitted, classes = fitted_of(model), predictor_of(model).classes.tolist()
     return {
         "rows": fitted.fingerprint.n_rows if fitted.fingerprint else None,
         "partitions": n_partitions,
         "features": feature_counts(fitted.schema.nominal),
         "estimator": type(model).__name__,
         "trees": model.forest_.n_trees,
-        **presenter_of(model).classes(model),
+        **({"classes": classes} if classes else {}),
     }
 
 

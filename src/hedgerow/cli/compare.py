@@ -1,4 +1,4 @@
-"""Compare: a table with a target -> how hedgerow and other learners do on rows they have not seen."""
+"""`hedgerow compare`: held-out metrics of hedgerow and of other libraries."""
 
 from __future__ import annotations
 
@@ -13,41 +13,46 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import hedgerow
-from hedgerow.cli.console import grid, note, number_of, score, share, show, write_json
+from hedgerow.cli.console import grid, note, show, write_json
 from hedgerow.cli.exit_codes import DataError
-from hedgerow.cli.files.sheet import Array, Sheet
+from hedgerow.cli.files.sheet import Array
 from hedgerow.cli.files.source import read_sheet
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.fit import features_of
 from hedgerow.cli.holdout import columns_of, held_out, refitted
+from hedgerow.cli.models import require_target
 from hedgerow.cli.options import CompareOptions
 from hedgerow.explain.presenters.registry import presenter_for
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies, tally_numbers
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.tasks.classification.evaluation import mean_log_loss
+from hedgerow.util.text import number_of, score, share
 from hedgerow.util.threads import thread_count
 
 OURS = "hedgerow"
 
 
 def compare(options: CompareOptions) -> None:
-    """Read, hold out, fit, judge, report."""
-    task: _Classes | _Numbers = _Numbers() if options.regression else _Classes()
+    """Read, hold out, fit, evaluate, report."""
+    presenter = presenter_for(options)
+    comparison = _COMPARISONS[presenter.suffix]
     sheet = read_sheet(options.data, options)
-    sheet.require(options.target, "--target")
+    target = require_target(sheet, presenter, options)
     if options.skip_unlabelled:
-        sheet = labelled_rows(sheet, options.target)
+        sheet = labelled_rows(sheet, target[0])
     names = features_of(sheet, options)
-    y = task.read_target(sheet, options.target)
+    y = presenter.read_y(sheet, target)
+    if presenter.has_classes and len(np.unique(y)) < 2:
+        raise DataError(f"target {options.target!r} must have two classes or more, got one; was the table filtered?")
     table = columns_of(sheet, names, options.nominal)
-    parts = held_out(y, folds=options.folds, test_split=None, seed=options.seed, by_class=task.by_class)
-    found = {OURS: _of_hedgerow(task, table, y, parts, options)}
+    parts = held_out(y, folds=options.folds, test_split=None, seed=options.seed, by_class=presenter.has_classes)
+    found = {OURS: _of_hedgerow(comparison, table, y, parts, options)}
     matrix, is_nominal = _matrix(table)
-    for name, model in _others(task, options, is_nominal).items():
+    for name, model in _others(comparison, options, is_nominal).items():
         try:
             with threadpool_limits(thread_count(options.jobs)):  # scikit-learn's boosting has no other way
-                found[name] = _of_other(task, model, matrix, y, parts)
+                found[name] = _of_other(comparison, model, matrix, y, parts)
         except Exception as reason:  # whatever another library says of a table that it does not take
             note(
                 f"note: {name} is left out, because it does not take this table: {str(reason).strip().splitlines()[0]}"
@@ -56,25 +61,18 @@ def compare(options: CompareOptions) -> None:
         write_json({"rows": len(y), "folds": options.folds, "models": found})
         return
     title = f"{number_of(len(y), 'row')}, {options.folds} folds: every row is judged by models that have not seen it"
-    rows = [[name, *task.cells(each), f"{each['seconds']:.2f}"] for name, each in found.items()]
-    show(grid(title, ["", *task.heads, "seconds"], rows))
+    rows = [[name, *comparison.cells(each), f"{each['seconds']:.2f}"] for name, each in found.items()]
+    show(grid(title, ["", *comparison.heads, "seconds"], rows))
 
 
-class _Classes:
-    """What is asked of learners of classes."""
+class _ClassifierComparison:
+    """Comparison of classifiers."""
 
-    suffix, by_class = "Classifier", True
+    suffix = "Classifier"
     lightgbm, xgboost = "LGBMClassifier", "XGBClassifier"
     heads = ("accuracy", "log-loss", "left open", "right where decided")
 
-    def read_target(self, sheet: Sheet, name: str) -> Array:
-        """A column -> labels (n,) of two classes or more."""
-        y = presenter_for(regression=False).read_target(sheet, name)
-        if len(np.unique(y)) < 2:
-            raise DataError(f"target {name!r} must have two classes or more, got one; was the table filtered?")
-        return y
-
-    def judged(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
+    def evaluate(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
         """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
         found = [(predictor_of(model).evaluate(table.some(rows), y[rows]), len(rows)) for model, rows in models]
         loss = sum(each.log_loss() * n_rows for each, n_rows in found) / len(y)
@@ -102,18 +100,14 @@ class _Classes:
         return [share(found["accuracy"]), score(found["log_loss"]), left_open, decided]
 
 
-class _Numbers:
-    """What is asked of learners of numbers."""
+class _RegressorComparison:
+    """Comparison of regressors."""
 
-    suffix, by_class = "Regressor", False
+    suffix = "Regressor"
     lightgbm, xgboost = "LGBMRegressor", "XGBRegressor"
     heads = ("RMSE", "MAE", "in its 90 % interval")
 
-    def read_target(self, sheet: Sheet, name: str) -> Array:
-        """A column -> numbers (n,)."""
-        return presenter_for(regression=True).read_target(sheet, name)
-
-    def judged(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
+    def evaluate(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
         """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
         tallies = [predictor_of(model).evaluate(table.some(rows), y[rows]).tally for model, rows in models]
         figures: dict[str, Any] = add_tallies(tallies).figures()
@@ -137,35 +131,40 @@ class _Numbers:
         return [*(f"{each:.6g}" for each in errors), share(found.get("coverage"))]
 
 
+_Comparison = _ClassifierComparison | _RegressorComparison
+#: By the suffix of estimators.
+_COMPARISONS: dict[str, _Comparison] = {each.suffix: each for each in (_ClassifierComparison(), _RegressorComparison())}
+
+
 def _of_hedgerow(
-    task: _Classes | _Numbers, table: NamedColumns, y: Array, parts: list[NDArray[np.bool_]], options: CompareOptions
+    comparison: _Comparison, table: NamedColumns, y: Array, parts: list[NDArray[np.bool_]], options: CompareOptions
 ) -> dict[str, Any]:
     """The figures of a forest of hedgerow, all folds together."""
-    made = getattr(hedgerow, f"RandomForest{task.suffix}")
+    made = getattr(hedgerow, f"RandomForest{comparison.suffix}")
     given = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}
     start = time.perf_counter()
-    figures = task.judged(refitted(lambda: made(**given), table, y, parts), table, y)
+    figures = comparison.evaluate(refitted(lambda: made(**given), table, y, parts), table, y)
     return figures | {"seconds": round(time.perf_counter() - start, 3)}
 
 
 def _of_other(
-    task: _Classes | _Numbers, model: Any, matrix: Array, y: Array, parts: list[NDArray[np.bool_]]
+    comparison: _Comparison, model: Any, matrix: Array, y: Array, parts: list[NDArray[np.bool_]]
 ) -> dict[str, Any]:
     """The figures of another learner."""
     from sklearn.base import clone
 
-    target, found = task.target(y), []
+    target, found = comparison.target(y), []
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for part in parts:
             fitted = clone(model).fit(matrix[~part], target[~part])
-            found.append(task.answers(fitted, matrix[part]))
+            found.append(comparison.answers(fitted, matrix[part]))
     seconds = round(time.perf_counter() - start, 3)
     answers = np.empty((len(y), found[0].shape[1]))
     for part, each in zip(parts, found, strict=True):
         answers[part] = each
-    return task.figures(y, answers) | {"seconds": seconds}
+    return comparison.figures(y, answers) | {"seconds": seconds}
 
 
 def _matrix(table: NamedColumns) -> tuple[NDArray[np.float64], list[bool]]:
@@ -179,15 +178,15 @@ def _matrix(table: NamedColumns) -> tuple[NDArray[np.float64], list[bool]]:
     return np.column_stack(columns), [isinstance(column, Factors) for column in table.listed]
 
 
-def _others(task: _Classes | _Numbers, options: CompareOptions, nominal: list[bool]) -> dict[str, Any]:
+def _others(comparison: _Comparison, options: CompareOptions, nominal: list[bool]) -> dict[str, Any]:
     """What is installed besides hedgerow, by name, each with its own defaults."""
     from sklearn import ensemble
 
     forest: dict[str, Any] = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}
     categories = nominal if any(nominal) else None
     found = {
-        "scikit-learn forest": getattr(ensemble, f"RandomForest{task.suffix}")(**forest),
-        "scikit-learn boosting": getattr(ensemble, f"HistGradientBoosting{task.suffix}")(
+        "scikit-learn forest": getattr(ensemble, f"RandomForest{comparison.suffix}")(**forest),
+        "scikit-learn boosting": getattr(ensemble, f"HistGradientBoosting{comparison.suffix}")(
             random_state=options.seed, categorical_features=categories
         ),
     }
@@ -195,9 +194,9 @@ def _others(task: _Classes | _Numbers, options: CompareOptions, nominal: list[bo
     if find_spec("lightgbm"):
         import lightgbm
 
-        found["LightGBM"] = getattr(lightgbm, task.lightgbm)(verbosity=-1, **given)
+        found["LightGBM"] = getattr(lightgbm, comparison.lightgbm)(verbosity=-1, **given)
     if find_spec("xgboost"):
         import xgboost
 
-        found["XGBoost"] = getattr(xgboost, task.xgboost)(verbosity=0, **given)
+        found["XGBoost"] = getattr(xgboost, comparison.xgboost)(verbosity=0, **given)
     return found

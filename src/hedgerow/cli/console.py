@@ -1,4 +1,4 @@
-"""Talk: figures and messages -> text for people; data go to standard output, everything else to standard error."""
+"""Text for people: data go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.util.text import printable, printable_lines
+from hedgerow.util.text import number_of, printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -84,6 +84,11 @@ def to_json(value: Any, indent: int | None = None) -> str:
     return text if text.isprintable() else "\n".join(map(_escaped, text.split("\n")))
 
 
+def table(part: Any) -> Any:
+    """Facts, or lines with a title and heads -> a table."""
+    return facts(part) if isinstance(part, list) else grid(part.title, part.heads, part.rows, left=part.left)
+
+
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     """Names and values -> a table of two columns without lines."""
     from rich.table import Table
@@ -111,28 +116,6 @@ def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left
     return Group(Text(printable(title), style="bold"), table)  # a title of the table would be wrapped to its width
 
 
-def listed(names: Iterable[Any], most: int = 8) -> str:
-    """Names -> ``a, b, c … (12 in all)``."""
-    every = [printable(str(name)) for name in names]
-    more = f" … ({len(every):,} in all)" if len(every) > most else ""
-    return ", ".join(every[:most]) + more
-
-
-def number_of(count: int, thing: str, things: str | None = None) -> str:
-    """``1 row``, ``2,000 rows``."""
-    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
-
-
-def share(value: float | None) -> str:
-    """A share -> ``97.2 %``, or a dash for None."""
-    return "–" if value is None else f"{value:.1%}".replace("%", " %")
-
-
-def score(value: float | None) -> str:
-    """A utility -> three decimals, or a dash for None."""
-    return "–" if value is None else f"{value:.3f}"
-
-
 @contextmanager
 def progress(what: str, total: float, least: float = MANY_BYTES) -> Iterator[Callable[[float], None]]:
     """Show a bar on a terminal if there is much to do -> the function to call with how much of the total is done."""
@@ -152,7 +135,7 @@ def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
     class Pipe(Console):
-        """A console that leaves a closed pipe to `outcome.run`."""
+        """A console that leaves a closed pipe to `exit_codes.run`."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError

@@ -1,26 +1,32 @@
-"""Costs: a file (rows: what is true, columns: what is done) -> costs; answers -> answers with the cheapest action."""
+"""Files of costs: a row for each true class, a column for each action."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hedgerow.cli.console import listed
 from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet
 from hedgerow.cli.files.values import POINT, Notation, known_places
-from hedgerow.cli.options import Reading
-from hedgerow.inference.columns import Columns, Floats
+from hedgerow.cli.options import ReadOptions
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.tasks.classification.costs import Costs
+from hedgerow.util.text import listed
 
 
-def read_costs(path: str, classes: Array, reading: Reading) -> Costs:
+def costs_for(model: Any, path: str | None, reading: ReadOptions) -> Costs | None:
+    """Read the file of --costs; None if it was not given."""
+    return None if path is None else read_costs(path, predictor_of(model).classes, reading)
+
+
+def read_costs(path: str, classes: Array, reading: ReadOptions) -> Costs:
     """A file whose first column names the classes and whose other columns are actions -> costs."""
-    sheet = read_sheet([path], Reading(decimal=reading.decimal, thousands=reading.thousands, encoding=reading.encoding))
+    sheet = read_sheet(
+        [path], ReadOptions(decimal=reading.decimal, thousands=reading.thousands, encoding=reading.encoding)
+    )
     truth, *actions = sheet.names
     named = [str(cell) for cell in sheet.cells(truth).tolist()]
     places = known_places([str(label) for label in classes.tolist()], np.array(named, dtype=object), exact=False)
@@ -40,7 +46,7 @@ def read_costs(path: str, classes: Array, reading: Reading) -> Costs:
     )
 
 
-def _costs_in(sheet: Sheet, action: str, reading: Reading) -> Floats:
+def _costs_in(sheet: Sheet, action: str, reading: ReadOptions) -> NDArray[np.float64]:
     """A column of the file -> numbers (K,), in the notation of the table or, as such files are small, with a point."""
     notation = Notation(reading.decimal, reading.thousands)
     found = []
@@ -51,51 +57,3 @@ def _costs_in(sheet: Sheet, action: str, reading: Reading) -> Floats:
             raise DataError(f"--costs must hold numbers, got {cell!r} in column {action!r}; correct it")
         found.append(number)
     return np.array(found)
-
-
-@dataclass(frozen=True)
-class WithActions:
-    """Answers with the cheapest action in front and its expected cost at the end."""
-
-    answers: Columns
-    action: list[str]  # (n,)
-    cost: Floats  # (n,)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns, in the order they are written."""
-        return ("action", *self.answers.names, "expected_cost")
-
-    @property
-    def json_names(self) -> tuple[str, ...]:
-        """The keys of a row in JSON."""
-        return ("action", *self.answers.json_names, "expected_cost")
-
-    @property
-    def n_undecided(self) -> int:
-        """How many sets hold several classes."""
-        return self.answers.n_undecided
-
-    def texts(self) -> list[list[Any]]:
-        """Columns before the numbers, for CSV."""
-        return [self.action, *self.answers.texts()]
-
-    def typed(self) -> list[list[Any]]:
-        """The same for Parquet."""
-        return [self.action, *self.answers.typed()]
-
-    def numbers(self) -> list[Floats]:
-        """The columns after them."""
-        return [*self.answers.numbers(), self.cost]
-
-    def objects(self) -> Iterator[dict[str, Any]]:
-        """Row by row, for JSON."""
-        for row, said in enumerate(self.answers.objects()):
-            yield {"action": self.action[row], **said, "expected_cost": float(self.cost[row])}
-
-
-def with_actions(answers: Columns, opinion: Any, costs: Costs) -> WithActions:
-    """Answers, the opinion they come from, and costs -> answers with actions."""
-    best = costs.cheapest(opinion.probability)
-    expected = opinion.probability @ costs.table
-    return WithActions(answers, [costs.actions[each] for each in best], expected[np.arange(len(best)), best])

@@ -52,7 +52,7 @@ NOTEBOOK = (
     ("markdown", "Why is the first of them undecided, and what would settle it?"),
     ("code", "if undecided.any():\n    print(forest.explain(X_new[undecided].iloc[:1])[0].to_text())"),
     ("markdown", "Everything on one page."),
-    ("code", 'forest.report(X_new, y_new, seconds=1).save("hedgerow-demo.html")'),
+    ("code", 'forest.report(X_new, y_new, time_limit=1).save("hedgerow-demo.html")'),
 )
 
 
@@ -98,7 +98,9 @@ def _write_pages(
 ) -> None:
     """The report, and the notebook if it was asked for; and how to open them."""
     names = {f"x[{j}]": {"": str(name)} for j, name in enumerate(load_breast_cancer().feature_names)}
-    forest.report(X, y, title="Which biopsies can the forest not decide?", seconds=1.0, labels=names).save(options.out)
+    forest.report(X, y, title="Which biopsies can the forest not decide?", time_limit=1.0, labels=names).save(
+        options.out
+    )
     shown = escape(printable(options.out))
     console.print(f"A report of these patients is in [bold]{shown}[/bold]; open it in a browser:")
     console.print(f"  {Path(options.out).resolve().as_uri()}", soft_wrap=True)

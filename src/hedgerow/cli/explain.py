@@ -1,4 +1,4 @@
-"""Explain: a model file, a table and some of its rows -> why they are undecided, and what would settle them."""
+"""`hedgerow explain`: explanations of some rows of a table."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.cli.console import listed, note, number_of, show, write_json
+from hedgerow.cli.console import note, show, table, write_json
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import PAGE, check_out
 from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import columns_named, immutable_columns, prepare_for, table_for
+from hedgerow.cli.models import model_asked, presenter_of, require_target, target_columns, undecided_words
 from hedgerow.cli.options import ExplainOptions
 from hedgerow.cli.output import write_text
 from hedgerow.explain.presenters.base import Presenter
-from hedgerow.explain.presenters.registry import explained_model, presenter_of
 from hedgerow.inference.fitted import fitted_of
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
+from hedgerow.util.text import listed, number_of
 
 
 def explain(options: ExplainOptions) -> None:
@@ -27,24 +29,24 @@ def explain(options: ExplainOptions) -> None:
     require_one_stdin(options.model, *options.data, options.train)
     inputs = [options.model, *options.data, options.train]
     check_out(options.html, PAGE, inputs, force=options.force, option="--html")
-    model = explained_model(options)
+    model = model_asked(options, explained=True)
     sheet = read_sheet(options.data, options)
     if options.id:
         sheet.require(options.id, "--id")
-    other = tuple(name for name in (options.id, options.target) if name)
+    presenter = presenter_of(model)
+    other = tuple(name for name in (options.id, *target_columns(presenter, options)) if name)
     prepare_for(model, sheet, texts=[options.id])
-    table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
-    kind = presenter_of(model)
-    rows = _chosen_rows(options, sheet) if options.rows else kind.doubtful(model, table)
-    found = _explain_rows(model, options, table, rows) if len(rows) else []
+    columns = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
+    rows = _chosen_rows(options, sheet) if options.rows else presenter.uncertain_rows(model, columns)
+    found = _explain_rows(model, options, columns, rows) if len(rows) else []
     names = sheet.cells(options.id).tolist() if options.id else None
     found = [_counted_from_one(each, row, names) for each, row in zip(found, rows.tolist(), strict=True)]
     if not options.rows:
-        note(f"{number_of(sheet.n_rows, 'row')}{kind.undecided(len(rows))}")
-    _write(options, found, kind)
+        note(f"{number_of(sheet.n_rows, 'row')}{undecided_words(presenter, len(rows))}")
+    _write(options, found, presenter)
 
 
-def _write(options: ExplainOptions, found: list[Any], kind: Presenter) -> None:
+def _write(options: ExplainOptions, found: list[Any], presenter: Presenter) -> None:
     """Explanations -> a page, JSON, or text: in full for the rows of --row, else a line for each."""
     if options.html:
         from hedgerow.explain.html import page_from_explanations
@@ -56,7 +58,7 @@ def _write(options: ExplainOptions, found: list[Any], kind: Presenter) -> None:
     elif options.rows and not options.html:
         write_text("\n".join(each.to_text() for each in found), None)
     elif found and not options.html:
-        show(kind.overview(found))
+        show(table(presenter.overview(found)))
 
 
 def _title(found: list[Any]) -> str:
@@ -64,7 +66,7 @@ def _title(found: list[Any]) -> str:
     return "Why this answer?" if len(found) == 1 else f"Why these {len(found):,} answers?"
 
 
-def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows: Any) -> list[Any]:
+def _explain_rows(model: Any, options: ExplainOptions, columns: NamedColumns, rows: Any) -> list[Any]:
     """Some rows of a table -> their explanations."""
     train, labels = _training(model, options)
     known = fitted_of(model).schema.names
@@ -72,7 +74,7 @@ def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows
     seconds = options.seconds if options.rows or options.html else 0.0
     try:
         found: list[Any] = model.explain(
-            table.some(rows),
+            columns.some(rows),
             train=train,
             y_train=labels,
             cases=options.cases,
@@ -93,14 +95,16 @@ def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None,
     if options.train is None:
         return None, None
     sheet = read_sheet([options.train], options)
-    prepare_for(model, sheet, [options.target])
+    presenter = presenter_of(model)
+    target = target_columns(presenter, options)
+    prepare_for(model, sheet, target)
     labels = None
-    if options.target:
-        sheet.require(options.target, "--target")
+    if target:
+        require_target(sheet, presenter, options)
         if options.skip_unlabelled:
-            sheet = labelled_rows(sheet, options.target)
-        labels = presenter_of(model).known_target(model, sheet, options.target)
-    other = tuple(name for name in (options.id, options.target) if name)
+            sheet = labelled_rows(sheet, target[0])
+        labels = presenter.read_y(sheet, target, model)
+    other = tuple(name for name in (options.id, *target) if name)
     return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), labels
 
 
@@ -130,10 +134,10 @@ def _one_row(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOp
 
 def _class_of(model: Any, text: str) -> Any:
     """The text of --wanted -> the class."""
-    for label in presenter_of(model).classes(model).get("classes", []):
+    known = predictor_of(model).classes.tolist()
+    for label in known:
         if str(label) == text:
             return label
-    known = presenter_of(model).classes(model).get("classes", [])
     raise UsageError(f"--wanted must be one of the classes {listed(known) or 'of a classifier'}, got {text!r}")
 
 

@@ -1,4 +1,4 @@
-"""Queue: a model and a table -> the cases worth asking about first."""
+"""`hedgerow suggest` and `hedgerow learn`: asking people about rows, and learning from their answers."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.cli.answers_file import AnswersFile, model_mark, read_answers, table_mark
-from hedgerow.cli.console import facts, grid, note, number_of, show, write_json
+from hedgerow.cli.console import facts, grid, note, show, write_json
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import MODEL, STREAM, check_out
 from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_bytes, read_model, read_sheet, require_one_stdin
 from hedgerow.cli.fit import save_model
 from hedgerow.cli.match import prepare_for, table_for
-from hedgerow.cli.options import LearnOptions, QueueOptions
+from hedgerow.cli.models import model_asked, presenter_of
+from hedgerow.cli.options import LearnOptions, SuggestOptions
 from hedgerow.explain.cases import number
-from hedgerow.explain.presenters.base import Presenter
-from hedgerow.explain.presenters.registry import model_asked, presenter_of
+from hedgerow.explain.presenters.base import Change, Feedback
+from hedgerow.explain.report.answers_file import AnswersFile, model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
+from hedgerow.util.text import number_of
 
 
-def queue(options: QueueOptions) -> None:
+def suggest(options: SuggestOptions) -> None:
     """Load, read, rank, print."""
     require_one_stdin(options.model, *options.data)
     model = model_asked(options)
+    feedback = _feedback(model)
     sheet = read_sheet(options.data, options)
     if options.id:
         sheet.require(options.id, "--id")
@@ -36,9 +38,9 @@ def queue(options: QueueOptions) -> None:
     rows = np.asarray(model.suggest(table, options.number))
     names = sheet.cells(options.id)[rows].tolist() if options.id else [None] * len(rows)
     cases = [
-        {"rank": place + 1, "row": int(row) + 1, "name": None if name is None else str(name)} | said
-        for place, (row, name, said) in enumerate(
-            zip(rows, names, presenter_of(model).said(model, table.some(rows)), strict=True)
+        {"rank": place + 1, "row": int(row) + 1, "name": None if name is None else str(name)} | prediction
+        for place, (row, name, prediction) in enumerate(
+            zip(rows, names, feedback.predictions(model, table.some(rows)), strict=True)
         )
     ]
     if options.as_json:
@@ -49,6 +51,14 @@ def queue(options: QueueOptions) -> None:
         grid("Ask about these first", heads, [[_cell(case[head]) for head in heads] for case in cases], left=len(heads))
     )
     note("to answer them, open a report of this table, mark the cases, save, and use hedgerow learn")
+
+
+def _feedback(model: Any) -> Feedback:
+    """The feedback that the prediction type of a model supports; refused if it supports none."""
+    found = presenter_of(model).feedback
+    if found is None:
+        raise UsageError(f"MODEL must support feedback about single rows, got a {type(model).__name__}")
+    return found
 
 
 def _cell(value: Any) -> str:
@@ -78,21 +88,26 @@ def learn(options: LearnOptions) -> None:
     n_rows = table.shape[0]
     if rows.max() >= n_rows:
         raise DataError(f"ANSWERS must be about the {n_rows:,} rows of DATA, got row {rows.max() + 1:,}")
-    kind = presenter_of(model)
-    before = kind.doubt(model, table)
+    feedback = _feedback(model)
+    before = feedback.uncertainty(model, table)
     try:
-        model.partial_fit(table.some(rows), kind.labels(model, [each.answer for each in usable]))
+        targets = feedback.targets(model, [each.answer for each in usable])
+    except ValueError as reason:
+        raise DataError(f"ANSWERS {reason}") from None
+    try:
+        model.partial_fit(table.some(rows), targets)
     except ValueError as reason:
         raise DataError(
             f"MODEL must be able to count the rows of ANSWERS, got some that it refuses: {reason}"
         ) from None
     report = {"answers": len(usable), "left_out": len(held.answers) - len(usable), "rows": len(before)}
-    report |= kind.learned(before, kind.doubt(model, table), rows)
+    change = feedback.change(before, feedback.uncertainty(model, table), rows)
+    report |= change.values
     save_model(model, options.out)
     if options.as_json:
         write_json(report | {"model": options.out})
     else:
-        show(_facts(report, kind, options), stderr=options.out == STREAM)
+        show(_facts(report, change, options), stderr=options.out == STREAM)
 
 
 def _read(path: str) -> AnswersFile:
@@ -136,11 +151,11 @@ def _is_of(held: AnswersFile, model: Any, table: NamedColumns) -> bool:
     return held.table == table_mark(columns_of(predictor_of(model).read(table)))
 
 
-def _facts(report: dict[str, Any], kind: Presenter, options: LearnOptions) -> Any:
-    """What changed -> the table people read."""
+def _facts(report: dict[str, Any], change: Change, options: LearnOptions) -> Any:
+    """Format what changed."""
     counted = f"{report['answers']:,}"
     if report["left_out"]:
         counted += f" ({number_of(report['left_out'], 'case')} without an answer left out)"
-    lines = [("answers counted", counted), *kind.learned_facts(report)]
+    lines = [("answers counted", counted), *change.facts]
     saved = "standard output" if options.out == STREAM else options.out
     return facts([*lines, ("splits", "unchanged; only the evidence in the leaves grew"), ("saved to", saved)])

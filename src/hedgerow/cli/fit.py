@@ -1,4 +1,4 @@
-"""Fit: a table with labels -> a model file, and how well the model does on rows its trees have not seen."""
+"""`hedgerow fit`: a model file, and out-of-bag and held-out metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from hedgerow.cli.console import collected_notes, facts, listed, note, number_of, show, warn, write_json
+from hedgerow.cli.console import collected_notes, facts, note, show, warn, write_json
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import MODEL, STREAM, check_folder, check_out
 from hedgerow.cli.files.sheet import Array, Sheet
@@ -21,9 +21,10 @@ from hedgerow.cli.files.values import POINT, known_places
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.holdout import columns_of, held_out, refitted
 from hedgerow.cli.match import checked_caution, checked_decision, checked_rule, columns_named
+from hedgerow.cli.models import require_target, target_columns
 from hedgerow.cli.options import CompareOptions, FitOptions
 from hedgerow.errors import CheckpointError
-from hedgerow.explain.presenters.base import FEW_ROWS, Presenter
+from hedgerow.explain.presenters.base import Fact, FitSummary
 from hedgerow.explain.presenters.registry import presenter_for
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.inference.predictor import predictor_of
@@ -35,12 +36,17 @@ from hedgerow.storage.parameters import MAX_THREADS
 from hedgerow.table import Factors
 from hedgerow.table.binned import BinnedTable, bin_columns
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
+from hedgerow.util.text import listed, number_of
 from hedgerow.util.threads import thread_count
 
 #: A nominal column with more categories than this share of its rows probably names the rows.
 NAMES_ROWS = 0.5
-#: In so many rows, whole numbers that are measured repeat.
+#: In this many rows, whole numbers that are measured repeat.
 MANY_ROWS = 100
+#: In a table with fewer rows, many different values are not remarkable.
+FEW_ROWS = 20
+#: A target with more different numbers than this share of its rows is probably meant for a regression.
+NUMBERS_ROWS = 0.1
 #: Larger whole numbers are not exact.
 EXACT = 2**53
 
@@ -70,20 +76,19 @@ def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None
     check_output(options)
     _check_checkpoint(options)
     sheet = read_sheet(options.data, options)
+    presenter = presenter_for(options)
     if options.skip_unlabelled:
-        sheet.require(options.target, "--target")
-        sheet = labelled_rows(sheet, options.target)
+        sheet = labelled_rows(sheet, require_target(sheet, presenter, options)[0])
     table, cells = _binned(sheet, options, estimator)
-    kind = presenter_for(options.regression)
-    y = kind.read_target(sheet, options.target)
+    y = presenter.read_y(sheet, target_columns(presenter, options))
     estimator.set_params(**_class_weight(estimator, options, y), **_immutable(options, table))
-    honest = _honest(estimator, sheet, options, y)
+    held_out, held_out_scores = _held_out(estimator, sheet, options, y)
     del sheet
     _look_at_target(y, options)
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The number of unique classes")  # `_look_at_target` has said so
+            warnings.filterwarnings("ignore", "The number of unique classes")  # `_look_at_target` has warned about it
             estimator.fit(table, y, checkpoint=options.checkpoint)
     except CheckpointError as reason:
         raise UsageError(f"--{reason}") from None
@@ -93,13 +98,14 @@ def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None
     if estimator.verbose:
         estimator.set_params(verbose=0)
     more = {} if then is None else then(estimator)
-    report = _report(estimator, cells, y) | kind.summary(estimator, y) | honest | more
+    summary = presenter.summary(estimator, y)
+    report = _report(estimator, cells, y) | summary.values | held_out | more
     report |= {"seconds": round(seconds, 3), "model": options.out}
     save_model(estimator, options.out)
     if options.as_json:
         write_json(report)
     else:
-        show(_facts(report, kind), stderr=options.out == STREAM)
+        show(_facts(report, summary, held_out_scores), stderr=options.out == STREAM)
 
 
 def estimator_for(options: FitOptions) -> Any:
@@ -108,15 +114,15 @@ def estimator_for(options: FitOptions) -> Any:
         raise UsageError(f"--jobs must be 1 to {MAX_THREADS}, got {options.jobs}; -1 uses all cores")
     model = _type_of(options)
     rows = parameters_of(model)
-    told = _told(options, model.__name__, rows)
-    given = {"n_jobs": options.jobs, "random_state": options.seed, "verbose": 1} | told
+    params = _params(options, model.__name__, rows)
+    given = {"n_jobs": options.jobs, "random_state": options.seed, "verbose": 1} | params
     estimator = model(**{name: value for name, value in given.items() if name in rows})
     if estimator.bootstrap:
-        return estimator.set_params(**presenter_for(options.regression).asked_of_bags)
-    for asked, name in _PARAMETERS.items():
-        if name in told and (rows[name].needs_bags(told[name]) or rows[name].needs_rows(told[name])):
+        return estimator.set_params(**presenter_for(options).oob_params)
+    for field_name, name in _PARAMETERS.items():
+        if name in params and (rows[name].needs_bags(params[name]) or rows[name].needs_rows(params[name])):
             raise UsageError(
-                f"{_option(asked)} {told[name]} must be used with --model forest, got {options.model};"
+                f"{_option(field_name)} {params[name]} must be used with --model forest, got {options.model};"
                 " it needs rows that trees have not seen"
             )
     return estimator
@@ -126,26 +132,29 @@ def _type_of(options: FitOptions) -> Any:
     """Options -> the class of the model."""
     from hedgerow import estimators
 
-    name = _MODELS[options.model] + presenter_for(options.regression).suffix
-    if name not in estimators.__all__:
-        raise UsageError(f"--model must be forest, extra or tree with --regression, got {options.model}; choose one")
-    return getattr(estimators, name)
+    presenter = presenter_for(options)
+    names = {model: name + presenter.suffix for model, name in _MODELS.items()}
+    known = [model for model, name in names.items() if name in estimators.__all__]
+    if options.model not in known:
+        listed_models = f"{', '.join(known[:-1])} or {known[-1]}"
+        raise UsageError(f"--model must be {listed_models} with --{presenter.option}, got {options.model}; choose one")
+    return getattr(estimators, names[options.model])
 
 
-def _told(options: FitOptions, model: str, rows: Mapping[str, Parameter]) -> dict[str, Any]:
+def _params(options: FitOptions, model: str, rows: Mapping[str, Parameter]) -> dict[str, Any]:
     """Options other than the defaults -> parameters; options that the model does not have are refused."""
     plain = FitOptions(data=(), target="", out="")
-    given = [asked for asked in _PARAMETERS if getattr(options, asked) != getattr(plain, asked)]
-    for asked in given:
-        if _PARAMETERS[asked] not in rows:
-            got = getattr(options, asked)
-            raise UsageError(f"{_option(asked)} must not be used with a {model}, got {got!r}; leave it out")
-    return {_PARAMETERS[asked]: _value_of(asked, getattr(options, asked), rows) for asked in given}
+    given = [name for name in _PARAMETERS if getattr(options, name) != getattr(plain, name)]
+    for name in given:
+        if _PARAMETERS[name] not in rows:
+            got = getattr(options, name)
+            raise UsageError(f"{_option(name)} must not be used with a {model}, got {got!r}; leave it out")
+    return {_PARAMETERS[name]: _value_of(name, getattr(options, name), rows) for name in given}
 
 
-def _value_of(asked: str, given: Any, rows: Mapping[str, Parameter]) -> Any:
+def _value_of(name: str, given: Any, rows: Mapping[str, Parameter]) -> Any:
     """An option and what was given for it -> the value of the parameter, checked."""
-    match asked:
+    match name:
         case "caution":
             return checked_caution(given, auto=rows["caution"].needs_bags("auto"))
         case "rule":
@@ -161,9 +170,9 @@ def _value_of(asked: str, given: Any, rows: Mapping[str, Parameter]) -> Any:
             return given
 
 
-def _option(asked: str) -> str:
+def _option(name: str) -> str:
     """A field of the options -> the word on the command line."""
-    return "--" + asked.replace("_", "-")
+    return "--" + name.replace("_", "-")
 
 
 def _checked_bins(text: str) -> int | None:
@@ -181,8 +190,9 @@ def _class_weight(estimator: Any, options: FitOptions, y: Array) -> dict[str, An
     given = options.class_weight
     if given is None:
         return {}
-    if options.regression:
-        raise UsageError(f"--class-weight must not be used with --regression, got {given!r}; leave it out")
+    presenter = presenter_for(options)
+    if not presenter.has_classes:
+        raise UsageError(f"--class-weight must not be used with --{presenter.option}, got {given!r}; leave it out")
     if "class_weight" not in parameters_of(type(estimator)):
         raise UsageError(f"--class-weight must be used with another --model than {options.model}, got {given!r}")
     if given in ("balanced", "balanced_subsample"):
@@ -211,11 +221,12 @@ def _immutable(options: FitOptions, table: BinnedTable) -> dict[str, Any]:
     return {"immutable_features": list(names)}
 
 
-def _honest(estimator: Any, sheet: Sheet, options: FitOptions, y: Array) -> dict[str, Any]:
-    """Figures of models that are fitted in the same way to some of the rows, on the rows that they have not seen."""
+def _held_out(estimator: Any, sheet: Sheet, options: FitOptions, y: Array) -> tuple[dict[str, Any], list[Fact]]:
+    """Held-out metrics of models that are fitted in the same way to some of the rows: for JSON, and for people."""
     if options.folds is None and options.test_split is None:
-        return {}
-    by_class = not options.regression
+        return {}, []
+    presenter = presenter_for(options)
+    by_class = presenter.has_classes
     parts = held_out(y, folds=options.folds, test_split=options.test_split, seed=options.seed, by_class=by_class)
     with collected_notes():
         table = columns_of(sheet, features_of(sheet, options), options.nominal)
@@ -223,7 +234,9 @@ def _honest(estimator: Any, sheet: Sheet, options: FitOptions, y: Array) -> dict
     for model, rows in refitted(lambda: clone(estimator).set_params(verbose=0), table, y, parts):
         tallies.append(predictor_of(model).tally(table.some(rows), y[rows]))
     what = f"{options.folds} folds" if options.folds else f"{sum(map(np.sum, parts)):,} rows held out"
-    return {"honest": {"by": what, **add_tallies(tallies).figures()}}
+    tally = add_tallies(tallies)
+    scores = [(f"{name}, {what}", text) for name, text in presenter.figures(tally).scores]
+    return {"held_out": {"by": what, **tally.figures()}}, scores
 
 
 def check_output(options: FitOptions) -> None:
@@ -300,24 +313,24 @@ def _binned(sheet: Sheet, options: FitOptions, estimator: Any) -> tuple[BinnedTa
 
 def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str, ...]:
     """The names of all columns except the target, the id and those to drop; they are read together."""
-    sheet.require(options.target, "--target")
+    presenter = presenter_for(options)
+    target = require_target(sheet, presenter, options)
     others = [("--id", options.id)] if options.id else []
     for option, name in [*others, *(("--drop", each) for each in options.drop)]:
         sheet.require(name, option)
-        if name == options.target:
+        if name in target:
             raise UsageError(
                 f"{option} must be another column than --target, got {name!r} for both; leave {option} out"
             )
     for name in options.nominal:
         sheet.require(name, "--nominal")
-    left = {options.target, options.id, *options.drop}
+    left = {*target, options.id, *options.drop}
     names = tuple(name for name in sheet.names if name not in left)
     if not names:
         raise DataError(
             f"the table must have a column to learn from besides {listed(filter(None, left))}, got none; drop fewer"
         )
-    as_text = [*options.nominal, *([] if options.regression else [options.target])]
-    sheet.prepare([*names, options.target], as_text)
+    sheet.prepare([*names, *target], [*options.nominal, *(target if presenter.has_classes else ())])
     return names
 
 
@@ -334,23 +347,25 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
         if not ((column[:MANY_ROWS] % 1 == 0).all() and (column % 1 == 0).all()):
             return
     if (np.diff(column) > 0).all():
-        said = "holds whole numbers that rise from row to row; if it numbers the rows"
+        reason = "holds whole numbers that rise from row to row; if it numbers the rows"
     elif np.abs(column).max() >= EXACT:
-        said = "holds numbers of more than 15 digits, the last of which are lost; if it names the rows"
+        reason = "holds numbers of more than 15 digits, the last of which are lost; if it names the rows"
     elif n_rows >= MANY_ROWS and len(np.unique(column)) == n_rows:
-        said = "holds another whole number in every row; if it names the rows"
+        reason = "holds another whole number in every row; if it names the rows"
     else:
         return
-    warn(f"column {name!r} {said}, leave it out with --drop or --id")
+    warn(f"column {name!r} {reason}, leave it out with --drop or --id")
 
 
 def _look_at_target(y: Array, options: FitOptions) -> None:
     """Warn about a target from which nothing sensible can be learned."""
-    if len(np.unique(y)) == 1:
+    n_distinct, most = len(np.unique(y)), NUMBERS_ROWS * len(y)
+    if n_distinct == 1:
         same = "has the same value in every row, so nothing can be learned; was the table filtered?"
         warn(f"target {options.target!r} {same}")
-    else:
-        presenter_for(options.regression).look_at_target(y, options.target)
+    elif presenter_for(options).has_classes and y.dtype.kind in "fiu" and n_distinct > max(FEW_ROWS, most):
+        many = f"target {options.target!r} has {n_distinct:,} different numbers in {len(y):,} rows"
+        warn(f"{many}; to predict a number, add --regression")
 
 
 def save_model(estimator: Any, out: str) -> None:
@@ -399,21 +414,21 @@ def _is_constant(column: Array | Factors) -> bool:
     return len(values) > 1 and bool((values == values[0]).all())
 
 
-def _facts(report: dict[str, Any], kind: Presenter) -> Any:
-    """Figures -> the table people read."""
-    features, outside = report["features"], report["out_of_bag"]
+def _facts(report: dict[str, Any], summary: FitSummary, held_out_scores: list[Fact]) -> Any:
+    """Format the summary of a fit."""
+    features = report["features"]
     gaps = f"; {number_of(report['missing_cells'], 'cell')} missing in {features['with_missing']:,}"
     rows = [
         ("rows", f"{report['rows']:,}"),
         ("features", feature_words(features) + (gaps if report["missing_cells"] else "; nothing missing")),
-        kind.target_fact(report),
+        summary.target,
         ("model", f"{report['estimator']}, {number_of(report['trees'], 'tree')} in {report['seconds']:.2f} s"),
-        ("", kind.opinion_fact(report)),
+        ("", summary.parameters),
     ]
-    if outside is None:
+    if report["out_of_bag"] is None:
         rows.append(("out of bag", "– (every tree has seen every row; use hedgerow evaluate with other rows)"))
     else:
-        rows += kind.score_facts(outside, "out of bag")
-    if "honest" in report:
-        rows += kind.score_facts(report["honest"], report["honest"]["by"])
-    return facts([*rows, ("saved to", "standard output" if report["model"] == STREAM else report["model"])])
+        rows += [(f"{name}, out of bag", text) for name, text in summary.scores]
+    return facts(
+        [*rows, *held_out_scores, ("saved to", "standard output" if report["model"] == STREAM else report["model"])]
+    )

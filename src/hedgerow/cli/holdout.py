@@ -1,4 +1,4 @@
-"""Honest: rows with a target -> what models that have not seen a row say about it, judged."""
+"""Held-out rows, and models fitted to the others."""
 
 from __future__ import annotations
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.cli.console import facts, grid, listed, number_of, show, write_json
+from hedgerow.cli.console import facts, grid, show, write_json
 from hedgerow.cli.files.source import model_file
 from hedgerow.cli.options import FileOptions
 from hedgerow.decisions import decision_in_force
 from hedgerow.errors import ModelFileError
 from hedgerow.rules import resolve_rule
 from hedgerow.storage import ModelFile, describe_file
+from hedgerow.util.text import listed, number_of
 
 #: Columns and categories that are shown; JSON has all of them.
 MOST_COLUMNS = 30

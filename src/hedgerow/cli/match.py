@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 
 from hedgerow import _core
-from hedgerow.cli.console import listed, note, number_of
+from hedgerow.cli.console import note
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.csv_blocks import joined
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet
 from hedgerow.cli.files.values import known_places
-from hedgerow.cli.options import Reading
+from hedgerow.cli.options import ReadOptions
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import Factors, NamedColumns, Schema
 from hedgerow.table.binned import recoded
 from hedgerow.table.codebook import PARTS
 from hedgerow.table.named import Listed
-from hedgerow.util.text import folded
+from hedgerow.util.text import folded, listed, number_of
 
 #: The columns of the table.
 HEADS = ("column", "value", "label")
 
 
-def read_labels(path: str | None, reading: Reading) -> dict[str, dict[str, str]] | None:
+def read_labels(path: str | None, reading: ReadOptions) -> dict[str, dict[str, str]] | None:
     """The file of --labels -> names; an empty value names the column itself."""
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""Monitor: a model and a batch of new rows -> one line, and whether a person should look."""
+"""`hedgerow monitor`: tests whether new rows differ from those of the fit."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import fisher_exact
 
-from hedgerow.cli.console import number_of, share, write_json
+from hedgerow.cli.console import write_json
 from hedgerow.cli.exit_codes import LookError
 from hedgerow.cli.files.paths import PAGE, check_out
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.match import prepare_for, table_for
+from hedgerow.cli.models import model_asked
 from hedgerow.cli.options import MonitorOptions
 from hedgerow.cli.output import write_text
-from hedgerow.explain.presenters.registry import model_asked, presenter_of
 from hedgerow.inference.drift import STRANGE, novel_rows_of, traffic_of
 from hedgerow.inference.novelty import PredictionNovelty
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
+from hedgerow.util.text import number_of, share
 
 #: Features that are named, those that pass splits most differently.
 NAMED = 3
@@ -42,8 +43,8 @@ def monitor(options: MonitorOptions) -> None:
     table = _table(model, options.data, options)
     reference = None if options.reference is None else _table(model, [options.reference], options)
     checks, features = _checks(model, table, reference)
-    judged = [check.p_value for check in checks if check.p_value is not None]
-    level = options.level / max(1, len(judged))
+    p_values = [check.p_value for check in checks if check.p_value is not None]
+    level = options.level / max(1, len(p_values))
     alarms = [check for check in checks if check.p_value is not None and check.p_value <= level]
     report = {
         "rows": table.shape[0],
@@ -72,28 +73,28 @@ def _table(model: Any, paths: Any, options: MonitorOptions) -> NamedColumns:
 
 def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> tuple[list[Check], list[str]]:
     """A batch, perhaps earlier rows -> the tests that the model allows, and the features that differ most."""
-    now = predictor_of(model)
-    batch = now.read(table)
+    predictor = predictor_of(model)
+    batch = predictor.read(table)
     if reference is None:
-        traffic = traffic_of(now, batch.codes)
+        traffic = traffic_of(predictor, batch.codes)
         p_value, features = traffic.p_value, traffic.features
     else:
         drift = model.drift(table, reference=reference)
         p_value, features = drift.p_value, [(each.name, each.share) for each in drift.features]
     checks = [Check("drift", f"p = {p_value:.3f}", "", p_value)]
     if batch.novelty is not None:
-        checks.append(_strangers(now, batch.novelty, reference))
-    if presenter_of(model).classes(model):
+        checks.append(_novel_rows(predictor, batch.novelty, reference))
+    if len(predictor.classes):
         checks.append(_left_open(model, table, reference))
     return checks, [name for name, part in features[:NAMED] if part > 0]
 
 
-def _strangers(now: Any, novelty: PredictionNovelty, reference: NamedColumns | None) -> Check:
-    """How many rows are strange, against as many training rows or the earlier rows."""
-    found, n_rows = novel_rows_of(now, novelty), len(novelty.p_value)
+def _novel_rows(predictor: Any, novelty: PredictionNovelty, reference: NamedColumns | None) -> Check:
+    """Count novel rows, compared with as many training rows or the earlier rows."""
+    found, n_rows = novel_rows_of(predictor, novelty), len(novelty.p_value)
     if reference is None:
         return Check("strangers", f"{found.number:,}", f"about {found.expected:,.0f}", found.p_value)
-    old = now.read(reference).novelty.p_value <= STRANGE
+    old = predictor.read(reference).novelty.p_value <= STRANGE
     p_value = _more_often(found.number, n_rows, int(old.sum()), len(old), "greater")
     return Check("strangers", f"{found.number:,}", f"about {old.mean() * n_rows:,.0f}", p_value)
 
@@ -116,11 +117,11 @@ def _more_often(new: int, of_new: int, old: int, of_old: int, side: str) -> floa
 def _line(report: dict[str, Any], checks: list[Check]) -> str:
     """Everything in one line, for a log."""
     verdict = "LOOK" if report["look"] else "ok"
-    said = [
+    found = [
         f"{check.name} {check.found}" + (f" (expected {check.expected})" if check.expected else "") for check in checks
     ]
     most = f"; most different: {', '.join(report['features'])}" if report["features"] else ""
-    return f"{verdict}: {number_of(report['rows'], 'row')}; {'; '.join(said)}{most}"
+    return f"{verdict}: {number_of(report['rows'], 'row')}; {'; '.join(found)}{most}"
 
 
 def _page(report: dict[str, Any], checks: list[Check], level: float, options: MonitorOptions) -> str:
@@ -129,5 +130,5 @@ def _page(report: dict[str, Any], checks: list[Check], level: float, options: Mo
 
     because = [check.name for check in checks if check.p_value is not None and check.p_value <= level]
     title, line = f"{options.data[0]} against {options.model}", _line(report, checks)
-    told = {"report": report, "checks": checks, "because": because, "line": line, "level": options.level}
-    return page_from("monitor.html", (), {}, title=title, **told)
+    context = {"report": report, "checks": checks, "because": because, "line": line, "level": options.level}
+    return page_from("monitor.html", (), {}, title=title, **context)

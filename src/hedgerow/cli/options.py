@@ -1,4 +1,7 @@
-"""Shared: words after several commands -> the options that these share."""
+"""Options of all commands: shared options first, then a class for each command.
+
+A field is an option or an argument; `typer_adapter` turns a class into a command.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,6 @@ By = Annotated[
 AllowMissing = Annotated[
     bool, typer.Option("--allow-missing-columns", help="Columns of the fit that the table lacks have no value.")
 ]
-SkipUnlabelled = Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")]
 Immutable = Annotated[
     tuple[str, ...],
     typer.Option(
@@ -60,14 +62,14 @@ Jobs = Annotated[int, typer.Option(metavar="NUMBER", help="Threads; -1 for all c
 
 
 @dataclass(frozen=True, kw_only=True)
-class Talking:
-    """How the answer is given."""
+class OutputOptions:
+    """How results are printed."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Writing(Talking):
+class WriteOptions(OutputOptions):
     """How a file is written."""
 
     force: Annotated[
@@ -76,7 +78,7 @@ class Writing(Talking):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReadOptions:
     """How tables are read."""
 
     missing: Annotated[
@@ -107,8 +109,15 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking(Reading):
-    """A model that answers about a table, perhaps with another rule, caution or decision than its own."""
+class TargetOptions:
+    """How the target is read; a prediction type whose target has more columns than one adds their options here."""
+
+    skip_unlabelled: Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(ReadOptions):
+    """A model and a table, perhaps with another rule, caution or decision than that of the fit."""
 
     model: Model
     data: Data
@@ -125,8 +134,8 @@ class Asking(Reading):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measuring(Asking):
-    """The same, with intervals."""
+class IntervalOptions(ModelOptions):
+    """A model and a table, with intervals and on a cluster."""
 
     coverage: Annotated[
         float | None,
@@ -136,14 +145,14 @@ class Measuring(Asking):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileOptions(Talking):
+class FileOptions(OutputOptions):
     """The options of a command about a model file."""
 
     model: Model
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(Reading, Writing):
+class FitOptions(TargetOptions, ReadOptions, WriteOptions):
     """The options of `hedgerow fit`."""
 
     data: Data
@@ -181,7 +190,6 @@ class FitOptions(Reading, Writing):
     drop: Drop = ()
     id: IdLeftOut = None
     nominal: Nominal = ()
-    skip_unlabelled: SkipUnlabelled = False
     class_weight: Annotated[
         str | None,
         typer.Option(metavar="WEIGHTS", help="Weights of classes in the fit: balanced, or as in ill=5,well=1."),
@@ -226,7 +234,7 @@ class TuneOptions(FitOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions(Reading, Talking):
+class CompareOptions(TargetOptions, ReadOptions, OutputOptions):
     """The options of `hedgerow compare`."""
 
     data: Data
@@ -239,11 +247,10 @@ class CompareOptions(Reading, Talking):
     drop: Drop = ()
     id: IdLeftOut = None
     nominal: Nominal = ()
-    skip_unlabelled: SkipUnlabelled = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictOptions(Measuring, Writing):
+class PredictOptions(IntervalOptions, WriteOptions):
     """The options of `hedgerow predict`."""
 
     model: Model
@@ -274,7 +281,7 @@ class PredictOptions(Measuring, Writing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(Measuring, Talking):
+class EvaluateOptions(TargetOptions, IntervalOptions, OutputOptions):
     """The options of `hedgerow evaluate`."""
 
     model: Model
@@ -285,11 +292,10 @@ class EvaluateOptions(Measuring, Talking):
         str | None, typer.Option(metavar="CLASS", help="Of two classes, the one that is looked for; the rarer one.")
     ] = None
     costs: CostsFile = None
-    skip_unlabelled: SkipUnlabelled = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainOptions(Asking, Writing):
+class ExplainOptions(TargetOptions, ModelOptions, WriteOptions):
     """The options of `hedgerow explain`."""
 
     model: Model
@@ -307,7 +313,6 @@ class ExplainOptions(Asking, Writing):
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column with the classes, in --train and in DATA.")
     ] = None
-    skip_unlabelled: SkipUnlabelled = False
     cases: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many nearest cases to show.")] = 5
     immutable: Immutable = ()
     increasing: Annotated[
@@ -329,7 +334,7 @@ class ExplainOptions(Asking, Writing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(Asking, Writing):
+class ReportOptions(TargetOptions, ModelOptions, WriteOptions):
     """The options of `hedgerow report`."""
 
     model: Model
@@ -353,7 +358,6 @@ class ReportOptions(Asking, Writing):
     labels: ClassLabels = None
     by: By = ()
     costs: CostsFile = None
-    skip_unlabelled: SkipUnlabelled = False
     coverage: Annotated[
         float | None,
         typer.Option(min=0, max=1, metavar="SHARE", help="Share of targets that intervals of a regression hold; 0.9."),
@@ -362,7 +366,7 @@ class ReportOptions(Asking, Writing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnOptions(Reading, Writing):
+class LearnOptions(ReadOptions, WriteOptions):
     """The options of `hedgerow learn`."""
 
     model: Model
@@ -375,8 +379,8 @@ class LearnOptions(Reading, Writing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueOptions(Asking, Writing):
-    """The options of `hedgerow queue`."""
+class SuggestOptions(ModelOptions, WriteOptions):
+    """The options of `hedgerow suggest`."""
 
     model: Model
     data: Data
@@ -385,7 +389,7 @@ class QueueOptions(Asking, Writing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MonitorOptions(Asking, Writing):
+class MonitorOptions(ModelOptions, WriteOptions):
     """The options of `hedgerow monitor`."""
 
     model: Model
@@ -401,7 +405,7 @@ class MonitorOptions(Asking, Writing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DemoOptions(Writing):
+class DemoOptions(WriteOptions):
     """The options of `hedgerow demo`."""
 
     seed: Annotated[int, typer.Option(help="Seed of the forest and of the split of the data.")] = 0
@@ -412,7 +416,7 @@ class DemoOptions(Writing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceOptions(Writing):
+class ReproduceOptions(WriteOptions):
     """The options of `hedgerow reproduce`."""
 
     paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021, sutton-2012, or lectures.")]

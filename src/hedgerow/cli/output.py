@@ -12,7 +12,7 @@ from typing import Any, TextIO, cast
 
 import numpy as np
 
-from hedgerow.cli.console import note, number_of, to_json
+from hedgerow.cli.console import note, to_json
 from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.arrow import write_arrow, write_parquet
 from hedgerow.cli.files.csv import has_pyarrow
@@ -21,7 +21,7 @@ from hedgerow.cli.files.paths import ARROW, CSV, JSON, PARQUET, WORKBOOK
 from hedgerow.cli.files.sheet import NUMBER, Sheet
 from hedgerow.inference.columns import BAR, Columns
 from hedgerow.util.disk import whole_file
-from hedgerow.util.text import printable_lines
+from hedgerow.util.text import number_of, printable_lines
 
 #: Decimals in CSV, which people read; JSON and Parquet have all digits.
 DECIMALS = 6

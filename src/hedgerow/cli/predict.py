@@ -1,45 +1,48 @@
-"""Predict: a model file and a table -> label, set, bounds and uncertainty of each row."""
+"""`hedgerow predict`: predictions of a model for each row of a table."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from hedgerow import _core
-from hedgerow.cli.console import note, number_of
+from hedgerow.cli.console import note
+from hedgerow.cli.costs import costs_for
 from hedgerow.cli.files.paths import check_out
 from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.match import LARGE_ROWS, prepare_for, table_for
+from hedgerow.cli.models import model_asked, presenter_of, undecided_words
 from hedgerow.cli.options import PredictOptions
 from hedgerow.cli.output import Kept, kind_asked, write_answers
-from hedgerow.explain.presenters.registry import model_asked, presenter_of
 from hedgerow.inference.columns import Columns
+from hedgerow.util.text import number_of
 
 
 def predict(options: PredictOptions) -> None:
-    """Load, read, answer, write."""
+    """Load, read, predict, write."""
     require_one_stdin(options.model, *options.data)
-    kind = kind_asked(options.out, options.as_json)
-    check_out(options.out, kind, [options.model, *options.data, options.costs], force=options.force)
-    model = model_asked(options, options.coverage)
+    form = kind_asked(options.out, options.as_json)
+    check_out(options.out, form, [options.model, *options.data, options.costs], force=options.force)
+    model = model_asked(options)
     sheet = read_sheet(options.data, options)
-    answers, kept = predictions_of(model, sheet, options)
+    columns, kept = predictions_of(model, sheet, options)
     if sheet.n_rows >= LARGE_ROWS:  # the table
         _core.give_back_memory()
     write_answers(
-        answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix, raw=options.raw
+        columns, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix, raw=options.raw
     )
-    note(number_of(sheet.n_rows, "row") + presenter_of(model).undecided(answers.n_undecided))
+    note(number_of(sheet.n_rows, "row") + undecided_words(presenter_of(model), columns.n_undecided))
 
 
 def predictions_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Columns, tuple[str, ...]]:
-    """A model and a sheet -> the answers for each row, and the names of the columns to keep."""
-    asked = [(name, option) for name, option in ((options.id, "--id"), (options.target, "--target")) if name]
-    asked += [(name, "--keep") for name in options.keep]
-    for name, option in asked:
+    """A model and a sheet -> the predictions of each row, and the names of the columns to keep."""
+    named = [(name, option) for name, option in ((options.id, "--id"), (options.target, "--target")) if name]
+    named += [(name, "--keep") for name in options.keep]
+    for name, option in named:
         sheet.require(name, option)
-    kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in asked))
+    kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in named))
     prepare_for(model, sheet, texts=kept)
-    other, allow = tuple(name for name, _ in asked), options.allow_missing_columns
+    other, allow = tuple(name for name, _ in named), options.allow_missing_columns
     table = table_for(model, sheet, other, allow_missing=allow, only_asked=True)
-    return presenter_of(model).answers(model, table, options), kept
+    costs = costs_for(model, options.costs, options)
+    return presenter_of(model).columns(model, table, options.coverage, costs), kept

@@ -1,4 +1,4 @@
-"""Tune: a table with labels -> a model with the rule, caution and decision that are best out of bag."""
+"""`hedgerow tune`: a model with the rule, caution and decision that are best out of bag."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.cli.console import grid, score, show
+from hedgerow.cli.console import grid, show
 from hedgerow.cli.costs import read_costs
 from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.paths import MODEL, STREAM, check_out
@@ -15,16 +15,18 @@ from hedgerow.cli.files.sheet import Array
 from hedgerow.cli.fit import fit
 from hedgerow.cli.match import checked_caution, checked_decision, checked_rule
 from hedgerow.cli.options import TuneOptions
+from hedgerow.explain.presenters.registry import presenter_for
 from hedgerow.inference.evidence import CAUTIONS
 from hedgerow.metrics import determinacy, single_set_accuracy
+from hedgerow.util.text import score
 
-#: So many settings are shown.
+#: Settings that are shown.
 MOST_SHOWN = 8
 
 
 def tune(options: TuneOptions) -> None:
     """Fit, try settings, save the best."""
-    if options.regression or options.model in ("tree", "random-decision"):
+    if not presenter_for(options).has_classes or options.model in ("tree", "random-decision"):
         raise UsageError("hedgerow tune must be used with a classification forest; leave out --regression and --model")
     if (options.by == "cost") != (options.costs is not None):
         raise UsageError("--by cost and --costs FILE must be given together, got one of them; add the other")

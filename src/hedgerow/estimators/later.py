@@ -254,7 +254,7 @@ class SupervisedTrees(BaseTrees):
 
         Returns
         -------
-        list of hedgerow.explain.Explanation, or of hedgerow.explain.Estimate for a regressor
+        list of hedgerow.explain.Explanation, or of hedgerow.explain.RegressionExplanation for a regressor
             With ``sentence``, ``to_text()``, ``to_dict()`` and ``to_html()``.
         """
         from hedgerow.explain import explain  # here, because it takes time to import
@@ -272,11 +272,11 @@ class SupervisedTrees(BaseTrees):
         names: Any = None,
         title: str = "What the forest knows, and what it does not",
         max_cases: int = 1000,
-        cases: str = "some",
-        seconds: float = 5.0,
+        explained: str = "some",
+        time_limit: float = 5.0,
         train: Any = None,
         y_train: Any = None,
-        first: int = 0,
+        first_row: int = 0,
         immutable: Iterable[int | str] | None = None,
         labels: Mapping[str, Mapping[str, str]] | None = None,
         coverage: float | None = None,
@@ -294,7 +294,8 @@ class SupervisedTrees(BaseTrees):
             The classes or targets of these rows; without them the report has no metrics.
         names : array-like of shape (n_samples,), default=None
             Names of the rows; None means the index of a pandas frame, or their numbers.
-        title, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage, by, costs, progress
+        title, max_cases, explained, time_limit, train, y_train, first_row, immutable, labels
+        coverage, by, costs, progress
             As in `hedgerow.explain.report.make_report`. None for `immutable` means ``immutable_features``.
 
         Returns
@@ -305,9 +306,9 @@ class SupervisedTrees(BaseTrees):
         from hedgerow.explain.report import make_report  # here, because it takes time to import
 
         return make_report(
-            self, X, y, names=names, title=title, max_cases=max_cases, cases=cases, seconds=seconds, train=train,
-            y_train=y_train, first=first, immutable=immutable, labels=labels, coverage=coverage, by=by, costs=costs,
-            progress=progress,
+            self, X, y, names=names, title=title, max_cases=max_cases, explained=explained, time_limit=time_limit,
+            train=train, y_train=y_train, first_row=first_row, immutable=immutable, labels=labels, coverage=coverage,
+            by=by, costs=costs, progress=progress,
         )  # fmt: skip
 
     @property

@@ -1,4 +1,4 @@
-"""Judged: costs, and figures of groups of rows -> tables of text, for the terminal and for the page of a report."""
+"""Tables of costs and of metrics by group, for the terminal and for the page of a report."""
 
 from __future__ import annotations
 
@@ -39,14 +39,16 @@ class Lines(NamedTuple):
     rows: list[list[str]]
     note: str = ""  # what the figures mean
     less: tuple[str, ...] = ()  # heads of columns for which a phone has no room
+    left: int = 1  # columns that are aligned left
 
 
 def figures_by(
-    judged: ClassificationEvaluation | RegressionEvaluation, by: Groups
+    evaluated: ClassificationEvaluation | RegressionEvaluation, by: Groups
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """A judgement and the rows of groups, by column and group -> their figures; groups without rows have none."""
     return {
-        name: {group: judged.group(rows) for group, rows in groups.items() if rows.any()} for name, groups in by.items()
+        name: {group: evaluated.group(rows) for group, rows in groups.items() if rows.any()}
+        for name, groups in by.items()
     }
 
 

@@ -53,21 +53,21 @@ class KnownRows:
     columns: list[Array] | None
     bags: Bags
 
-    def values(self, now: ClassificationPredictor | RegressionPredictor, row: int) -> dict[str, Any]:
+    def values(self, predictor: ClassificationPredictor | RegressionPredictor, row: int) -> dict[str, Any]:
         """Feature name -> value of one row; without columns, the typical value of its bin."""
-        codebook = now.codebook
+        codebook = predictor.codebook
         if self.columns is not None:
             return codebook.of_row(self.columns, row)
         return {name: codebook.value_of_code(j, int(self.codes[j, row])) for j, name in enumerate(codebook.names)}
 
-    def case(self, now: ClassificationPredictor | RegressionPredictor, row: int, weight: float) -> Case:
+    def case(self, predictor: ClassificationPredictor | RegressionPredictor, row: int, weight: float) -> Case:
         """One row, its weight in a prediction -> the case; its label is None if it is not known."""
         label = None if self.labels is None else self.labels[row]
-        return Case(row, None if label is None else plain(label), weight, self.values(now, row))
+        return Case(row, None if label is None else plain(label), weight, self.values(predictor, row))
 
 
 def training_rows(
-    now: ClassificationPredictor | RegressionPredictor, train: Any = None, y_train: Any = None
+    predictor: ClassificationPredictor | RegressionPredictor, train: Any = None, y_train: Any = None
 ) -> KnownRows | None:
     """The given training rows, or those a forest has kept; None if it has kept none.
 
@@ -75,18 +75,18 @@ def training_rows(
     bootstrap it keeps none.
     """
     if train is not None:
-        batch = now.read(train, all_features=True)
+        batch = predictor.read(train, all_features=True)
         labels = None if y_train is None else np.asarray(y_train)
         if labels is not None and labels.shape != (len(batch),):
             raise ValueError(
                 f"y_train must have one label for each of the {len(batch)} rows of train, got shape {labels.shape};"
                 " pass the labels of the same rows"
             )
-        return KnownRows(batch.codes, labels, batch.columns, _bags(now))
-    rows = now.known_rows
+        return KnownRows(batch.codes, labels, batch.columns, _bags(predictor))
+    rows = predictor.known_rows
     if rows is None:
         return None
-    return KnownRows(rows.codes, now.fitted.info.named(rows.target), None, _bags(now))
+    return KnownRows(rows.codes, predictor.fitted.info.named(rows.target), None, _bags(predictor))
 
 
 def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[Case]]:
@@ -94,39 +94,41 @@ def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[
 
     The weight of a row is a mean over trees: its share of the leaf that the sample reaches, or 0 if it is in another.
     """
-    now = question.now
-    n_threads = now.threads(training.codes.shape[1] * now.forest.n_trees)
-    table = weight_table(now.forest, question.codes, training.codes, training.bags, most=k, n_threads=n_threads)
+    predictor = question.predictor
+    n_threads = predictor.threads(training.codes.shape[1] * predictor.forest.n_trees)
+    table = weight_table(predictor.forest, question.codes, training.codes, training.bags, most=k, n_threads=n_threads)
     rows, weights = heaviest_rows(table, k)
     found = []
     for near, heavy in zip(rows, weights, strict=True):
         pairs = [(int(row), float(weight)) for row, weight in zip(near, heavy, strict=True) if row >= 0]
-        found.append([training.case(now, row, weight) for row, weight in pairs])
+        found.append([training.case(predictor, row, weight) for row, weight in pairs])
     return found
 
 
 def leaf_rules(question: Question, row: int) -> list[str]:
     """The weightiest leaf of each class that remains, in words: the conditions on its path, and its rows."""
-    now, counts = question.now, question.counts[row]
+    predictor, counts = question.predictor, question.counts[row]
     nodes = question.leaf_nodes[row]
-    told: list[str] = []
+    features_named: list[str] = []
     for label in question.likely(row)[:MOST_RULES]:
         others = np.delete(counts, label, axis=1)
         lead = counts[:, label] - (others.max(axis=1) if others.shape[1] else 0)
         tree = int(lead.argmax())
         if lead[tree] > 0:
-            told.append(_rule(now, now.fitted.tree(tree), int(nodes[tree]), question.codes[:, row], counts[tree]))
-    return list(dict.fromkeys(told))
+            features_named.append(
+                _rule(predictor, predictor.fitted.tree(tree), int(nodes[tree]), question.codes[:, row], counts[tree])
+            )
+    return list(dict.fromkeys(features_named))
 
 
 def conditions(tree: Tree, node: int, codes: Array, missing_code: int) -> list[str]:
     """A node and the codes (p,) of a sample that reaches it -> the conditions on its path, one per feature."""
     bounds: dict[int, list[float]] = {}
     allowed: dict[int, set[Any]] = {}
-    asked: list[int] = []
+    used: list[int] = []
     while (above := int(tree.parent[node])) >= 0:
         feature = int(tree.feature[above])
-        asked.append(feature)
+        used.append(feature)
         if codes[feature] != missing_code:
             position = node - int(tree.first_child[above])
             known = tree.schema.categories[feature]
@@ -141,7 +143,7 @@ def conditions(tree: Tree, node: int, codes: Array, missing_code: int) -> list[s
                 else:
                     low_high[0] = max(low_high[0], threshold)
         node = above
-    features = list(dict.fromkeys(reversed(asked)))
+    features = list(dict.fromkeys(reversed(used)))
     words = [_words(tree, j, bounds.get(j), allowed.get(j), codes[j] == missing_code) for j in features]
     return [word for word in words if word]
 
@@ -178,22 +180,22 @@ def class_words(label: Any) -> str:
 def count_words(counts: Array, labels: list[Any]) -> str:
     """Evidence (K,) -> ``14 yes, 3 no``, most first."""
     order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] > 0]
-    said = [
+    parts = [
         f"{amount(float(counts[k]))} {'' if isinstance(labels[k], str) else 'of '}{class_words(labels[k])}"
         for k in order[:4]
     ]
-    return ", ".join(said + (["others"] if len(order) > 4 else [])) or "no case"
+    return ", ".join(parts + (["others"] if len(order) > 4 else [])) or "no case"
 
 
-def _bags(now: ClassificationPredictor | RegressionPredictor) -> Bags:
+def _bags(predictor: ClassificationPredictor | RegressionPredictor) -> Bags:
     """Which rows leaves count; if trees were grown on different rows, all rows that reach the leaf."""
-    return Bags() if now.fitted.fingerprint is None else now.bags()
+    return Bags() if predictor.fitted.fingerprint is None else predictor.bags()
 
 
-def _rule(now: ClassificationPredictor, tree: Tree, node: int, codes: Array, counts: Array) -> str:
+def _rule(predictor: ClassificationPredictor, tree: Tree, node: int, codes: Array, counts: Array) -> str:
     """A leaf -> ``x up to 3 and y above 2: 14 yes, 3 no``."""
-    said = " and ".join(conditions(tree, node, codes, now.codebook.missing_code)) or "all cases"
-    return f"{said}: {count_words(counts, labels_of(now))}"
+    parts = " and ".join(conditions(tree, node, codes, predictor.codebook.missing_code)) or "all cases"
+    return f"{parts}: {count_words(counts, labels_of(predictor))}"
 
 
 def _categories(tree: Tree, node: int, position: int, known: list[Any]) -> set[Any]:
@@ -237,7 +239,7 @@ def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[An
 
 def _or(values: list[Any]) -> str:
     """Categories -> ``a, b or c``; only the first few are named."""
-    said = [str(value) for value in values[:NAMED_CATEGORIES]]
+    parts = [str(value) for value in values[:NAMED_CATEGORIES]]
     if len(values) > NAMED_CATEGORIES:
-        said.append(f"{len(values) - NAMED_CATEGORIES} others")
-    return said[0] if len(said) == 1 else ", ".join(said[:-1]) + " or " + said[-1] if said else "none known"
+        parts.append(f"{len(values) - NAMED_CATEGORIES} others")
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " or " + parts[-1] if parts else "none known"

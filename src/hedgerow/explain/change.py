@@ -120,7 +120,7 @@ def _any_change(
     began = time.perf_counter()
     costs = costs_of(space, codes, values, MOST_COST)
     first, last = _allowed(space, codes, limits)
-    found, label, cost, bound, finished = space.now.forest.smallest_change(
+    found, label, cost, bound, finished = space.predictor.forest.smallest_change(
         np.ascontiguousarray(codes[:, None]),
         time_limit,
         costs=np.concatenate([np.zeros(0), *costs]),
@@ -140,13 +140,13 @@ def _any_change(
 
 def _date_alone(space: Space, date: int, codes: Array, values: list[Any], limits: Limits, wanted: int | None) -> Change:
     """The cheapest date of a training bin that leaves one class if its month and weekday move with it."""
-    began, now, parts = time.perf_counter(), space.now, space.dates[date]
+    began, predictor, parts = time.perf_counter(), space.predictor, space.dates[date]
     places = {int(feature): place for place, feature in enumerate(space.features.tolist())}
     days, unit_costs = space.costs[places[date]][0], costs_of(space, codes, values, MOST_COST)
     moved = np.repeat(codes[:, None], len(days), axis=1)
     moved[date] = np.arange(len(days))
     for feature, part in parts.items():
-        moved[feature] = np.searchsorted(now.fitted.bins.cuts_of(feature), part_of(days, part))
+        moved[feature] = np.searchsorted(predictor.fitted.bins.cuts_of(feature), part_of(days, part))
     first, last = _allowed(space, codes, limits)
     costs, free = np.zeros(len(days)), np.isfinite(days)
     for feature in (date, *parts):
@@ -156,11 +156,11 @@ def _date_alone(space: Space, date: int, codes: Array, values: list[Any], limits
         free &= (moved[feature] >= first[place]) & (moved[feature] <= last[place])
         costs += unit_costs[place][moved[feature]]
     some = np.flatnonzero(free)[np.argsort(costs[free], kind="stable")]
-    empty = counts_of(now, codes[:, None]).sum(axis=2) == 0
+    empty = counts_of(predictor, codes[:, None]).sum(axis=2) == 0
     for begin in range(0, len(some), DATES_AT_ONCE):
         block = some[begin : begin + DATES_AT_ONCE]
-        counts = counts_of(now, moved[:, block])
-        alone = np.where(((counts.sum(axis=2) > 0) | empty).all(axis=1), only_class(now, counts), -1)
+        counts = counts_of(predictor, moved[:, block])
+        alone = np.where(((counts.sum(axis=2) > 0) | empty).all(axis=1), only_class(predictor, counts), -1)
         right = np.flatnonzero(alone >= 0 if wanted is None else alone == wanted)
         if len(right):
             code, label = int(block[right[0]]), int(alone[right[0]])

@@ -120,12 +120,12 @@ def oob_permutation_importance(
     if not (isinstance(n_repeats, int | np.integer) and n_repeats >= 1):
         raise ValueError(f"n_repeats must be an int >= 1, got {n_repeats!r}; one is enough for many trees")
     rows = rows_with_bags(forest)
-    worths = outside(rows).worths
+    worths = oob_measure(rows).worths
     if worth is not None and worth not in worths:
         raise ValueError(f"worth must be one of {', '.join(worths)}, got {worth!r}; choose one of these")
     key = int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
     chosen = read_groups(forest, groups)
-    each = permuted_outside(forest.forest_, rows, chosen, worth or worths[0], int(n_repeats), key, threads_of(forest))
+    each = oob_permuted(forest.forest_, rows, chosen, worth or worths[0], int(n_repeats), key, threads_of(forest))
     return Importance(each)
 
 
@@ -166,7 +166,7 @@ def debiased_importance(forest: Any) -> Importance:
     >>> debiased_importance(forest).mean.round(2)
     array([0.09, 0.03, 0.24, 0.22, 0.  ])
     """
-    return Importance(gained_outside(forest.forest_, rows_with_bags(forest), threads_of(forest)))
+    return Importance(oob_gained(forest.forest_, rows_with_bags(forest), threads_of(forest)))
 
 
 def first_use_depth(forest: Any) -> Importance:
@@ -242,8 +242,8 @@ def permutation_importance(
     >>> permutation_importance(forest, X[1::2], y[1::2], random_state=0).importances_mean.shape
     (4,)
     """
-    now = predictor_of(forest)
-    codes, labels = now.read(X).codes, column_or_1d(y)
+    predictor = predictor_of(forest)
+    codes, labels = predictor.read(X).codes, column_or_1d(y)
     if len(labels) != codes.shape[1]:
         raise ValueError(
             f"y must have a label for each of the {codes.shape[1]} rows of X, got {len(labels)}; pass those of X"
@@ -252,8 +252,8 @@ def permutation_importance(
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
 
     def score(permuted: Codes) -> float:
-        said = now.predicted(Batch(permuted))
-        return float(now.score(labels, said) if metric is None else metric(labels, said))
+        said = predictor.predicted(Batch(permuted))
+        return float(predictor.score(labels, said) if metric is None else metric(labels, said))
 
     before = score(codes)
     scores = np.empty((len(start) - 1, n_repeats))
@@ -344,40 +344,40 @@ class _Numbers:
 
 
 #: How rows outside the bags are judged, for each kind of target.
-OUTSIDE: dict[str, Any] = {"classes": _Classes(), "numbers": _Numbers()}
+OOB_MEASURES: dict[str, Any] = {"classes": _Classes(), "numbers": _Numbers()}
 
 
-def outside(rows: TrainingRows) -> Any:
+def oob_measure(rows: TrainingRows) -> Any:
     """Training rows -> how those outside the bags are judged."""
-    kind = rows.target.kind
-    if kind not in OUTSIDE:
-        raise ValueError(f"forest must predict classes or numbers, got one of {kind}; use permutation_importance")
-    return OUTSIDE[kind]
+    task = rows.target.kind
+    if task not in OOB_MEASURES:
+        raise ValueError(f"forest must predict classes or numbers, got one of {task}; use permutation_importance")
+    return OOB_MEASURES[task]
 
 
-def permuted_outside(
+def oob_permuted(
     trees: Forest, rows: TrainingRows, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
 ) -> Floats:
     """Training rows -> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
     decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
     rest = (rows.bags.seed, rows.bags.mean, *groups, key, n_repeats, n_threads, decrease)
-    outside(rows).permute(trees, rows, worth, *rest)
-    return _judged(decrease)
+    oob_measure(rows).permute(trees, rows, worth, *rest)
+    return _with_oob_rows(decrease)
 
 
-def gained_outside(trees: Forest, rows: TrainingRows, n_threads: int) -> Floats:
+def oob_gained(trees: Forest, rows: TrainingRows, n_threads: int) -> Floats:
     """Training rows -> (trees with rows outside their bags, p): what the splits on each feature gain."""
     gains = np.empty((trees.n_trees, len(rows.codes)))
-    outside(rows).gain(trees, rows, rows.bags.seed, rows.bags.mean, n_threads, gains)
-    return _judged(gains)
+    oob_measure(rows).gain(trees, rows, rows.bags.seed, rows.bags.mean, n_threads, gains)
+    return _with_oob_rows(gains)
 
 
-def _judged(per_tree: Floats) -> Floats:
+def _with_oob_rows(per_tree: Floats) -> Floats:
     """(T, p) -> without the trees that have no row outside their bag."""
-    judged = per_tree[~np.isnan(per_tree).any(axis=1)]
-    if not len(judged):
+    measured = per_tree[~np.isnan(per_tree).any(axis=1)]
+    if not len(measured):
         raise ValueError("forest must have rows outside some bag, got none; grow more trees on more rows")
-    return judged
+    return measured
 
 
 def rows_with_bags(forest: Any) -> TrainingRows:
@@ -417,5 +417,5 @@ def read_groups(forest: Any, groups: Groups | None) -> Grouped:
 
 def threads_of(forest: Any) -> int:
     """Number of threads: one for each tree, up to what `n_jobs` allows."""
-    now = predictor_of(forest)
-    return int(now.threads(1000 * now.forest.n_trees))
+    predictor = predictor_of(forest)
+    return int(predictor.threads(1000 * predictor.forest.n_trees))

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 MOST_PAIRED_CLASSES = 8
 
 
-def margins_of(now: ClassificationPredictor, evidence: Floats) -> dict[str, Any] | None:
+def margins_of(predictor: ClassificationPredictor, evidence: Floats) -> dict[str, Any] | None:
     """Evidence (D, K) of leaves -> their margins by name; None if these do not decide, or are too many.
 
     Returns
@@ -31,19 +31,19 @@ def margins_of(now: ClassificationPredictor, evidence: Floats) -> dict[str, Any]
     sums, rates, ahead, floor
         Only of a calibrated forest, as in `calibrated_margins`.
     """
-    rule, setting = now.plain_rule, now.setting
-    needed = {"lower", "upper", "probability"} if now.is_calibrated else {"lower", "upper"}
-    decides = now.decision.follows_dominance and needed <= set(rule.adds_up)
-    if not decides or now.forest.n_classes > MOST_PAIRED_CLASSES:
+    rule, setting = predictor.plain_rule, predictor.setting
+    needed = {"lower", "upper", "probability"} if predictor.is_calibrated else {"lower", "upper"}
+    decides = predictor.decision.follows_dominance and needed <= set(rule.adds_up)
+    if not decides or predictor.forest.n_classes > MOST_PAIRED_CLASSES:
         return None
-    if now.is_calibrated and rule.skips_empty and not evidence.any(axis=1).all():
+    if predictor.is_calibrated and rule.skips_empty and not evidence.any(axis=1).all():
         return None
     parts: dict[str, Any] = rule.parts(rule.lift(evidence, setting), setting)
     lower, upper = parts["lower"], parts["upper"]
     added = (lower[:, :, None] - upper[:, None, :]).ravel()
-    if not now.is_calibrated:
+    if not predictor.is_calibrated:
         return {"added": added}
-    return {"added": added} | calibrated_margins(parts["probability"], 1 - lower.sum(axis=1), now.calibration)
+    return {"added": added} | calibrated_margins(parts["probability"], 1 - lower.sum(axis=1), predictor.calibration)
 
 
 def calibrated_margins(shares: Floats, vacuity: Floats, calibration: Calibration) -> dict[str, Any]:

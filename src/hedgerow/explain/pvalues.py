@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, rows_with_bags, threads_of
+from hedgerow.explain.importance import oob_gained, oob_permuted, read_groups, rows_with_bags, threads_of
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.importance import impurity_importance
@@ -155,11 +155,11 @@ class _Again:
     """Grows a forest again on other rows with the same settings."""
 
     def __init__(self, forest: Any, rows: TrainingRows, statistic: str) -> None:
-        now = predictor_of(forest)
-        self.fitted = now.fitted
+        predictor = predictor_of(forest)
+        self.fitted = predictor.fitted
         if self.fitted.forest.weights is not None:
             raise ValueError("forest must be fitted without weights of rows or classes, got weights; fit without them")
-        if not now.predicts:
+        if not predictor.predicts:
             raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}, which has no labels")
         self.statistic, self.n_threads, self.alpha = statistic, threads_of(forest), forest.ccp_alpha
         n_features, n_rows = rows.codes.shape
@@ -191,11 +191,11 @@ class _Again:
     def importance(self, trees: Forest, rows: TrainingRows) -> Floats:
         """Trees and the rows they were grown on -> importances (p,)."""
         if self.statistic == "debiased":
-            return np.asarray(gained_outside(trees, rows, self.n_threads).mean(axis=0))
+            return np.asarray(oob_gained(trees, rows, self.n_threads).mean(axis=0))
         if self.statistic == "permutation":
             each = (np.arange(len(rows.codes)), np.arange(len(rows.codes) + 1))
             key = rows.bags.seed  # the same seed is safe: permutations and bags never share draws
-            return np.asarray(permuted_outside(trees, rows, each, "probability", 1, key, self.n_threads).mean(axis=0))
+            return np.asarray(oob_permuted(trees, rows, each, "probability", 1, key, self.n_threads).mean(axis=0))
         criterion = self.settings.criterion
         known = impurities_of(trees, rows, criterion, self.n_threads)
         each_tree = impurity_importance(trees, self.fitted.schema.n_features, criterion, known)

@@ -35,7 +35,7 @@ class Question:
 
     Parameters
     ----------
-    now : ClassificationPredictor
+    predictor : ClassificationPredictor
         The forest as it answers.
     batch : Batch
         The samples.
@@ -45,7 +45,7 @@ class Question:
         The forest's answers.
     """
 
-    now: ClassificationPredictor
+    predictor: ClassificationPredictor
     batch: Batch
     counts: Floats
     opinion: Opinion
@@ -74,7 +74,7 @@ class Question:
     @cached_property
     def leaf_nodes(self) -> NDArray[np.int32]:
         """(n, T): the node of the leaf reached in each tree."""
-        return self.now.forest.leaf_nodes(self.codes)
+        return self.predictor.forest.leaf_nodes(self.codes)
 
     @property
     def is_open(self) -> Bools:
@@ -83,7 +83,7 @@ class Question:
 
     def values(self, row: int) -> dict[str, Any]:
         """Feature name -> value of one sample."""
-        return self.now.codebook.of_row(self.columns, row)
+        return self.predictor.codebook.of_row(self.columns, row)
 
     def likely(self, row: int) -> list[int]:
         """The labels of the classes that remain for one sample, the most probable first."""
@@ -92,72 +92,75 @@ class Question:
 
     def missing(self, row: int) -> list[int]:
         """Features that trees ask about and whose values one sample lacks."""
-        return missing_features(self.now, self.codes[:, row])
+        return missing_features(self.predictor, self.codes[:, row])
 
 
-def missing_features(now: ClassificationPredictor | RegressionPredictor, codes: Codes) -> list[int]:
+def missing_features(predictor: ClassificationPredictor | RegressionPredictor, codes: Codes) -> list[int]:
     """One sample (p,) -> the features that trees ask about and whose values it lacks."""
-    used = now.forest.used_features
-    return [int(j) for j in used[codes[used] == now.codebook.missing_code]]
+    used = predictor.forest.used_features
+    return [int(j) for j in used[codes[used] == predictor.codebook.missing_code]]
 
 
-def counts_of(now: ClassificationPredictor, codes: Codes) -> Floats:
+def counts_of(predictor: ClassificationPredictor, codes: Codes) -> Floats:
     """Codes (p, n) -> (n, T, K): evidence in the leaves reached."""
-    return now.forest.counts_reached(np.ascontiguousarray(codes))
+    return predictor.forest.counts_reached(np.ascontiguousarray(codes))
 
 
-def opinion_of(now: ClassificationPredictor, counts: Floats, caution: float | None = None) -> Opinion:
+def opinion_of(predictor: ClassificationPredictor, counts: Floats, caution: float | None = None) -> Opinion:
     """Evidence (n, T, K) -> opinion under the rule, perhaps with another caution."""
-    rule, setting = now.rule, now.setting if caution is None else replace(now.setting, caution=caution)
+    rule, setting = (
+        predictor.rule,
+        predictor.setting if caution is None else replace(predictor.setting, caution=caution),
+    )
     leaves = counts.reshape(-1, counts.shape[2])
     few = len(leaves) < FEW_LEAVES
     states = rule.lift(leaves, setting) if few else lift_distinct(rule, leaves, setting)
     states = states.reshape(*counts.shape[:2], -1)
-    if now.weights is not None:
-        states = states * now.weights[None, :, None]
+    if predictor.weights is not None:
+        states = states * predictor.weights[None, :, None]
     return rule.finish(merge_states(states, rule.merge), setting)
 
 
-def only_class(now: ClassificationPredictor, counts: Floats, caution: float | None = None) -> NDArray[np.int64]:
+def only_class(predictor: ClassificationPredictor, counts: Floats, caution: float | None = None) -> NDArray[np.int64]:
     """Evidence (n, T, K) -> (n,): the only class that remains, or -1 if there are several."""
-    chosen = now.decide(opinion_of(now, counts, caution))
+    chosen = predictor.decide(opinion_of(predictor, counts, caution))
     return np.where(chosen.sum(axis=1) == 1, chosen.argmax(axis=1), -1)
 
 
-def tree_shares(now: ClassificationPredictor) -> Floats:
+def tree_shares(predictor: ClassificationPredictor) -> Floats:
     """(T,): the weights of the trees, with sum one."""
-    weights = np.ones(now.forest.n_trees) if now.weights is None else now.weights
+    weights = np.ones(predictor.forest.n_trees) if predictor.weights is None else predictor.weights
     total = weights.sum()
     return np.asarray(weights / total if total > 0 else np.full(len(weights), 1 / len(weights)))
 
 
-def labels_of(now: ClassificationPredictor) -> list[Any]:
+def labels_of(predictor: ClassificationPredictor) -> list[Any]:
     """(K,): the classes as Python values."""
-    return [plain(label) for label in now.classes.tolist()]
+    return [plain(label) for label in predictor.classes.tolist()]
 
 
-def chosen_classes(now: ClassificationPredictor, opinion: Opinion) -> NDArray[np.bool_]:
+def chosen_classes(predictor: ClassificationPredictor, opinion: Opinion) -> NDArray[np.bool_]:
     """An opinion -> (n, K): the classes that remain, refused if the decision chooses actions."""
-    chosen = now.decide(opinion)
-    if chosen.shape[1] != len(now.classes):
+    chosen = predictor.decide(opinion)
+    if chosen.shape[1] != len(predictor.classes):
         raise ValueError(
-            f"decision must choose among the {len(now.classes)} classes to be explained, got {now.decision!r},"
-            f" which chooses among {chosen.shape[1]} actions; set another decision"
+            f"decision must choose among the {len(predictor.classes)} classes to be explained, got"
+            f" {predictor.decision!r}, which chooses among {chosen.shape[1]} actions; set another decision"
         )
     return chosen
 
 
-def questions(now: ClassificationPredictor, batch: Batch) -> Iterator[tuple[int, Question]]:
+def questions(predictor: ClassificationPredictor, batch: Batch) -> Iterator[tuple[int, Question]]:
     """Samples -> blocks of questions, each with its first sample."""
-    cells = now.forest.n_trees * now.forest.n_classes
+    cells = predictor.forest.n_trees * predictor.forest.n_classes
     block = max(1, BLOCK_CELLS // cells)
-    if now.decision.groups is not None:
+    if predictor.decision.groups is not None:
         raise ValueError(
-            f"decision must make one promise for all samples to be explained, got {now.decision!r}, whose thresholds"
-            " differ between groups; set groups=None, or another decision"
+            f"decision must make one promise for all samples to be explained, got {predictor.decision!r}, whose"
+            " thresholds differ between groups; set groups=None, or another decision"
         )
     for first in range(0, len(batch), block):
         part = batch[first : first + block]
-        counts = counts_of(now, part.codes)
-        opinion = now.adjusted(opinion_of(now, counts), part)
-        yield first, Question(now, part, counts, opinion, chosen_classes(now, opinion))
+        counts = counts_of(predictor, part.codes)
+        opinion = predictor.adjusted(opinion_of(predictor, counts), part)
+        yield first, Question(predictor, part, counts, opinion, chosen_classes(predictor, opinion))

@@ -1,4 +1,4 @@
-"""Estimate: a fitted regressor and samples -> what each prediction rests on, and how far the target may lie from it."""
+"""Explanations of regressors."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 from hedgerow.explain.cases import Case, KnownRows, number, training_rows
 from hedgerow.explain.explanation import Explained, finite
 from hedgerow.explain.question import Array, missing_features
+from hedgerow.explain.request import ExplainRequest, check_numbers
 from hedgerow.explain.shap import ShapValues, explain_values
 from hedgerow.explain.words import joined, name_some
 from hedgerow.forest.proximity import weight_table
 from hedgerow.inference.batch import Batch
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 
 Floats = NDArray[np.float64]
 
-#: Samples are explained in blocks of so many.
+#: Samples are explained in blocks of this many.
 BLOCK = 256
-#: SHAP values are computed, unless asked otherwise, for forests of up to so many nodes.
+#: SHAP values are computed, unless asked otherwise, for forests of at most this many nodes.
 MOST_NODES = 1_000_000
 
 
@@ -106,14 +108,14 @@ class RegressionExplanation(Explained):
     @property
     def sentence(self) -> str:
         """The prediction, its interval and what it rests on, in one or two sentences."""
-        said = f"It is about {number(self.prediction)}"
+        start = f"It is about {number(self.prediction)}"
         if self.lower is not None and self.upper is not None:
             if math.isfinite(self.lower) and math.isfinite(self.upper):
                 ends = f"between {number(self.lower)} and {number(self.upper)}"
-                said += f"; {self.coverage:.0%} of such targets lie {ends}".replace("%", " %")
+                start += f"; {self.coverage:.0%} of such targets lie {ends}".replace("%", " %")
             else:
-                said += "; there were too few training rows to say how far off it may be"
-        return f"{said}. {self._reason()}"
+                start += "; there were too few training rows to say how far off it may be"
+        return f"{start}. {self._reason()}"
 
     def _reason(self) -> str:
         """What the doubt is mostly made of."""
@@ -149,23 +151,22 @@ class RegressionExplanation(Explained):
         return text_from_estimate(self)
 
 
-def estimates(
-    now: RegressionPredictor,
-    X: Any,
-    *,
-    train: Any = None,
-    y_train: Any = None,
-    cases: int = 5,
-    shap: bool | None = None,
-    coverage: float = COVERAGE,
-) -> list[RegressionExplanation]:
-    """A regressor as it answers, and samples -> an explanation of each; the arguments are those of `explain`."""
-    training = training_rows(now, train, y_train)
-    return list(estimates_of(now, now.read(X, all_features=True), training, cases=cases, shap=shap, coverage=coverage))
+def explain_numbers(forest: Any, X: Any, request: ExplainRequest) -> list[RegressionExplanation]:
+    """Explain the predictions of a regressor; arguments about classes are refused."""
+    for name in ("immutable", "increasing", "decreasing", "wanted"):
+        value = getattr(request, name)
+        if value is not None and value != ():
+            raise ValueError(f"{name} must be left out for a regressor, got {value!r}; it is about classes")
+    check_numbers(request.cases, None)
+    predictor: RegressionPredictor = predictor_of(forest)
+    training = training_rows(predictor, request.train, request.y_train)
+    batch = predictor.read(X, all_features=True)
+    coverage = COVERAGE if request.coverage is None else request.coverage
+    return list(estimates_of(predictor, batch, training, cases=request.cases, shap=request.shap, coverage=coverage))
 
 
 def estimates_of(
-    now: RegressionPredictor,
+    predictor: RegressionPredictor,
     batch: Batch,
     training: KnownRows | None,
     *,
@@ -176,13 +177,13 @@ def estimates_of(
     """Samples with the codes of all features -> an explanation of each."""
     if training is not None and training.labels is not None:
         training = replace(training, labels=np.asarray(training.labels, dtype=np.float64))
-    with_shap = len(now.forest.nodes) <= MOST_NODES if shap is None else shap
+    with_shap = len(predictor.forest.nodes) <= MOST_NODES if shap is None else shap
     for first in range(0, len(batch), BLOCK):
-        yield from _block(now, batch[first : first + BLOCK], training, first, cases, with_shap, coverage)
+        yield from _block(predictor, batch[first : first + BLOCK], training, first, cases, with_shap, coverage)
 
 
 def _block(
-    now: RegressionPredictor,
+    predictor: RegressionPredictor,
     batch: Batch,
     training: KnownRows | None,
     first: int,
@@ -192,11 +193,13 @@ def _block(
 ) -> Iterator[RegressionExplanation]:
     """A block of samples -> their explanations."""
     codes, columns = batch.codes, batch.columns
-    predicted, bounds, parts = now.predicted(batch), now.bounds(batch), now.variance(codes)
-    interval = now.interval(batch, coverage) if now.has_residuals else None
-    sizes = np.median(now.forest.counts[now.forest.leaves(codes) + now.forest.leaf_start[:-1]], axis=1)
-    behind = None if training is None else _behind(now, codes, training, cases)
-    adds = _added(now, codes) if shap else None
+    predicted, bounds, parts = predictor.predicted(batch), predictor.bounds(batch), predictor.variance(codes)
+    interval = predictor.interval(batch, coverage) if predictor.has_residuals else None
+    sizes = np.median(
+        predictor.forest.counts[predictor.forest.leaves(codes) + predictor.forest.leaf_start[:-1]], axis=1
+    )
+    behind = None if training is None else _behind(predictor, codes, training, cases)
+    adds = _added(predictor, codes) if shap else None
     for row in range(len(batch)):
         rests, near = (None, None) if behind is None else behind[row]
         yield RegressionExplanation(
@@ -207,31 +210,31 @@ def _block(
             coverage=coverage,
             mean_lower=float(bounds[row, 0]),
             mean_upper=float(bounds[row, 1]),
-            caution=now.caution,
+            caution=predictor.caution,
             noise=math.sqrt(parts.aleatoric[row]),
             disagreement=math.sqrt(parts.epistemic[row]),
             leaf_rows=float(sizes[row]),
             rests=rests,
-            missing=[now.codebook.names[j] for j in missing_features(now, codes[:, row])],
-            outside=_outside(now, columns, row),
-            values=now.codebook.of_row(columns, row),
+            missing=[predictor.codebook.names[j] for j in missing_features(predictor, codes[:, row])],
+            outside=_outside(predictor, columns, row),
+            values=predictor.codebook.of_row(columns, row),
             cases=near,
-            adds=None if adds is None else _of_row(now, adds, row),
+            adds=None if adds is None else _of_row(predictor, adds, row),
         )
 
 
 def _behind(
-    now: RegressionPredictor, codes: Codes, training: KnownRows, cases: int
+    predictor: RegressionPredictor, codes: Codes, training: KnownRows, cases: int
 ) -> list[tuple[RestsOn | None, list[Case]]]:
     """Codes (p, n) -> for each sample the rows behind its prediction, and the heaviest of them."""
-    threads = now.threads(training.codes.shape[1] * now.forest.n_trees)
-    table = weight_table(now.forest, codes, training.codes, training.bags, n_threads=threads)
+    threads = predictor.threads(training.codes.shape[1] * predictor.forest.n_trees)
+    table = weight_table(predictor.forest, codes, training.codes, training.bags, n_threads=threads)
     found = []
     for row in range(table.shape[0]):
         part = slice(table.indptr[row], table.indptr[row + 1])
         rows, weights = table.indices[part], table.data[part]
         heavy = np.lexsort((rows, -weights))[:cases]
-        near = [training.case(now, int(rows[at]), float(weights[at])) for at in heavy]
+        near = [training.case(predictor, int(rows[at]), float(weights[at])) for at in heavy]
         found.append((_rests(rows, weights, training), near))
     return found
 
@@ -248,28 +251,30 @@ def _rests(rows: Array, weights: Floats, training: KnownRows) -> RestsOn | None:
     return RestsOn(len(rows), float(weights.sum() ** 2 / (weights**2).sum()), low, high)
 
 
-def _added(now: RegressionPredictor, codes: Codes) -> tuple[ShapValues, ShapValues]:
+def _added(predictor: RegressionPredictor, codes: Codes) -> tuple[ShapValues, ShapValues]:
     """Codes (p, n) -> what features add to the prediction, and to the width of its bounds; the trees are read once."""
-    lower, upper = now.leaf_bounds()
-    leaves = np.column_stack([now.leaf_values, upper - lower]) / now.forest.n_trees
-    threads = now.threads(codes.shape[1] * now.forest.n_trees)
-    values, base = explain_values(now.forest, codes, iter([(0, now.forest.n_trees, leaves)]), 2, n_threads=threads)
+    lower, upper = predictor.leaf_bounds()
+    leaves = np.column_stack([predictor.leaf_values, upper - lower]) / predictor.forest.n_trees
+    threads = predictor.threads(codes.shape[1] * predictor.forest.n_trees)
+    values, base = explain_values(
+        predictor.forest, codes, iter([(0, predictor.forest.n_trees, leaves)]), 2, n_threads=threads
+    )
     return ShapValues(values[..., 0], base[0]), ShapValues(values[..., 1], base[1])
 
 
-def _of_row(now: RegressionPredictor, adds: tuple[ShapValues, ShapValues], row: int) -> Adds:
+def _of_row(predictor: RegressionPredictor, adds: tuple[ShapValues, ShapValues], row: int) -> Adds:
     """One sample -> what each of its features adds."""
     prediction, width = adds
     base = {"prediction": float(prediction.base), "width": float(width.base)}
-    return Adds(list(now.codebook.names), prediction.values[row].tolist(), width.values[row].tolist(), base)
+    return Adds(list(predictor.codebook.names), prediction.values[row].tolist(), width.values[row].tolist(), base)
 
 
-def _outside(now: RegressionPredictor, columns: list[Array], row: int) -> list[str]:
+def _outside(predictor: RegressionPredictor, columns: list[Array], row: int) -> list[str]:
     """Numeric features that trees ask about and whose value lies outside the training data."""
     found = []
-    for j in now.forest.used_features.tolist():
-        if not now.fitted.bins.nominal[j]:
-            low, high = now.codebook.range_of(j)
+    for j in predictor.forest.used_features.tolist():
+        if not predictor.fitted.bins.nominal[j]:
+            low, high = predictor.codebook.range_of(j)
             if columns[j][row] < low or columns[j][row] > high:
-                found.append(now.codebook.names[j])
+                found.append(predictor.codebook.names[j])
     return found

@@ -107,33 +107,35 @@ def shap_values(
     >>> bool(np.allclose(found.base + found.values.sum(axis=1), forest.predict_proba(X[:3])))
     True
     """
-    now = predictor_of(forest)
-    if now.kind not in _KINDS:
+    predictor = predictor_of(forest)
+    if predictor.kind not in _KINDS:
         raise TypeError(
             f"forest must answer by the mean of its trees, got a {type(forest).__name__}, which combines its trees"
             " in another way; use another classifier or regressor"
         )
-    codes, trees = now.read(X).codes, now.forest
-    asked = _KINDS[now.kind](now.under(rule, caution), what)
-    n_threads = now.threads(codes.shape[1] * trees.n_trees)
-    others = None if background is None else now.read(background).codes
-    values, base = explain_values(trees, codes, asked.groups(), asked.width, interactions, others, n_threads)
-    found: ShapValues = asked.answer(values, asked.base(base) if others is None else asked.mean(others, n_threads))
+    codes, trees = predictor.read(X).codes, predictor.forest
+    explained = _KINDS[predictor.kind](predictor.under(rule, caution), what)
+    n_threads = predictor.threads(codes.shape[1] * trees.n_trees)
+    others = None if background is None else predictor.read(background).codes
+    values, base = explain_values(trees, codes, explained.groups(), explained.width, interactions, others, n_threads)
+    found: ShapValues = explained.answer(
+        values, explained.base(base) if others is None else explained.mean(others, n_threads)
+    )
     return found
 
 
-def shap_values_of_each(now: ClassificationPredictor, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
+def shap_values_of_each(predictor: ClassificationPredictor, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
     """Codes (p, n), several quantities -> the Shapley values of each; the trees are read only once."""
-    asked = [_Classes(now, what) for what in whats]
-    both = _SideBySide([part for each in asked for part in each.sums.parts])
-    groups = _leaf_values(now.forest, both, now.setting, now.weights)
-    n_threads = now.threads(codes.shape[1] * now.forest.n_trees)
-    widths = [each.width for each in asked]
-    values, base = explain_values(now.forest, codes, groups, sum(widths), n_threads=n_threads)
+    explained = [_Classes(predictor, what) for what in whats]
+    both = _SideBySide([part for each in explained for part in each.sums.parts])
+    groups = _leaf_values(predictor.forest, both, predictor.setting, predictor.weights)
+    n_threads = predictor.threads(codes.shape[1] * predictor.forest.n_trees)
+    widths = [each.width for each in explained]
+    values, base = explain_values(predictor.forest, codes, groups, sum(widths), n_threads=n_threads)
     ends = np.cumsum(widths)
     return [
         each.answer(values[:, :, end - each.width : end], each.base(base[end - each.width : end]))
-        for each, end in zip(asked, ends, strict=True)
+        for each, end in zip(explained, ends, strict=True)
     ]
 
 
@@ -174,40 +176,44 @@ def explain_values(
 class _Classes:
     """An answer about classes: a sum over trees, or a map of such sums."""
 
-    def __init__(self, now: ClassificationPredictor, what: str | None) -> None:
-        self._now, self._what = now, what or "probability"
-        self._maps = self._what in CARRIED and now.is_calibrated
+    def __init__(self, predictor: ClassificationPredictor, what: str | None) -> None:
+        self._predictor, self._what = predictor, what or "probability"
+        self._maps = self._what in CARRIED and predictor.is_calibrated
         whats = CARRIED[self._what] if self._maps else (self._what,)
-        self.sums = _SideBySide([additive(now.plain_rule, each, now.forest.n_trees, now.weights) for each in whats])
-        self._widths = [part.width(now.setting) for part in self.sums.parts]
+        self.sums = _SideBySide(
+            [additive(predictor.plain_rule, each, predictor.forest.n_trees, predictor.weights) for each in whats]
+        )
+        self._widths = [part.width(predictor.setting) for part in self.sums.parts]
         self.width = sum(self._widths)
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
         """Values (leaves, S) of trees first to last - 1, group by group."""
-        return _leaf_values(self._now.forest, self.sums, self._now.setting, self._now.weights)
+        return _leaf_values(self._predictor.forest, self.sums, self._predictor.setting, self._predictor.weights)
 
     def base(self, base: Floats) -> Floats:
         """Mean of the values (S,) -> the sums if no feature is known."""
-        offsets = [self._of_classes(part, part.offset(self._now.setting)) for part in self.sums.parts]
+        offsets = [self._of_classes(part, part.offset(self._predictor.setting)) for part in self.sums.parts]
         return self._sums(base) + np.concatenate(offsets)
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
         """Codes (p, n) -> the mean of the sums."""
-        now = self._now
-        said = fold(now.forest, codes, self.sums, now.setting, weights=now.weights, n_threads=n_threads)
-        return self.base(np.asarray(said.mean(axis=0)))
+        predictor = self._predictor
+        text = fold(
+            predictor.forest, codes, self.sums, predictor.setting, weights=predictor.weights, n_threads=n_threads
+        )
+        return self.base(np.asarray(text.mean(axis=0)))
 
     def answer(self, values: Floats, base: Floats) -> ShapValues:
         """What features add to the values (..., S), and the sums if none is known -> what they add to the answer."""
         sums = self._sums(values)
         if not self._maps:
             return ShapValues(sums, base)
-        of_base, of_features = calibrated_shap(self._now.calibration, self._what, base, sums)
+        of_base, of_features = calibrated_shap(self._predictor.calibration, self._what, base, sums)
         return ShapValues(of_features, of_base)
 
     def _sums(self, values: Floats) -> Floats:
         """Values (..., S) -> the sums that the answer is made of: those of each class, a vacuity once (..., Z)."""
-        ends, setting = np.cumsum(self._widths), self._now.setting
+        ends, setting = np.cumsum(self._widths), self._predictor.setting
         parts = zip(self.sums.parts, ends, self._widths, strict=True)
         of_parts = [(part, part.of_classes(values[..., end - width : end], setting)) for part, end, width in parts]
         return np.concatenate([self._of_classes(part, each) for part, each in of_parts], axis=-1)
@@ -220,13 +226,13 @@ class _Classes:
 class _Doubts:
     """A kind of doubt of a classifier: vacuity, which is a sum over trees, conflict or epistemic doubt."""
 
-    def __init__(self, now: ClassificationPredictor, what: Any) -> None:
-        self._now, self._sums = now, doubt_sums(now.plain_rule, what, now.forest.n_trees)
-        self.width = self._sums.width(now.setting)
+    def __init__(self, predictor: ClassificationPredictor, what: Any) -> None:
+        self._predictor, self._sums = predictor, doubt_sums(predictor.plain_rule, what, predictor.forest.n_trees)
+        self.width = self._sums.width(predictor.setting)
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
         """Values (leaves, S) of trees first to last - 1, group by group."""
-        return _leaf_values(self._now.forest, self._sums, self._now.setting, None)
+        return _leaf_values(self._predictor.forest, self._sums, self._predictor.setting, None)
 
     def base(self, base: Floats) -> Floats:
         """Sums if no feature is known (S,) -> the same."""
@@ -234,9 +240,9 @@ class _Doubts:
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
         """Codes (p, n) -> the mean of the sums."""
-        now = self._now
-        said = fold(now.forest, codes, self._sums, now.setting, n_threads=n_threads)
-        return np.asarray(said.mean(axis=0))
+        predictor = self._predictor
+        text = fold(predictor.forest, codes, self._sums, predictor.setting, n_threads=n_threads)
+        return np.asarray(text.mean(axis=0))
 
     def answer(self, values: Floats, base: Floats) -> ShapValues:
         """What features add to the sums (..., S), and the sums if none is known -> what they add to the doubt."""
@@ -248,19 +254,19 @@ class _Numbers:
 
     width = 1
 
-    def __init__(self, now: RegressionPredictor, what: str | None) -> None:
-        lower, upper = now.leaf_bounds()
-        said = {"prediction": now.leaf_values, "lower": lower, "upper": upper, "width": upper - lower}
+    def __init__(self, predictor: RegressionPredictor, what: str | None) -> None:
+        lower, upper = predictor.leaf_bounds()
+        text = {"prediction": predictor.leaf_values, "lower": lower, "upper": upper, "width": upper - lower}
         what = what or "prediction"
-        if what not in said:
+        if what not in text:
             raise ValueError(
-                f"what must be one of {', '.join(said)} for a regressor, got {what!r}; choose one of these"
+                f"what must be one of {', '.join(text)} for a regressor, got {what!r}; choose one of these"
             )
-        self._now, self._leaves = now, said[what][:, None]
+        self._predictor, self._leaves = predictor, text[what][:, None]
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
         """Values (leaves, 1) of all trees."""
-        yield 0, self._now.forest.n_trees, self._leaves / self._now.forest.n_trees
+        yield 0, self._predictor.forest.n_trees, self._leaves / self._predictor.forest.n_trees
 
     def base(self, base: Floats) -> Floats:
         """(1,) -> the number."""
@@ -272,12 +278,12 @@ class _Numbers:
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
         """Codes (p, n) -> the mean answer."""
-        return self._now.mean(codes, lambda at: self._leaves[at]).mean(axis=0)[0]  # type: ignore[no-any-return]
+        return self._predictor.mean(codes, lambda at: self._leaves[at]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
-def _of_classes(now: ClassificationPredictor, what: Any) -> _Classes | _Doubts:
+def _of_classes(predictor: ClassificationPredictor, what: Any) -> _Classes | _Doubts:
     """A classifier: the probabilities or bounds of its classes, or a kind of doubt."""
-    return _Doubts(now, what) if what in DOUBTS else _Classes(now, what)
+    return _Doubts(predictor, what) if what in DOUBTS else _Classes(predictor, what)
 
 
 #: What can be explained, for each kind of answers.
@@ -320,7 +326,7 @@ class _SideBySide:
 
 
 def _leaf_values(
-    trees: Forest, asked: Additive | UncertaintySums | _SideBySide, setting: Setting, weights: Floats | None
+    trees: Forest, explained: Additive | UncertaintySums | _SideBySide, setting: Setting, weights: Floats | None
 ) -> Iterator[tuple[int, int, Floats]]:
     """Values (leaves, S) of trees first to last - 1, group by group."""
     per_tree = np.diff(trees.leaf_start) * 8 * trees.n_classes
@@ -329,8 +335,8 @@ def _leaf_values(
         last = max(first + 1, int(np.searchsorted(np.cumsum(per_tree[first:]), GROUP_BYTES)) + first)
         counts = [trees.evidence_in(tree) for tree in range(first, last)]
         leaves = np.concatenate(counts)
-        asked.check(leaves)
-        states = lift_distinct(asked, leaves, setting)
+        explained.check(leaves)
+        states = lift_distinct(explained, leaves, setting)
         if weights is not None:
             states *= np.repeat(weights[first:last], [len(part) for part in counts])[:, None]
         yield first, last, states

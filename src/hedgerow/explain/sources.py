@@ -36,7 +36,7 @@ CAUSES = ("few", "overlap", "disagree", "missing", "outside")
 COMPLETIONS = 32
 
 
-class Doubt(NamedTuple):
+class UncertaintySources(NamedTuple):
     """Doubt about n samples: ``amounts`` (n, 5), one column for each of `CAUSES`; the margin is 1 - their sum."""
 
     amounts: Floats
@@ -53,14 +53,14 @@ class Doubt(NamedTuple):
         return np.divide(self.amounts, total, out=np.zeros_like(self.amounts), where=total > 0)
 
 
-def doubt_from_counts(
+def uncertainty_from_counts(
     counts: Floats,
     caution: float,
     *,
     as_is: Floats | None = None,
     distrust: Floats | None = None,
     tree_shares: Floats | None = None,
-) -> Doubt:
+) -> UncertaintySources:
     """Split the doubt about n samples.
 
     Parameters
@@ -117,25 +117,25 @@ def doubt_from_counts(
         ],
         axis=1,
     )
-    return Doubt(amounts)
+    return UncertaintySources(amounts)
 
 
-def doubt_about(question: Question, marginals: Marginals, excess: Floats) -> Doubt:
+def uncertainty_sources(question: Question, marginals: Marginals, excess: Floats) -> UncertaintySources:
     """Samples, how far values lie outside (p, n) -> their doubt; missing values are completed with possible ones."""
-    now, codes = question.now, question.codes
+    predictor, codes = question.predictor, question.codes
     amounts = np.empty((question.n_samples, len(CAUSES)))
-    gaps = codes[now.forest.used_features] == now.codebook.missing_code
+    gaps = codes[predictor.forest.used_features] == predictor.codebook.missing_code
     open_rows, whole_rows = np.flatnonzero(gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=0))
     if len(whole_rows):
         distrust = distrust_of(question, codes[:, whole_rows], excess[:, whole_rows])
-        found = doubt_from_counts(question.counts[whole_rows], now.setting.caution, distrust=distrust,
-                                  tree_shares=tree_shares(now))  # fmt: skip
+        found = uncertainty_from_counts(question.counts[whole_rows], predictor.setting.caution, distrust=distrust,
+                                  tree_shares=tree_shares(predictor))  # fmt: skip
         amounts[whole_rows] = found.amounts
-    block = max(1, BLOCK_CELLS // (COMPLETIONS * now.forest.n_trees * now.forest.n_classes))
+    block = max(1, BLOCK_CELLS // (COMPLETIONS * predictor.forest.n_trees * predictor.forest.n_classes))
     for first in range(0, len(open_rows), block):
         rows = open_rows[first : first + block]
         amounts[rows] = _with_missing(question, marginals, rows, excess[:, rows])
-    return Doubt(amounts)
+    return UncertaintySources(amounts)
 
 
 class Marginals:
@@ -143,12 +143,12 @@ class Marginals:
 
     Parameters
     ----------
-    now : ClassificationPredictor
+    predictor : ClassificationPredictor
     training : (p, m) codes, or None
     """
 
-    def __init__(self, now: ClassificationPredictor, training: Codes | None) -> None:
-        self._now, self._training = now, training
+    def __init__(self, predictor: ClassificationPredictor, training: Codes | None) -> None:
+        self._predictor, self._training = predictor, training
         self._known: dict[int, NDArray[np.int64]] = {}
 
     def of(self, feature: int, how_many: int = COMPLETIONS) -> NDArray[np.int64]:
@@ -159,10 +159,10 @@ class Marginals:
     def _codes(self, feature: int) -> NDArray[np.int64]:
         """All codes of a feature, sorted."""
         if feature not in self._known:
-            codes = np.arange(max(1, self._now.fitted.bins.n_bins[feature]))
+            codes = np.arange(max(1, self._predictor.fitted.bins.n_bins[feature]))
             if self._training is not None:
                 own = self._training[feature]
-                own = own[own != self._now.codebook.missing_code]
+                own = own[own != self._predictor.codebook.missing_code]
                 codes = np.sort(own).astype(np.int64) if len(own) else codes
             self._known[feature] = codes
         return self._known[feature]
@@ -170,7 +170,7 @@ class Marginals:
 
 def complete(
     codes: Codes,
-    now: ClassificationPredictor,
+    predictor: ClassificationPredictor,
     marginals: Marginals,
     features: NDArray[np.int64],
     how_many: int = COMPLETIONS,
@@ -184,20 +184,20 @@ def complete(
     for feature in features.tolist():
         order = np.random.default_rng(feature).permutation(how_many)
         values = np.tile(marginals.of(feature, how_many)[order], codes.shape[1])
-        filled[feature] = np.where(filled[feature] == now.codebook.missing_code, values, filled[feature])
+        filled[feature] = np.where(filled[feature] == predictor.codebook.missing_code, values, filled[feature])
     return filled
 
 
 def excess_of(question: Question) -> Floats:
     """Samples -> (p, n): how far each value lies outside the training range, as a share of this range; 0 inside."""
-    now = question.now
+    predictor = question.predictor
     excess = np.zeros((len(question.columns), question.n_samples))
-    features = [j for j in now.forest.used_features.tolist() if not now.fitted.bins.nominal[j]]
+    features = [j for j in predictor.forest.used_features.tolist() if not predictor.fitted.bins.nominal[j]]
     if not features:
         return excess
     values = np.array([question.columns[feature] for feature in features], dtype=np.float64)
-    low, high = np.array([now.codebook.range_of(feature) for feature in features]).T[:, :, None]
-    span = np.array([now.codebook.span_of(feature) for feature in features])[:, None]
+    low, high = np.array([predictor.codebook.range_of(feature) for feature in features]).T[:, :, None]
+    span = np.array([predictor.codebook.span_of(feature) for feature in features])[:, None]
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # values may be infinite, and a range empty
         beyond = np.maximum(low - values, values - high)
         excess[features] = np.where(beyond > 0, beyond / span, 0.0)
@@ -206,30 +206,30 @@ def excess_of(question: Question) -> Floats:
 
 def distrust_of(question: Question, codes: Codes, excess: Floats) -> Floats | None:
     """Codes (p, n), excess e (p, n) -> (n, T): the largest e/(1 + e) on the path; None if no value is outside."""
-    outside = np.flatnonzero((excess > 0).any(axis=1))
-    if not len(outside):
+    out_of_range = np.flatnonzero((excess > 0).any(axis=1))
+    if not len(out_of_range):
         return None
     with np.errstate(invalid="ignore"):
         far = np.where(np.isinf(excess), 1.0, excess / (1 + excess))
-    return question.now.forest.path_most(np.ascontiguousarray(codes), far)
+    return question.predictor.forest.path_most(np.ascontiguousarray(codes), far)
 
 
 def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int64], excess: Floats) -> Floats:
     """Rows (m,) with missing values -> amounts (m, 5)."""
-    now, codes = question.now, question.codes[:, rows]
-    used = now.forest.used_features
-    features = used[(codes[used] == now.codebook.missing_code).any(axis=1)]
-    filled = complete(codes, now, marginals, features)
+    predictor, codes = question.predictor, question.codes[:, rows]
+    used = predictor.forest.used_features
+    features = used[(codes[used] == predictor.codebook.missing_code).any(axis=1)]
+    filled = complete(codes, predictor, marginals, features)
     distrust = distrust_of(question, filled, np.repeat(excess, COMPLETIONS, axis=1))
-    shape = (len(rows), COMPLETIONS, now.forest.n_trees)
-    counts = counts_of(now, filled).reshape(*shape, -1)
+    shape = (len(rows), COMPLETIONS, predictor.forest.n_trees)
+    counts = counts_of(predictor, filled).reshape(*shape, -1)
     astray = None if distrust is None else distrust.reshape(shape)
-    found = doubt_from_counts(
+    found = uncertainty_from_counts(
         counts,
-        now.setting.caution,
+        predictor.setting.caution,
         as_is=question.counts[rows],
         distrust=astray,
-        tree_shares=tree_shares(now),
+        tree_shares=tree_shares(predictor),
     )
     return found.amounts
 

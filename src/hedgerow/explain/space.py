@@ -37,34 +37,36 @@ class Space:
         part of the date these are. They cannot move alone.
     """
 
-    def __init__(self, now: ClassificationPredictor) -> None:
-        self.now, forest, bins = now, now.forest, now.fitted.bins
+    def __init__(self, predictor: ClassificationPredictor) -> None:
+        self.predictor, forest, bins = predictor, predictor.forest, predictor.fitted.bins
         self.features: Ints = forest.used_features
         self.nominal, self.n_bins = bins.nominal[self.features], bins.n_bins[self.features].astype(np.int32)
         if forest.weights is None:
-            examples, self.contents = forest.distinct(now.threads(int(forest.leaf_start[-1])))
+            examples, self.contents = forest.distinct(predictor.threads(int(forest.leaf_start[-1])))
         else:  # nearly all leaves have different contents
             examples = np.arange(forest.leaf_start[-1])
             self.contents = examples.astype(np.int32)
         evidence = np.asarray(forest.evidence.read(examples))
         self.plausible = (evidence.sum(axis=1) > 0).astype(np.uint8)
-        self.margins = margins_of(now, evidence)
+        self.margins = margins_of(predictor, evidence)
         self.costs = [self._unit_costs(int(feature)) for feature in self.features]
         self.dates = self._dates()
 
     def arrays(self) -> dict[str, Any]:
         """What the core is told of the forest, by name."""
-        told = {"contents": self.contents, "plausible": self.plausible, "tree_shares": tree_shares(self.now)}
-        known = {"features": self.features, "nominal": self.nominal, "n_classes": self.now.forest.n_classes}
-        return told | known | (self.margins or {}) | {"alone": self.alone}
+        given = {"contents": self.contents, "plausible": self.plausible, "tree_shares": tree_shares(self.predictor)}
+        known = {"features": self.features, "nominal": self.nominal, "n_classes": self.predictor.forest.n_classes}
+        return given | known | (self.margins or {}) | {"alone": self.alone}
 
     def alone(self, leaves: list[float]) -> float:
         """Leaves (T,), one of each tree -> the only class that remains there, or -1."""
-        return float(only_class(self.now, self.now.forest.evidence_at(np.array([leaves], dtype=np.int32)))[0])
+        return float(
+            only_class(self.predictor, self.predictor.forest.evidence_at(np.array([leaves], dtype=np.int32)))[0]
+        )
 
     def _dates(self) -> dict[int, dict[int, str]]:
         """-> dates, and what trees ask of them besides their day."""
-        names, kinds, used = self.now.codebook.names, self.now.codebook.schema.kinds, self.features.tolist()
+        names, kinds, used = self.predictor.codebook.names, self.predictor.codebook.schema.kinds, self.features.tolist()
         place = {names[feature]: feature for feature in used}
         found = {
             date: {place[names[date] + part]: part for part in PARTS if names[date] + part in place}
@@ -75,15 +77,18 @@ class Space:
 
     def _unit_costs(self, feature: int) -> tuple[Floats, float]:
         """-> typical values of the bins of a numeric feature, and 1 / range."""
-        if self.now.fitted.bins.nominal[feature]:
+        if self.predictor.fitted.bins.nominal[feature]:
             return np.zeros(0), 0.0
-        start, span = self.now.fitted.bins.center_start[feature : feature + 2], self.now.codebook.span_of(feature)
-        return self.now.fitted.bins.centers[start[0] : start[1]], 1.0 / span if span > 0 else 0.0
+        start, span = (
+            self.predictor.fitted.bins.center_start[feature : feature + 2],
+            self.predictor.codebook.span_of(feature),
+        )
+        return self.predictor.fitted.bins.centers[start[0] : start[1]], 1.0 / span if span > 0 else 0.0
 
 
 def costs_of(space: Space, codes: Array, values: list[Any], most: float) -> list[Floats]:
     """One sample (p,) and its values -> for each feature (codes,), what each code costs; empty if it is missing."""
-    missing, costs = space.now.codebook.missing_code, []
+    missing, costs = space.predictor.codebook.missing_code, []
     for place, feature in enumerate(space.features.tolist()):
         at = int(codes[feature])
         if at == missing:

@@ -49,13 +49,13 @@ class Summary:
     def to_text(self) -> str:
         """The page as lines."""
         wide = max(len(name) for name, _ in (*self.facts, *self.importances))
-        lines = [self.title, "", *(f"{name:<{wide}}  {said}" for name, said in self.facts)]
+        lines = [self.title, "", *(f"{name:<{wide}}  {value}" for name, value in self.facts)]
         shares = [f"{name:<{wide}}  {share:6.1%}" for name, share in self.importances]
         return "\n".join(lines + (["", "Share of the decrease in impurity", *shares] if shares else []))
 
     def to_html(self) -> str:
         """The page as a self-contained fragment of HTML; every name is escaped."""
-        facts = "".join(f"<tr><th>{escape(name)}</th><td>{escape(said)}</td></tr>" for name, said in self.facts)
+        facts = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in self.facts)
         most = max((share for _, share in self.importances), default=0.0) or 1.0
         shares = "".join(
             f'<tr><th>{escape(name)}</th><td><i style="width:{12 * share / most:.2f}rem"></i> {share:.1%}</td></tr>'
@@ -100,20 +100,20 @@ def describe(model: Any, *, doubt: bool = True) -> Summary:
     >>> dict(about.facts)["trained on"], about.importances[0][0]
     ('150 rows, 4 features', 'petal length (cm)')
     """
-    now = predictor_of(model)
-    parts = [_data(now), _trees(now)]
-    if now.combines_leaves:
-        parts += [_opinion(now), _doubt(now) if doubt else {}]
-    score = now.fitted.figures.oob_score
+    predictor = predictor_of(model)
+    parts = [_data(predictor), _trees(predictor)]
+    if predictor.combines_leaves:
+        parts += [_opinion(predictor), _doubt(predictor) if doubt else {}]
+    score = predictor.fitted.figures.oob_score
     if score is not None:
         parts.append({"out-of-bag score": f"{score:.3f}"})
-    facts = tuple((name, printable(said)) for part in parts for name, said in part.items())
-    return Summary(type(model).__name__, facts, _importances(now))
+    facts = tuple((name, printable(value)) for part in parts for name, value in part.items())
+    return Summary(type(model).__name__, facts, _importances(predictor))
 
 
-def _data(now: Any) -> dict[str, str]:
+def _data(predictor: Any) -> dict[str, str]:
     """What the training table was like."""
-    schema, n_rows, names = now.fitted.schema, now.n_training_rows, now.classes.tolist()
+    schema, n_rows, names = predictor.fitted.schema, predictor.n_training_rows, predictor.classes.tolist()
     nominal = sum(schema.nominal)
     rows = "rows not known" if n_rows is None else f"{n_rows:,} rows"
     facts = {"trained on": f"{rows}, {schema.n_features:,} features" + (f", {nominal:,} nominal" if nominal else "")}
@@ -123,49 +123,56 @@ def _data(now: Any) -> dict[str, str]:
     return facts
 
 
-def _trees(now: Any) -> dict[str, str]:
+def _trees(predictor: Any) -> dict[str, str]:
     """How many trees there are, and how large they are."""
-    forest = now.forest
+    forest = predictor.forest
     leaves, depths = np.diff(forest.leaf_start), forest.depth
-    said = f"{forest.n_trees:,}, with {leaves.mean():,.0f} leaves and a depth of {depths.mean():.1f} on average"
-    return {"trees": said if forest.n_trees > 1 else f"1, with {leaves[0]:,} leaves and a depth of {depths[0]}"}
+    value = f"{forest.n_trees:,}, with {leaves.mean():,.0f} leaves and a depth of {depths.mean():.1f} on average"
+    return {"trees": value if forest.n_trees > 1 else f"1, with {leaves[0]:,} leaves and a depth of {depths[0]}"}
 
 
-def _opinion(now: Any) -> dict[str, str]:
+def _opinion(predictor: Any) -> dict[str, str]:
     """How leaves become answers."""
     mapped = (
-        "mapped by what out-of-bag rows teach" if now.is_calibrated else f"as the leaves say ({now.calibration.why})"
+        "mapped by what out-of-bag rows teach"
+        if predictor.is_calibrated
+        else f"as the leaves say ({predictor.calibration.why})"
     )
-    decided = decision_in_force(now.given_decision, now.plain_rule)
-    return {"opinion": f"{now.plain_rule!r}, caution {_caution(now)}, decision {decided}", "probabilities": mapped}
+    decided = decision_in_force(predictor.given_decision, predictor.plain_rule)
+    return {
+        "opinion": f"{predictor.plain_rule!r}, caution {_caution(predictor)}, decision {decided}",
+        "probabilities": mapped,
+    }
 
 
-def _caution(now: Any) -> str:
+def _caution(predictor: Any) -> str:
     """The caution in use; a loaded model may not know which one its rows would choose."""
     try:
-        return f"{now.caution:g}"
+        return f"{predictor.caution:g}"
     except (AttributeError, ValueError):
         return "not known"
 
 
-def _doubt(now: Any) -> dict[str, str]:
+def _doubt(predictor: Any) -> dict[str, str]:
     """How the model decides about rows outside the bags; nothing if it has none."""
-    rows = now.fitted.oob_rows
+    rows = predictor.fitted.oob_rows
     if rows is None or rows.target.known is not None:
         return {}
-    trial, used = now.try_out(now.oob_evidence(), now.plain_rule, now.caution, now.given_decision)
+    trial, used = predictor.try_out(
+        predictor.oob_evidence(), predictor.plain_rule, predictor.caution, predictor.given_decision
+    )
     sets, truth = trial.sets, rows.target.labels[used]
     single, holds = sets.sum(axis=1) == 1, sets[np.arange(len(sets)), truth]
     right = f", {holds[single].mean():.1%} of them right" if single.any() else ""
     return {"out of bag": f"{single.mean():.1%} of rows decided{right}; {holds.mean():.1%} of sets hold the true class"}
 
 
-def _importances(now: Any) -> tuple[tuple[str, float], ...]:
+def _importances(predictor: Any) -> tuple[tuple[str, float], ...]:
     """The features that matter most; none for trees without labels, which were grown on noise."""
-    if not now.predicts or now.fitted.criterion is None:
+    if not predictor.predicts or predictor.fitted.criterion is None:
         return ()
-    shares = np.nan_to_num(now.fitted.importances().mean(axis=0))
+    shares = np.nan_to_num(predictor.fitted.importances().mean(axis=0))
     order = np.argsort(-shares, kind="stable")[:MOST_FEATURES]
-    name_of = now.fitted.trees()[0].name_of
+    name_of = predictor.fitted.trees()[0].name_of
     used = [feature for feature in order.tolist() if shares[feature] > 0]
     return tuple((printable(name_of(feature)), float(shares[feature])) for feature in used)

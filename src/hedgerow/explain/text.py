@@ -188,7 +188,7 @@ def _feature_rows(
     """The features to show, and columns with a text for each of all features -> a row for each shown feature."""
     places = [features.index(name) for name in shown]
     words = [f"{cell(name)} = {cell(value_words(explained.values[name]))}" for name in shown]
-    return [[said, *(column[at] for column in columns)] for said, at in zip(words, places, strict=True)]
+    return [[row_words, *(column[at] for column in columns)] for row_words, at in zip(words, places, strict=True)]
 
 
 def signed(value: float) -> str:

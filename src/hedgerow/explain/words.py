@@ -29,13 +29,13 @@ NAMED_CLASSES = 4
 
 def sentence_words(explanation: Explanation) -> str:
     """An explanation -> what is unknown or strange about the sample, the set, and where the doubt comes from."""
-    said, strange = [_answer_words(explanation)], explanation.strange
+    text, strange = [_answer_words(explanation)], explanation.strange
     if explanation.unknown:
-        said.insert(0, f"No training row has such a value of {joined(name_some(explanation.unknown), 'or')}.")
+        text.insert(0, f"No training row has such a value of {joined(name_some(explanation.unknown), 'or')}.")
     if strange is not None:
         p_value = f"p = {number(float(f'{strange.p_value:.2g}'))}"
-        said.insert(0, f"It is unlike the training rows ({p_value}), above all in {strange.feature}.")
-    return " ".join(said)
+        text.insert(0, f"It is unlike the training rows ({p_value}), above all in {strange.feature}.")
+    return " ".join(text)
 
 
 def _answer_words(explanation: Explanation) -> str:
@@ -57,14 +57,14 @@ def _answer_words(explanation: Explanation) -> str:
 
 def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
     """One sample, and how far its values lie outside the training data (p,) -> words for each cause."""
-    now, counts = question.now, question.counts[row]
-    names = now.codebook.names
+    predictor, counts = question.predictor, question.counts[row]
+    names = predictor.codebook.names
     missing = [names[feature] for feature in question.missing(row)]
     outside = [_outside_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
     figures = {
-        "few": _few_words(counts, now.setting.caution),
-        "overlap": f"similar cases are {_mixture_words(counts, labels_of(now))}",
-        "disagree": _leaning_words(counts, labels_of(now)),
+        "few": _few_words(counts, predictor.setting.caution),
+        "overlap": f"similar cases are {_mixture_words(counts, labels_of(predictor))}",
+        "disagree": _leaning_words(counts, labels_of(predictor)),
         "missing": joined(name_some(missing, 6)) if missing else "none",
         "outside": joined(outside[:4]) if outside else "none",
     }
@@ -88,8 +88,8 @@ def joined(words: list[str], last: str = "and") -> str:
 
 def name_some(values: list[Any], most: int = NAMED_CLASSES) -> list[str]:
     """Values -> text; if there are many, the first few and how many others."""
-    said = [str(value) for value in values]
-    return said if len(said) <= most + 1 else [*said[:most], f"{len(said) - most:,} others"]
+    text = [str(value) for value in values]
+    return text if len(text) <= most + 1 else [*text[:most], f"{len(text) - most:,} others"]
 
 
 def cases_words(count: int, label: Any) -> str:
@@ -163,14 +163,14 @@ def _leaning_words(counts: Floats, labels: list[Any]) -> str:
     sure = ((counts == best).sum(axis=1) == 1) & (best[:, 0] > 0)
     votes = np.bincount(counts[sure].argmax(axis=1), minlength=counts.shape[1])
     order = [k for k in np.argsort(-votes, kind="stable").tolist() if votes[k]][:3]
-    said = [f"{votes[k]:,} {'' if place else 'lean '}to {class_words(labels[k])}" for place, k in enumerate(order)]
+    text = [f"{votes[k]:,} {'' if place else 'lean '}to {class_words(labels[k])}" for place, k in enumerate(order)]
     if not sure.all():
-        said.append(f"{int((~sure).sum()):,} to none")
-    return joined(said)
+        text.append(f"{int((~sure).sum()):,} to none")
+    return joined(text)
 
 
 def _outside_words(question: Question, row: int, feature: int) -> str:
-    low, high = question.now.codebook.range_of(feature)
-    kind = question.now.codebook.schema.kinds[feature]
+    low, high = question.predictor.codebook.range_of(feature)
+    kind = question.predictor.codebook.schema.kinds[feature]
     value, least, most = (number_or_date(each, kind) for each in (float(question.columns[feature][row]), low, high))
-    return f"{question.now.codebook.names[feature]} is {value}, trained on {least} to {most}"
+    return f"{question.predictor.codebook.names[feature]} is {value}, trained on {least} to {most}"

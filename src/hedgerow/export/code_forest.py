@@ -52,16 +52,18 @@ class Tables:
 
 def forest_code(model: Any, language: str, name: str) -> str:
     """A fitted classifier under the rule "average", or a regressor -> the text of a program."""
-    now, (lines_of, more) = exported(model, {"classes": (_checked_counts, _classes), "numbers": (_numbers, None)})
-    tables, trees = tables_of(now, lines_of(now)), now.fitted.trees()
-    about = _about(now, trees[0], f"A forest of {len(trees)} trees; written by hedgerow.") | (more(now) if more else {})
-    body = files("hedgerow.export").joinpath(f"programs/{now.kind}.{_ENDINGS[language]}").read_text("utf-8")
+    predictor, (lines_of, more) = exported(model, {"classes": (_checked_counts, _classes), "numbers": (_numbers, None)})
+    tables, trees = tables_of(predictor, lines_of(predictor)), predictor.fitted.trees()
+    about = _about(predictor, trees[0], f"A forest of {len(trees)} trees; written by hedgerow.") | (
+        more(predictor) if more else {}
+    )
+    body = files("hedgerow.export").joinpath(f"programs/{predictor.kind}.{_ENDINGS[language]}").read_text("utf-8")
     return _WRITERS[language](tables, about, name) + body.replace("NAME", name)
 
 
-def tables_of(now: Any, lines: NDArray[np.float64]) -> Tables:
+def tables_of(predictor: Any, lines: NDArray[np.float64]) -> Tables:
     """Answers, what each leaf says (L, C) -> the forest as tables."""
-    trees = now.fitted.trees()
+    trees = predictor.fitted.trees()
     different, line = np.unique(lines, axis=0, return_inverse=True)
     sizes = [tree.n_nodes for tree in trees]
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -93,42 +95,45 @@ def _nodes_of(tree: Tree, root: int) -> tuple[Any, ...]:
     return way.astype(np.int64), feature.astype(np.int64), child.astype(np.int64), number.astype(np.float64), sets
 
 
-def _checked_counts(now: Any) -> NDArray[np.float64]:
+def _checked_counts(predictor: Any) -> NDArray[np.float64]:
     """Answers of a classifier -> (L, K): the rows of each class in every leaf; refused unless trees are averaged."""
-    if not now.plain_rule.plain_mean:
+    if not predictor.plain_rule.plain_mean:
         raise NotImplementedError(
-            f"rule must be 'average' for code of a forest, got {now.plain_rule!r}; choose it with set_params, or use"
-            " to_onnx, which supports more rules"
+            f"rule must be 'average' for code of a forest, got {predictor.plain_rule!r}; choose it with set_params, or"
+            " use to_onnx, which supports more rules"
         )
-    if not isinstance(now.decision, Dominance) or now.decision.has_actions:
+    if not isinstance(predictor.decision, Dominance) or predictor.decision.has_actions:
         raise NotImplementedError(
-            f"decision must be 'dominance' for code of a forest, got {now.decision!r}; choose it with set_params, or"
-            " use to_onnx, which supports more decisions"
+            f"decision must be 'dominance' for code of a forest, got {predictor.decision!r}; choose it with set_params,"
+            " or use to_onnx, which supports more decisions"
         )
-    if now.novelty_level is not None:
+    if predictor.novelty_level is not None:
         raise NotImplementedError(
             "novelty must be None for code of a forest, got a level; code does not look for strangers"
         )
-    forest = now.forest
+    forest = predictor.forest
     return np.concatenate([np.asarray(forest.evidence_in(tree), dtype=np.float64) for tree in range(forest.n_trees)])
 
 
-def _numbers(now: Any) -> NDArray[np.float64]:
+def _numbers(predictor: Any) -> NDArray[np.float64]:
     """Answers of a regressor -> (L, 3): prediction, lower and upper bound of every leaf."""
-    return np.asarray(now.leaf_states(), dtype=np.float64)
+    return np.asarray(predictor.leaf_states(), dtype=np.float64)
 
 
-def _about(now: Any, tree: Tree, title: str) -> dict[str, Any]:
+def _about(predictor: Any, tree: Tree, title: str) -> dict[str, Any]:
     """Answers, one of the trees -> everything besides the tables, by name."""
-    used = {int(feature) for each in now.fitted.trees() for feature in np.unique(each.feature[~each.is_leaf])}
+    used = {int(feature) for each in predictor.fitted.trees() for feature in np.unique(each.feature[~each.is_leaf])}
     names = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
     nominal = {i: known for i, known in enumerate(tree.schema.categories) if known is not None and i in used}
-    return {"title": title, "features": names, "categories": nominal, "caution": float(now.caution)}
+    return {"title": title, "features": names, "categories": nominal, "caution": float(predictor.caution)}
 
 
-def _classes(now: Any) -> dict[str, Any]:
+def _classes(predictor: Any) -> dict[str, Any]:
     """Answers of a classifier -> its classes, and the numbers of its map if it has one."""
-    return {"classes": now.classes.tolist(), "map": now.calibration.numbers() if now.is_calibrated else None}
+    return {
+        "classes": predictor.classes.tolist(),
+        "map": predictor.calibration.numbers() if predictor.is_calibrated else None,
+    }
 
 
 def _python(tables: Tables, about: dict[str, Any], name: str) -> str:
@@ -184,11 +189,11 @@ def _c_categories(nominal: dict[int, NDArray[Any]], n_features: int, name: str) 
 def _c_map(learned: dict[str, Any] | None, n_classes: int, name: str) -> list[str]:
     """The map of a calibrated forest in C; without one, numbers that are not read."""
     blank: dict[str, Any] = {"floor": 0.0, "slope": 1.0, "gain": 1.0, "mix": None, "offsets": [0.0] * n_classes}
-    told = learned or blank
-    mix = np.zeros((n_classes, n_classes)) if told["mix"] is None else np.array(told["mix"])
+    constants = learned or blank
+    mix = np.zeros((n_classes, n_classes)) if constants["mix"] is None else np.array(constants["mix"])
     lines = [f"enum {{ {name}_is_mapped = {int(learned is not None)} }};"]
-    lines += [f"static const double {name}_{key} = {c_number(told[key])};" for key in ("floor", "slope", "gain")]
-    for key, values in (("mix", mix.ravel().tolist()), ("offsets", told["offsets"])):
+    lines += [f"static const double {name}_{key} = {c_number(constants[key])};" for key in ("floor", "slope", "gain")]
+    for key, values in (("mix", mix.ravel().tolist()), ("offsets", constants["offsets"])):
         lines.append(f"static const double {name}_{key}[] = {{{', '.join(map(c_number, values))}}};")
     return lines
 
@@ -202,11 +207,11 @@ def _javascript(tables: Tables, about: dict[str, Any], name: str) -> str:
                 " text"
             )
     categories = {str(i): known.tolist() for i, known in about["categories"].items()}
-    told = {"CLASSES": about.get("classes"), "MAP": about.get("map"), "FEATURES": about["features"]}
-    told |= {"CAUTION": about["caution"], "CATEGORIES": categories}
+    constants = {"CLASSES": about.get("classes"), "MAP": about.get("map"), "FEATURES": about["features"]}
+    constants |= {"CAUTION": about["caution"], "CATEGORIES": categories}
     lines = [f"// {about['title']}", '"use strict";']
     # Without "<", no name ends the script element of a page into which the program is copied.
-    written = {key: json.dumps(value).replace("<", "\\u003c") for key, value in told.items()}
+    written = {key: json.dumps(value).replace("<", "\\u003c") for key, value in constants.items()}
     lines += [f"const {name}_{key} = {value};" for key, value in written.items()]
     for key, values in [*_columns(tables), ("lines", tables.lines.tolist())]:
         # JSON has no infinity; a threshold beyond all numbers reads as infinite

@@ -79,9 +79,11 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
     require("onnx", "onnx")
     if float_type not in ("double", "float"):
         raise ValueError(f"float_type must be 'double' or 'float', got {float_type!r}; choose one of them")
-    (now, outputs_of), recorder = exported(forest, _OUTPUTS), Recorder()
-    inputs, features = _read_inputs(recorder, now.fitted.schema, np.float64 if float_type == "double" else np.float32)
-    return _model(recorder, inputs, outputs_of(recorder, now, _leaf_states(recorder, now, features)))
+    (predictor, outputs_of), recorder = exported(forest, _OUTPUTS), Recorder()
+    inputs, features = _read_inputs(
+        recorder, predictor.fitted.schema, np.float64 if float_type == "double" else np.float32
+    )
+    return _model(recorder, inputs, outputs_of(recorder, predictor, _leaf_states(recorder, predictor, features)))
 
 
 def _read_inputs(recorder: Recorder, schema: Schema, dtype: Any) -> tuple[list[Any], str]:
@@ -173,15 +175,17 @@ def _is_text(known: NDArray[Any] | None) -> bool:
     return known is not None and known.dtype.kind in "OUT"
 
 
-def _leaf_states(recorder: Recorder, now: ClassificationPredictor | RegressionPredictor, features: str) -> Recorded:
+def _leaf_states(
+    recorder: Recorder, predictor: ClassificationPredictor | RegressionPredictor, features: str
+) -> Recorded:
     """Features (n, p) -> (n, T, S): the states of the leaves reached."""
-    states, of_leaf = np.unique(now.leaf_states(), axis=0, return_inverse=True)
-    places = _tree_ensemble(recorder, now.fitted, features, of_leaf.ravel())
+    states, of_leaf = np.unique(predictor.leaf_states(), axis=0, return_inverse=True)
+    places = _tree_ensemble(recorder, predictor.fitted, features, of_leaf.ravel())
     found = recorder.add("Gather", recorder.constant(states), recorder.cast(places, np.int64), axis=0)
-    return Recorded(recorder, found, np.repeat(states[:1][None], now.forest.n_trees, axis=1))
+    return Recorded(recorder, found, np.repeat(states[:1][None], predictor.forest.n_trees, axis=1))
 
 
-def _numbers(recorder: Recorder, now: RegressionPredictor, leaves: Recorded) -> list[Any]:
+def _numbers(recorder: Recorder, predictor: RegressionPredictor, leaves: Recorded) -> list[Any]:
     """States of leaves (n, T, 3) -> the outputs of a regressor."""
     mean = leaves.sum(axis=1) / float(leaves.shape[1])
     for column, name in enumerate(("prediction", "lower", "upper")):
@@ -189,32 +193,32 @@ def _numbers(recorder: Recorder, now: RegressionPredictor, leaves: Recorded) -> 
     return [_output(name, np.float64) for name in ("prediction", "lower", "upper")]
 
 
-def _opinions(recorder: Recorder, now: ClassificationPredictor, leaves: Recorded) -> list[Any]:
+def _opinions(recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded) -> list[Any]:
     """States of leaves (n, T, S) -> the outputs of a classifier; the operators they need are recorded."""
-    rule, weights = now.rule, now.weights
+    rule, weights = predictor.rule, predictor.weights
     merged: Any = _merged(leaves if weights is None else leaves * weights[:, None], rule.merge)
     try:
         if not rule.onnx and rule.merge == "stack":
             raise NotExpressible("combines the leaves of each sample in a way of its own")
-        opinion: Any = rule.finish_plainly(merged, now.setting)
+        opinion: Any = rule.finish_plainly(merged, predictor.setting)
     except NotExpressible as error:
         raise NotImplementedError(f"rule must be expressible in ONNX, got {rule!r}, which {error}") from error
-    return _decided(recorder, now, opinion, merged)
+    return _decided(recorder, predictor, opinion, merged)
 
 
-def _of_pairs(recorder: Recorder, now: ClassificationPredictor, leaves: Recorded) -> list[Any]:
+def _of_pairs(recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded) -> list[Any]:
     """Masses of leaves (n, pairs, 4) -> the outputs of trees of pairs."""
-    return _decided(recorder, now, opinion_of_pairs(recorder, leaves, len(now.classes)), leaves)
+    return _decided(recorder, predictor, opinion_of_pairs(recorder, leaves, len(predictor.classes)), leaves)
 
 
-def _decided(recorder: Recorder, now: ClassificationPredictor, opinion: Any, merged: Any) -> list[Any]:
+def _decided(recorder: Recorder, predictor: ClassificationPredictor, opinion: Any, merged: Any) -> list[Any]:
     """An opinion that is recorded, and a result with as many rows -> the outputs of a classifier."""
-    decision = now.decision
+    decision = predictor.decision
     try:
         chosen = chosen_by(decision, opinion)
     except NotExpressible as error:
         raise NotImplementedError(f"decision must be expressible in ONNX, got {decision!r}, which {error}") from error
-    classes = now.classes.astype(np.int64) if now.classes.dtype.kind in "iu" else now.classes
+    classes = predictor.classes.astype(np.int64) if predictor.classes.dtype.kind in "iu" else predictor.classes
     require_text(classes.tolist(), "classes")
     best = recorder.add("ArgMax", opinion.probability.name, axis=1, keepdims=0)
     recorder.add("Gather", recorder.constant(classes), best, output="label", axis=0)

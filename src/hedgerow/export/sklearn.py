@@ -35,7 +35,7 @@ _FIELDS = {
 #: Parameters that scikit-learn turns into C numbers and memory while it fits: the table of zeros does not need them.
 _SIZES = {"max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split"}
 #: Parameters of trees that are grown already: told, so that the estimator says how it was made, but not used.
-_TOLD = (
+_COPIED = (
     "max_features",
     "class_weight",
     "bootstrap",
@@ -90,20 +90,20 @@ def to_sklearn(forest: Any) -> Any:
     >>> bool((theirs.apply(X) == forest.apply(X)).all())
     True
     """
-    now, kind = exported(forest, _KINDS)
-    schema, trees = now.fitted.schema, now.fitted.trees()
-    check_averages(now, trees, "scikit-learn")
+    predictor, kind = exported(forest, _KINDS)
+    schema, trees = predictor.fitted.schema, predictor.fitted.trees()
+    check_averages(predictor, trees, "scikit-learn")
     nominal = [trees[0].name_of(feature) for feature in np.flatnonzero(schema.nominal).tolist()]
     if nominal:
         raise NotImplementedError(
             f"features must be numeric for scikit-learn, got the nominal {nominal[:5]}; encode them before fitting,"
             " or use to_onnx"
         )
-    theirs = _template(forest, now, kind)
+    theirs = _template(forest, predictor, kind)
     places = [theirs] if forest._single_tree else theirs.estimators_
     for number, (place, tree) in enumerate(zip(places, trees, strict=True)):
-        impurity = _impurity_of(now.fitted, number, tree, theirs.criterion)
-        place.tree_ = _their_tree(place.tree_, tree, now.node_answers(tree)[0], impurity)
+        impurity = _impurity_of(predictor.fitted, number, tree, theirs.criterion)
+        place.tree_ = _their_tree(place.tree_, tree, predictor.node_answers(tree)[0], impurity)
     return theirs
 
 
@@ -116,13 +116,13 @@ def _impurity_of(fitted: Fitted, number: int, tree: Tree, criterion: str) -> Flo
     return tree.evidence.impurity(criterion)
 
 
-def _template(forest: Any, now: Any, kind: _Kind) -> Any:
+def _template(forest: Any, predictor: Any, kind: _Kind) -> Any:
     """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of zeros."""
     shared = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
     parameters = {name: value for name, value in shared.items() if value is not None}
     if "bootstrap" in parameters:
         parameters["bootstrap"] = bool(parameters["bootstrap"])
-    parameters["criterion"] = kind.criterion(now.fitted.criterion)
+    parameters["criterion"] = kind.criterion(predictor.fitted.criterion)
     if parameters["criterion"] == "entropy" and forest.criterion == "log_loss":  # scikit-learn, too, has both names
         parameters["criterion"] = "log_loss"
     sizes = {name: parameters.pop(name) for name in _SIZES & parameters.keys()}
@@ -130,12 +130,12 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
         theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)
     else:
         name = "RandomForest" if forest.splitter == "best" else "ExtraTrees"
-        theirs = getattr(ensemble, f"{name}{kind.ending}")(now.forest.n_trees, **parameters)
-    labels, schema = kind.labels(now), now.fitted.schema
+        theirs = getattr(ensemble, f"{name}{kind.ending}")(predictor.forest.n_trees, **parameters)
+    labels, schema = kind.labels(predictor), predictor.fitted.schema
     theirs.fit(np.zeros((len(labels), schema.n_features)), labels)
     if schema.names is not None:
         theirs.feature_names_in_ = np.array(schema.names, dtype=object)
-    theirs.set_params(**sizes, **_told(forest, now.fitted, theirs.get_params(deep=False)))
+    theirs.set_params(**sizes, **_copied_params(forest, predictor.fitted, theirs.get_params(deep=False)))
     for each in [] if forest._single_tree else theirs.estimators_:
         each.set_params(**sizes, random_state=_NO_SEED if forest.bootstrap else each.random_state)
     for name in ("_n_samples", "_n_samples_bootstrap"):  # without them, no bags are made up
@@ -143,15 +143,15 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     return theirs
 
 
-def _told(forest: Any, fitted: Fitted, theirs: dict[str, Any]) -> dict[str, Any]:
+def _copied_params(forest: Any, fitted: Fitted, theirs: dict[str, Any]) -> dict[str, Any]:
     """The parameters with which the trees were grown, as far as scikit-learn's estimator has them."""
     known = {**dict.fromkeys(parameters_of(forest)), "bootstrap": None}
-    told = {name: getattr(forest, name) for name in _TOLD if name in theirs and name in known}
-    if told.get("max_features") == "oob":
-        told["max_features"] = fitted.figures.max_features or theirs["max_features"]
-    if "bootstrap" in told:
-        told["bootstrap"] = bool(told["bootstrap"])  # "multinomial" is what theirs always is
-    return told
+    copied = {name: getattr(forest, name) for name in _COPIED if name in theirs and name in known}
+    if copied.get("max_features") == "oob":
+        copied["max_features"] = fitted.figures.max_features or theirs["max_features"]
+    if "bootstrap" in copied:
+        copied["bootstrap"] = bool(copied["bootstrap"])  # "multinomial" is what theirs always is
+    return copied
 
 
 def _class_criterion(criterion: Any) -> str:
@@ -173,8 +173,8 @@ class _Kind(NamedTuple):
 
 
 _KINDS = {
-    "classes": _Kind("Classifier", _class_criterion, lambda now: now.classes),
-    "numbers": _Kind("Regressor", _number_criterion, lambda now: np.ones(2)),
+    "classes": _Kind("Classifier", _class_criterion, lambda predictor: predictor.classes),
+    "numbers": _Kind("Regressor", _number_criterion, lambda predictor: np.ones(2)),
 }
 
 

@@ -32,7 +32,7 @@ MOST_BOXES = 10_000
 _TEXT, _SMALL = 13.0, 11.0
 _LINE, _BAR, _PAD = 17.0, 8.0, 9.0
 _GAP_ACROSS, _GAP_DOWN, _MARGIN = 18.0, 62.0, 16.0
-_NAMED_CLASSES, _TOLD_CLASSES, _LEGEND_CLASSES, _LONGEST = 3, 20, 12, 40
+_NAMED_CLASSES, _SHOWN_CLASSES, _LEGEND_CLASSES, _LONGEST = 3, 20, 12, 40
 _NARROW, _WIDE = set("ijltfr.,:;|!()[]{}' "), set("mwMW@%…")
 
 
@@ -120,7 +120,7 @@ def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> di
     for number, held in tree.held(tree.node_depth <= deepest):
         node, bar = tree.at(number), _shares(held)
         words = count_words(held, tree.classes, _NAMED_CLASSES)
-        full = count_words(held, tree.classes, _TOLD_CLASSES)
+        full = count_words(held, tree.classes, _SHOWN_CLASSES)
         if node.is_leaf:
             lines = [words] if caution is None else [words, interval_words(held, tree.classes, caution)]
             boxes[number] = Box(number, _cut(lines), full, bar, _width(lines), [])
@@ -136,10 +136,10 @@ def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> di
 def _shares(held: Held) -> list[tuple[str, float]]:
     """What a node holds -> colours and shares of its classes; of many classes the largest, and the others in grey."""
     shares = held.weights / (held.weights.sum() or 1.0)
-    told = np.sort(np.argsort(-shares, kind="stable")[:_TOLD_CLASSES])
-    bar = [(colour_of(k), share) for k, share in zip(held.labels[told].tolist(), shares[told].tolist(), strict=True)]
+    shown = np.sort(np.argsort(-shares, kind="stable")[:_SHOWN_CLASSES])
+    bar = [(colour_of(k), share) for k, share in zip(held.labels[shown].tolist(), shares[shown].tolist(), strict=True)]
     rest = 1.0 - sum(share for _, share in bar)
-    return [each for each in bar if each[1]] + ([(_OTHERS, rest)] if len(shares) > len(told) else [])
+    return [each for each in bar if each[1]] + ([(_OTHERS, rest)] if len(shares) > len(shown) else [])
 
 
 def _place(boxes: dict[int, Box], tree: Tree, top: float) -> None:

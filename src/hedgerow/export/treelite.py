@@ -48,12 +48,12 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     10
     """
     require("treelite", "treelite")
-    now, kind = exported(forest, _KINDS)
-    schema, trees = now.fitted.schema, now.fitted.trees()
-    check_averages(now, trees, "treelite")
-    builder = _builder(kind, schema.n_features, len(trees), len(now.info.names), 3 if bounds else 1)
+    predictor, kind = exported(forest, _KINDS)
+    schema, trees = predictor.fitted.schema, predictor.fitted.trees()
+    check_averages(predictor, trees, "treelite")
+    builder = _builder(kind, schema.n_features, len(trees), len(predictor.about.names), 3 if bounds else 1)
     for tree in trees:
-        answers = now.node_answers(tree)
+        answers = predictor.node_answers(tree)
         builder.start_tree()
         _write_tree(builder, schema, tree, np.hstack(answers) if bounds else answers[0])
         builder.end_tree()
@@ -116,8 +116,8 @@ def _write_tree(builder: Any, schema: Schema, tree: Tree, values: Floats) -> Non
         builder.end_node()
     for at, node in leaves.items():
         builder.start_node(at)
-        said = values[node].tolist()
-        builder.leaf(said if len(said) > 1 else said[0])
+        leaf_value = values[node].tolist()
+        builder.leaf(leaf_value if len(leaf_value) > 1 else leaf_value[0])
         builder.end_node()
 
 

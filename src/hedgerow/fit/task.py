@@ -62,8 +62,9 @@ class Task(ABC):
 class SupervisedTask(Task):
     """A prediction type that is fitted to y. It must define `read_y` and `oob_trace`; the rest has defaults.
 
-    A fit calls `read_y`, `growth`, `prepare` and `grow`, in this order. Models are `Classification`, whose leaves are `ClassCounts`, and `Regression`, whose leaves are `LeafMoments`. `MultiOutput` makes a task of
-    several outputs of a task of one.
+    A fit calls `read_y`, `growth`, `prepare` and `grow`, in this order. Models are `Classification`, whose leaves are
+    `ClassCounts`, and `Regression`, whose leaves are `LeafMoments`. `MultiOutput` makes a task of several outputs of a
+    task of one.
     """
 
     #: Parameters that decide what leaves hold; forests must have the same to be merged.

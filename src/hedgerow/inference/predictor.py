@@ -148,6 +148,9 @@ class Predictor:
         """Return the fit with what it learns and reports on out-of-bag rows; `metric` is ``oob_score``."""
         return self.fitted
 
+    def learn(self) -> None:
+        """Choose now what the current parameters need from training rows; by default nothing."""
+
     def for_file(self) -> Fitted:
         """The fit without its training rows, as a pickle stores it."""
         return self.fitted.without_rows()

@@ -74,11 +74,11 @@ class RiskCoverageDisplay(Display):
         """
         if confidence not in ("lower", "probability"):
             raise ValueError(f"confidence must be 'lower' or 'probability', got {confidence!r}; choose one of them")
-        now = predictor_of(forest)
-        opinion = now.opinion(now.read(X))
+        predictor = predictor_of(forest)
+        opinion = predictor.opinion(predictor.read(X))
         best = opinion.probability.argmax(axis=1)
         sure = getattr(opinion, confidence)[np.arange(len(best)), best]
-        alone = now.decide(opinion).sum(axis=1) == 1
+        alone = predictor.decide(opinion).sum(axis=1) == 1
         right = forest.classes_[best] == np.asarray(y)
         point = (float(alone.mean()), float(np.mean(~right[alone]))) if alone.any() else None
         curve = risk_coverage_curve(y, forest.classes_[best], sure)
@@ -177,10 +177,10 @@ class CautionPathDisplay(Display):
         -------
         CautionPathDisplay
         """
-        now = predictor_of(forest)
-        if not now.combines_leaves:
+        predictor = predictor_of(forest)
+        if not predictor.combines_leaves:
             raise TypeError(f"forest must be a classification tree or forest, got {type(forest).__name__}")
-        evidence, rule = now.evidence(now.read(X).codes), now.rule
+        evidence, rule = predictor.evidence(predictor.read(X).codes), predictor.rule
         if y is None and evidence.n_samples != 1:
             raise ValueError(f"X must be one row if y is not given, got {evidence.n_samples}; pass y, or X[:1]")
         opinions = evidence.combine_each([(rule, float(caution)) for caution in cautions])
@@ -188,15 +188,15 @@ class CautionPathDisplay(Display):
         if y is None:
             bounds = np.stack([np.stack([opinion.lower[0], opinion.upper[0]], axis=1) for opinion in opinions])
             bands = {name: bounds[:, k] for k, name in enumerate(names)}
-            return cls(at, {}, bands, now.caution).plot(ax)
-        sets = [chosen_classes(now, opinion) for opinion in opinions]
+            return cls(at, {}, bands, predictor.caution).plot(ax)
+        sets = [chosen_classes(predictor, opinion) for opinion in opinions]
         known = {"y": np.asarray(y), "classes": forest.classes_}
         lines = {
             "decided": [metrics.determinacy(sets=each, **known) for each in sets],
             "right where decided": [metrics.single_set_accuracy(sets=each, **known, otherwise=np.nan) for each in sets],
             "u65": [metrics.u65(sets=each, **known) for each in sets],
         }
-        return cls(at, {name: np.asarray(line) for name, line in lines.items()}, {}, now.caution).plot(ax)
+        return cls(at, {name: np.asarray(line) for name, line in lines.items()}, {}, predictor.caution).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -243,8 +243,8 @@ class CautionPathDisplay(Display):
             ax.plot(self.cautions, band, color=colour_of(k), linewidth=1.5, label=[name, "_"])
         if self.caution is not None:
             ax.axvline(self.caution, color=SOFT, linewidth=1, linestyle=(0, (2, 3)), zorder=0)
-            said = f"the model’s {self.caution:g}"
-            ax.annotate(said, (self.caution, 0), (4, 4), "data", "offset points", color=SOFT, fontsize="small")
+            note = f"the model’s {self.caution:g}"
+            ax.annotate(note, (self.caution, 0), (4, 4), "data", "offset points", color=SOFT, fontsize="small")
             ax.texts[-1].xycoords = ("data", "axes fraction")
         ax.set_xlabel("caution")
         ax.set_ylabel("probability" if self.bands else "share of rows, and u65")

@@ -86,13 +86,13 @@ class IntervalDisplay(Display):
         -------
         IntervalDisplay
         """
-        now = predictor_of(forest)
-        opinion = now.opinion(now.read(X))
+        predictor = predictor_of(forest)
+        opinion = predictor.opinion(predictor.read(X))
         return cls.from_predictions(
             opinion.lower,
             opinion.upper,
             opinion.probability,
-            chosen=chosen_classes(now, opinion),
+            chosen=chosen_classes(predictor, opinion),
             classes=forest.classes_,
             names=index_names(X) if names is None else names,
             ax=ax,

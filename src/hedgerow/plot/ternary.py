@@ -66,8 +66,8 @@ class TernaryDisplay(Display):
         -------
         TernaryDisplay
         """
-        now = predictor_of(forest)
-        opinion = now.opinion(now.read(X))
+        predictor = predictor_of(forest)
+        opinion = predictor.opinion(predictor.read(X))
         return cls.from_predictions(opinion.lower, opinion.upper, opinion.probability, classes=forest.classes_, ax=ax)
 
     @classmethod

@@ -92,8 +92,8 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
             if number > 0:
                 columns = _fill(rounds[-1], training, columns, known)
             forest = self._new_forest(y).fit(_named(columns, table.schema), y)
-            now = predictor_of(forest)
-            rounds.append(_Round(forest, now.read(_named(columns, table.schema)).codes))
+            predictor = predictor_of(forest)
+            rounds.append(_Round(forest, predictor.read(_named(columns, table.schema)).codes))
         # The estimator changes only here, after everything has succeeded.
         self.forests_: list[Any] = [each.forest for each in rounds]
         self._rounds, self._rows = rounds, training
@@ -161,9 +161,9 @@ def _fill(last: _Round, training: _Rows, columns: Columns, given: Columns) -> Co
     filled = [column.copy() for column in given]
     if not len(rows):
         return filled
-    now = predictor_of(last.forest)
-    codes = now.read(_named([column[rows] for column in columns], training.schema)).codes
-    for first, block in proximity_blocks(now.forest, codes, last.codes, n_threads=now.many_threads(codes)):
+    predictor = predictor_of(last.forest)
+    codes = predictor.read(_named([column[rows] for column in columns], training.schema)).codes
+    for first, block in proximity_blocks(predictor.forest, codes, last.codes, n_threads=predictor.many_threads(codes)):
         there = rows[first : first + block.shape[0]]
         for feature in np.flatnonzero(gaps[:, there].any(axis=1)):
             which = gaps[feature, there]

@@ -51,26 +51,28 @@ def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
     >>> int(outlier_scores(forest).argmax())
     7
     """
-    now = predictor_of(forest)
-    known, groups = now.training_codes(), now.training_groups()
-    usual = _isolation(now, known, groups, known, groups)
+    predictor = predictor_of(forest)
+    known, groups = predictor.training_codes(), predictor.training_groups()
+    usual = _isolation(predictor, known, groups, known, groups)
     if X is None:
         return _in_units_of(usual, groups, usual, groups)
-    codes = now.read(X).codes
-    of_rows = now.groups(codes, y)
+    codes = predictor.read(X).codes
+    of_rows = predictor.groups(codes, y)
     if len(of_rows) != codes.shape[1]:
         raise ValueError(
             f"y must have a class for each of the {codes.shape[1]} rows of X, got {len(of_rows)}; pass those of X"
         )
-    return _in_units_of(_isolation(now, codes, of_rows, known, groups), of_rows, usual, groups)
+    return _in_units_of(_isolation(predictor, codes, of_rows, known, groups), of_rows, usual, groups)
 
 
-def _isolation(now: Predictor, codes: Codes, groups: ClassLabels, known: Codes, groups_known: ClassLabels) -> Floats:
+def _isolation(
+    predictor: Predictor, codes: Codes, groups: ClassLabels, known: Codes, groups_known: ClassLabels
+) -> Floats:
     """Rows (p, n) and their groups (n,), training rows (p, m) and theirs -> (n,)."""
-    n_trees, size = now.forest.n_trees, np.bincount(groups_known, minlength=int(groups.max(initial=0)) + 1)
+    n_trees, size = predictor.forest.n_trees, np.bincount(groups_known, minlength=int(groups.max(initial=0)) + 1)
     squared = np.empty(codes.shape[1])
-    threads = now.many_threads(codes)
-    for first, block in proximity_blocks(now.forest, codes, known, n_threads=threads):
+    threads = predictor.many_threads(codes)
+    for first, block in proximity_blocks(predictor.forest, codes, known, n_threads=threads):
         rows = slice(first, first + block.shape[0])
         own = np.repeat(groups[rows], np.diff(block.indptr)) == groups_known[block.indices]
         block.data *= block.data * own

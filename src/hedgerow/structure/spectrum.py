@@ -126,10 +126,10 @@ def _proximity_product(forest: Any, X: Any, oob: bool) -> tuple[Product, int]:
     if oob:
         table = forest.proximity(X, oob=True)
         return (lambda vector: np.asarray(table @ vector)), table.shape[0]
-    now = predictor_of(forest)
-    codes = now.training_codes() if X is None else now.read(X).codes
-    leaves = leaf_table(now.forest, codes, now.many_threads(codes))
-    across, n_trees = leaves.T.tocsr(), now.forest.n_trees
+    predictor = predictor_of(forest)
+    codes = predictor.training_codes() if X is None else predictor.read(X).codes
+    leaves = leaf_table(predictor.forest, codes, predictor.many_threads(codes))
+    across, n_trees = leaves.T.tocsr(), predictor.forest.n_trees
     return (lambda vector: np.asarray(leaves @ (across @ vector)) / n_trees), codes.shape[1]
 
 

@@ -71,3 +71,25 @@ def _is_whole(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def listed(names: Iterable[Any], most: int = 8) -> str:
+    """List names: ``a, b, c … (12 in all)``."""
+    every = [printable(str(name)) for name in names]
+    more = f" … ({len(every):,} in all)" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
+
+
+def number_of(count: int, thing: str, things: str | None = None) -> str:
+    """Count things: ``1 row``, ``2,000 rows``."""
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
+def share(value: float | None) -> str:
+    """Format a share: ``97.2 %``, or a dash for None."""
+    return "–" if value is None else f"{value:.1%}".replace("%", " %")
+
+
+def score(value: float | None) -> str:
+    """Format a utility with three decimals, or a dash for None."""
+    return "–" if value is None else f"{value:.3f}"

@@ -69,7 +69,7 @@ KINDS = ("two classes", "weighted rows", "one tree", "three classes", "borrowed 
 @pytest.mark.parametrize("which", KINDS)
 def test_page_and_library_agree_to_nine_digits_and_on_every_set(open_page, models, which):
     forest, X = models[which]
-    page = open_page(forest.report(X, seconds=0))
+    page = open_page(forest.report(X, time_limit=0))
     evidence = forest.evidence(X)
     asked = [(rule, *rule.on_page(), caution) for rule in RULES for caution in CAUTIONS]
     answers = json.loads(page.evaluate(ASK, [[each[1:] for each in asked], list(DECISIONS.values())]))
@@ -96,7 +96,7 @@ def test_page_maps_the_probabilities_of_a_calibrated_forest(open_page, data, rul
     forest = RandomForestClassifier(20, rule=rule, calibration="oob", random_state=0).fit(X[::2], y[::2])
     assert not forest.calibration_.why
     later = X[1::2][:40]
-    page = open_page(forest.report(later, seconds=0))
+    page = open_page(forest.report(later, time_limit=0))
     assert "calibrated" in page.locator("#note").inner_text()
     own = page.evaluate("window.hedgerow.data.settings.rule")
     asked = [(own["name"], own["options"], caution) for caution in CAUTIONS]
@@ -118,7 +118,7 @@ def equal_but_for_ties(sets, expected, probability):
 
 def test_every_rule_and_decision_of_the_page_is_compared(open_page, models):
     forest, X = models["two classes"]
-    page = open_page(forest.report(X, seconds=0))
+    page = open_page(forest.report(X, time_limit=0))
     assert set(page.evaluate("window.hedgerow.rules")) == {rule.page for rule in RULES}
     assert set(page.evaluate("window.hedgerow.decisions")) == set(DECISIONS.values())
     assert {rule.name for rule in RULES} == {
@@ -142,7 +142,7 @@ def test_every_rule_and_decision_of_the_page_is_compared(open_page, models):
 def test_page_opens_with_the_models_own_sets(open_page, models, rule, decision):
     forest, X = models["three classes"]
     forest = copy.copy(forest).set_params(rule=rule, caution=1.7, decision=decision)
-    page = open_page(forest.report(X, seconds=0))
+    page = open_page(forest.report(X, time_limit=0))
     said = page.locator("#tally").inner_text()
     sets = forest.predict_set(X)
     assert page.locator("#note").is_hidden()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomForestClassifier, RandomForestRegressor
-from hedgerow.cli.answers_file import model_mark, read_answers
+from hedgerow.explain.report.answers_file import model_mark, read_answers
 from hedgerow.explain.words import settle_words
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import NamedColumns
@@ -31,7 +31,7 @@ HOSTILE = (
 @pytest.fixture(scope="module")
 def report(cancer):
     forest, X, y = cancer
-    return forest.report(X, y, names=[f"P{number:03}" for number in range(len(X))], seconds=0.5)
+    return forest.report(X, y, names=[f"P{number:03}" for number in range(len(X))], time_limit=0.5)
 
 
 def shown_bounds(page):
@@ -199,7 +199,7 @@ def test_hostile_names_values_and_classes_stay_text(open_page, browser, tmp_path
     X[HOSTILE[0] + "2"] = pandas.Categorical(np.array(HOSTILE)[draw.integers(0, 3, n_rows)])
     y = np.array(HOSTILE)[(X[HOSTILE[0]] + 0.7 * draw.normal(size=n_rows) > 0).astype(int) + (X[HOSTILE[1]] > 0.6)]
     forest = RandomForestClassifier(20, caution=3.0, random_state=0).fit(X[:40], y[:40])
-    report = forest.report(X[40:], y[40:], names=np.array(HOSTILE)[np.arange(40) % 8], title=HOSTILE[0], seconds=0.5)
+    report = forest.report(X[40:], y[40:], names=np.array(HOSTILE)[np.arange(40) % 8], title=HOSTILE[0], time_limit=0.5)
     if scripts:
         page = open_page(report)
         for row in range(min(8, page.locator("#list .pick").count())):
@@ -341,7 +341,7 @@ def test_dates_of_a_case_are_those_of_python(open_page, part):
     days = np.floor(rng.uniform(-30_000, 30_000, 120)) + part
     table = NamedColumns(("admitted", "dose"), [days, rng.normal(size=120)], {"admitted"})
     forest = RandomForestClassifier(10, random_state=0).fit(table, np.where(days > 0, "new", "old"))
-    page = open_page(forest.report(table, seconds=0))
+    page = open_page(forest.report(table, time_limit=0))
     feature = "window.hedgerow.data.features.find((each) => each.name === 'admitted')"
     shown = page.evaluate(f"{feature}.values.map((day) => window.hedgerow.dateWords(day, {feature}.date))")
     rows = page.evaluate("Array.from(window.hedgerow.rows)")
@@ -356,7 +356,7 @@ def test_groups_and_costs_fit_a_phone_and_no_number_is_broken(open_page):
     forest = RandomForestClassifier(20, random_state=0).fit(X[:200], y[:200])
     by = {"weight_of_the_patient": X[200:, 1], "station": np.where(X[200:, 2] > 0, "internal_medicine", "surgery")}
     costs = {"tested_negative_again": [0, 1234.5], "tested_positive_again": [100.25, 0], "look again": [7, 2]}
-    page = open_page(forest.report(X[200:], y[200:], seconds=0, by=by, costs=costs), width=375)
+    page = open_page(forest.report(X[200:], y[200:], time_limit=0, by=by, costs=costs), width=375)
     assert page.locator("table.judged").count() == 3
     cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText)"
     assert page.locator("#judgement .scroll").evaluate_all(cut) == []
@@ -366,7 +366,7 @@ def test_groups_and_costs_fit_a_phone_and_no_number_is_broken(open_page):
 def test_names_and_p_values_of_strangers_are_not_broken_on_a_phone(open_page, numbers):
     forest, X, y = numbers
     names = [f"F{number:05}" for number in range(len(X))]
-    page = open_page(forest.report(X + 9, y, names=names, seconds=0), width=375)
+    page = open_page(forest.report(X + 9, y, names=names, time_limit=0), width=375)
     for column in (1, 2):
         assert set(lines_of(page.locator(f"#strangers td:nth-child({column})"))) == {1}
 
@@ -405,7 +405,7 @@ def test_counts_have_separators(open_page, prices):
     forest = RandomForestClassifier(
         10, caution=1000.0, decision="dominance", min_samples_leaf=1100, random_state=0
     ).fit(X, y)
-    page = open_page(forest.report(X * 1.2, y, seconds=0))
+    page = open_page(forest.report(X * 1.2, y, time_limit=0))
     for said in (*page.locator(".places .count").all_inner_texts(), page.locator("#strangers .aside").inner_text()):
         assert not re.search(r"\d{4}", said), said
     assert re.search(r"[1-9],\d{3} rows undecided", page.locator(".places .count").first.inner_text())
@@ -439,7 +439,7 @@ def test_nearest_cases_with_words_are_whole_and_their_heads_readable(open_page, 
     X = pandas.DataFrame(made)
     y = np.where(X["residence_since"] + (X["checking_status"] == "<0") + rng.normal(size=200) > 3, "bad", "good")
     forest = RandomForestClassifier(20, caution=2.0, random_state=0).fit(X[:120], y[:120])
-    page = open_page(forest.report(X[120:], y[120:], seconds=0), width=width)
+    page = open_page(forest.report(X[120:], y[120:], time_limit=0), width=width)
     cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).length"
     assert page.locator(".near").count() == 1
     assert page.locator(".scroll:has(> .near)").evaluate_all(cut) == 0

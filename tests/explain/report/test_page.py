@@ -27,7 +27,7 @@ TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i16": "<i2", "f64": "<f8"}
 @pytest.fixture(scope="module")
 def report(cancer):
     forest, X, y = cancer
-    return forest.report(X, y, seconds=0)
+    return forest.report(X, y, time_limit=0)
 
 
 def data_of(report):
@@ -54,13 +54,13 @@ def test_figures_are_those_of_the_metrics(report, cancer):
 
 def test_the_rule_and_its_map_are_named_in_plain_words(cancer):
     _, X, y = cancer
-    with_map = RandomForestClassifier(5, random_state=0).fit(X, y).report(X[:20], seconds=0).html
+    with_map = RandomForestClassifier(5, random_state=0).fit(X, y).report(X[:20], time_limit=0).html
     assert "Average: The mean of the class shares" in with_map
     shown = re.sub(r"<script.*?</script>", "", with_map, flags=re.S)
     assert not re.search(r"\w+\(\w*=?.*?\):", shown)
     assert "Calibrated(" not in with_map
     assert "probabilities are mapped by what was learned on" in with_map
-    without = RandomForestClassifier(5, random_state=0, calibration=None).fit(X, y).report(X[:20], seconds=0).html
+    without = RandomForestClassifier(5, random_state=0, calibration=None).fit(X, y).report(X[:20], time_limit=0).html
     assert "none: it was not asked for" in without
 
 
@@ -69,7 +69,7 @@ def test_the_table_is_read_once_and_once_more_to_find_where_the_undecided_are(ca
     readers, read = {each.__code__ for each in (check_table, read_table, read_training_table)}, []
     sys.setprofile(lambda frame, event, _: event == "call" and frame.f_code in readers and read.append(frame.f_code))
     try:
-        forest.report(X, y, seconds=0)
+        forest.report(X, y, time_limit=0)
     finally:
         sys.setprofile(None)
     assert [code.co_name for code in read] == ["check_table", "read_training_table"]
@@ -136,13 +136,13 @@ def test_page_names_no_address_and_has_no_inline_style_or_handler(report):
 
 def test_same_rows_give_the_same_page(report, cancer):
     forest, X, y = cancer
-    assert forest.report(X, y, seconds=0).html == report.html
+    assert forest.report(X, y, time_limit=0).html == report.html
 
 
 def test_thousand_rows_of_ten_classes_and_a_hundred_trees_stay_below_two_megabytes():
     X, y = load_digits(return_X_y=True)
     forest = RandomForestClassifier(100, random_state=0).fit(X[:700], y[:700])
-    report = forest.report(X[700:1700], y[700:1700], seconds=0)
+    report = forest.report(X[700:1700], y[700:1700], time_limit=0)
     assert len(report.html.encode()) < 2_000_000
     assert len(data_of(report)["sets"]) == 1000
 
@@ -151,7 +151,7 @@ def test_evidence_beyond_its_room_leaves_out_decided_rows_first():
     X, y = load_digits(return_X_y=True)
     weights = np.random.default_rng(0).uniform(0.5, 2, 700)  # makes every leaf another content
     forest = RandomForestClassifier(300, caution=0.1, random_state=0).fit(X[:700], y[:700], sample_weight=weights)
-    report = forest.report(X[700:1700], y[700:1700], seconds=0)
+    report = forest.report(X[700:1700], y[700:1700], time_limit=0)
     data = data_of(report)
     assert len(report.html.encode()) < 2_000_000
     assert len(data["sets"]) < 1000
@@ -200,7 +200,7 @@ def crowd():
 def test_many_undecided_cases_are_explained_if_doubtful_or_of_a_place(crowd):
     forest, X, y = crowd
     told: list[tuple[int, int]] = []
-    report = forest.report(X, y, seconds=0, max_cases=400, progress=lambda *done: told.append(done))
+    report = forest.report(X, y, time_limit=0, max_cases=400, progress=lambda *done: told.append(done))
     data = data_of(report)
     rows = unpacked(data["rows"])
     explained = {int(rows[int(number)]) for number in data["why"]}
@@ -219,24 +219,24 @@ def test_many_undecided_cases_are_explained_if_doubtful_or_of_a_place(crowd):
 
 def test_all_undecided_cases_of_the_page_are_explained_on_request(crowd):
     forest, X, y = crowd
-    data = data_of(forest.report(X[:300], y[:300], seconds=0, cases="all"))
+    data = data_of(forest.report(X[:300], y[:300], time_limit=0, explained="all"))
     assert sorted(map(int, data["why"])) == [number for number, members in enumerate(data["sets"]) if len(members) > 1]
     assert data["unexplained"] == 0
-    with pytest.raises(ValueError, match="cases must be 'some' or 'all', got 'none'"):
-        forest.report(X[:5], cases="none")
+    with pytest.raises(ValueError, match="explained must be 'some' or 'all', got 'none'"):
+        forest.report(X[:5], explained="none")
 
 
 def test_smallest_changes_are_looked_for_where_there_is_time(cancer):
     forest, X, y = cancer
     some = np.flatnonzero(forest.predict_set(X).sum(axis=1) > 1)[:3]
-    asked = data_of(forest.report(X.iloc[some], y[some], seconds=2))["why"]
-    unasked = data_of(forest.report(X.iloc[some], y[some], seconds=0))["why"]
+    asked = data_of(forest.report(X.iloc[some], y[some], time_limit=2))["why"]
+    unasked = data_of(forest.report(X.iloc[some], y[some], time_limit=0))["why"]
     assert all(len(asked[number]["settle"]) == len(unasked[number]["settle"]) + 1 for number in asked)
 
 
 def test_rows_are_numbered_from_where_they_are_asked_to(cancer):
     forest, X, y = cancer
-    numbered = [data_of(forest.report(X[:60], y[:60], seconds=0, first=first)) for first in (0, 1)]
+    numbered = [data_of(forest.report(X[:60], y[:60], time_limit=0, first_row=first)) for first in (0, 1)]
     assert (unpacked(numbered[1]["rows"]) == unpacked(numbered[0]["rows"]) + 1).all()
     near = [[why["near"]["cases"][0][0] for why in each["why"].values()] for each in numbered]
     assert near[1] == [row + 1 for row in near[0]]
@@ -246,10 +246,10 @@ def test_loaded_forest_shows_nearest_cases_where_training_rows_are_lent(cancer, 
     forest, X, y = cancer
     hedgerow.save(forest, tmp_path / "m.hedge")
     loaded = hedgerow.load(tmp_path / "m.hedge")
-    alone = data_of(loaded.report(X[:60], y[:60], seconds=0))["why"]
+    alone = data_of(loaded.report(X[:60], y[:60], time_limit=0))["why"]
     assert alone
     assert all(why["near"] is None for why in alone.values())
-    lent = data_of(loaded.report(X[:60], y[:60], seconds=0, train=X[60:], y_train=y[60:]))["why"]
+    lent = data_of(loaded.report(X[:60], y[:60], time_limit=0, train=X[60:], y_train=y[60:]))["why"]
     assert all(len(why["near"]["cases"]) == 4 for why in lent.values())
 
 
@@ -261,7 +261,7 @@ def test_pairs_have_no_report(cancer):
 
 def test_report_without_classes_has_no_metrics_of_them(cancer):
     forest, X, _ = cancer
-    report = forest.report(X, seconds=0)
+    report = forest.report(X, time_limit=0)
     assert set(report.figures) == {"rows", "indeterminate", "strangers", "determinacy", "mean_set_size", "places"}
     assert "decided and wrong" not in re.sub(r"<script>.*?</script>", "", report.html, flags=re.S)
     assert data_of(report)["truth"] is None
@@ -275,7 +275,7 @@ def test_one_class_and_one_row_can_be_reported():
 def test_rule_the_page_cannot_repeat_is_said(cancer):
     _, X, y = cancer
     forest = RandomForestClassifier(5, rule="median", calibration=None, random_state=0).fit(X, y)
-    data = data_of(forest.report(X, y, seconds=0))
+    data = data_of(forest.report(X, y, time_limit=0))
     assert data["settings"]["rule"] == {"name": None, "options": {}, "text": "Median"}
 
 
@@ -291,7 +291,7 @@ def test_notebook_shows_the_page_in_a_frame(report):
     [
         ({"y": ["benign"]}, "y must have one class for each of the 284 rows"),
         ({"names": ["a"]}, "names must have one name for each of the 284 rows, got 1"),
-        ({"seconds": -1}, "seconds must be a number >= 0, got -1"),
+        ({"time_limit": -1}, "time_limit must be a number >= 0, got -1"),
         ({"max_cases": 0}, "max_cases must be a whole number >= 1, got 0"),
     ],
 )
@@ -316,11 +316,11 @@ def test_strangers_are_counted_and_listed_apart():
         RandomForestClassifier(30, random_state=0, novelty=0.01),
         RandomForestClassifier(30, random_state=0),
     ):
-        made = make_report(forest.fit(X, y), Z, cancer.target[400:440], seconds=0)
+        made = make_report(forest.fit(X, y), Z, cancer.target[400:440], time_limit=0)
         assert made.figures["strangers"] == (forest.predict_novelty(Z) <= 0.01).sum() >= 2
         assert 'id="strangers"' in made.html
         assert "x[5]" in made.html.split('id="strangers"')[1].split("</section>")[0]
-    without = make_report(RandomForestClassifier(5, bootstrap=False, random_state=0).fit(X, y), Z, seconds=0)
+    without = make_report(RandomForestClassifier(5, bootstrap=False, random_state=0).fit(X, y), Z, time_limit=0)
     assert without.figures["strangers"] is None
     assert 'id="strangers"' not in without.html
 
@@ -343,7 +343,7 @@ def test_groups_and_costs_are_shown_in_readable_words(cancer):
     forest, X, y = cancer
     sides = {"side": {"": "Which side", "left": "on the left"}}
     costs = {"benign": [0, 100], "malignant": [10, 0]}
-    made = forest.report(X, y, seconds=0, by={"side": X["side"]}, costs=costs, labels=sides)
+    made = forest.report(X, y, time_limit=0, by={"side": X["side"]}, costs=costs, labels=sides)
     assert set(made.figures["by"]["side"]) == {"left", "right"}
     assert sum(group["rows"] for group in made.figures["by"]["side"].values()) == len(X)
     assert "<h3>By Which side</h3>" in made.html
@@ -367,14 +367,14 @@ def test_groups_and_costs_are_shown_in_readable_words(cancer):
 def test_groups_and_costs_that_do_not_fit_are_refused(cancer, asked, message):
     forest, X, y = cancer
     with pytest.raises(ValueError, match=message):
-        forest.report(X, **({"y": y, "seconds": 0} | asked))
+        forest.report(X, **({"y": y, "time_limit": 0} | asked))
 
 
 @pytest.mark.parametrize("estimator", [RandomForestClassifier, RandomForestRegressor])
 def test_columns_of_an_array_get_readable_names_too(estimator):
     X = np.random.default_rng(0).normal(size=(60, 2))
     forest = estimator(5, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
-    page = forest.report(X, seconds=0, labels={"x[0]": {"": "height"}}).html
+    page = forest.report(X, time_limit=0, labels={"x[0]": {"": "height"}}).html
     assert ">height</th>" in page
     assert ">x[0]</th>" not in page
     assert ">x[1]</th>" in page

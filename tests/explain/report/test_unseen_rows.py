@@ -62,7 +62,7 @@ def unpacked(array: dict[str, str]) -> NDArray[Any]:
 @pytest.mark.parametrize("novelty", [None, 0.01])
 def test_the_page_says_of_a_row_what_the_model_says(novelty: float | None, labels: Any) -> None:
     forest = RandomForestClassifier(40, random_state=0, novelty=novelty).fit(X, LABELS)
-    report = forest.report(ROWS, seconds=0, cases="all", labels=labels)
+    report = forest.report(ROWS, time_limit=0, explained="all", labels=labels)
     data, alone = data_of(report), forest.explain(ROWS, time_limit=0)
     places = {row: place for place, row in enumerate(unpacked(data["rows"]).tolist())}
     assert alone[FAR].set == ["ill", "well"]
@@ -76,7 +76,7 @@ def test_the_page_says_of_a_row_what_the_model_says(novelty: float | None, label
 @pytest.mark.parametrize("novelty", [None, 0.01, 0.5])
 def test_the_script_gets_the_opinions_that_leaves_do_not_give(novelty: float | None) -> None:
     forest = RandomForestClassifier(40, random_state=0, novelty=novelty).fit(X, LABELS)
-    data, bounds = data_of(forest.report(ROWS, seconds=0)), forest.predict_bounds(ROWS)
+    data, bounds = data_of(forest.report(ROWS, time_limit=0)), forest.predict_bounds(ROWS)
     leaves = forest.evidence(ROWS).combine(forest._predictor().rule, caution=forest._predictor().caution)
     rows, opened = unpacked(data["rows"]), data["opened"]
     parts = {name: unpacked(array).reshape(-1, 2) for name, array in opened["parts"].items()}

@@ -13,7 +13,7 @@ import numpy as np
 from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files.csv_blocks import release_unused
 from hedgerow.cli.files.sheet import Array, Sheet
-from hedgerow.cli.options import Reading
+from hedgerow.cli.options import ReadOptions
 from hedgerow.table import Factors
 
 #: The first bytes of a Parquet file, and of a file of Arrow, which is also called Feather.
@@ -31,7 +31,7 @@ class TypedSheet(Sheet):
     n_rows: int
     columns: Callable[[str], Any]
     missing: frozenset[str]
-    reading: Reading
+    reading: ReadOptions
     typed = True
     _last: tuple[str, Array | Factors] | None = None
 
@@ -51,7 +51,7 @@ class TypedSheet(Sheet):
         return f"row {row + 1}"
 
 
-def sheet_from_arrow(data: bytes | Path, reading: Reading) -> TypedSheet:
+def sheet_from_arrow(data: bytes | Path, reading: ReadOptions) -> TypedSheet:
     """A Parquet or Arrow file -> sheet."""
     pyarrow = require_pyarrow()
     from pyarrow import ipc, parquet
@@ -81,7 +81,7 @@ def sheet_from_arrow(data: bytes | Path, reading: Reading) -> TypedSheet:
     return TypedSheet(names, n_rows, column, frozenset({"", *reading.missing}), reading)
 
 
-def sheet_from_table(table: Any, reading: Reading) -> TypedSheet:
+def sheet_from_table(table: Any, reading: ReadOptions) -> TypedSheet:
     """A table of pyarrow -> sheet."""
     return TypedSheet(tuple(table.column_names), table.num_rows, table.column, frozenset({""}), reading)
 

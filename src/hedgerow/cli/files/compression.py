@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from hedgerow.cli.console import listed
 from hedgerow.cli.exit_codes import DataError
+from hedgerow.util.text import listed
 
 _GZIP, _BZIP2, _XZ, _ZSTD, _ZIP = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 #: Files in an archive that show that it is a spreadsheet.

@@ -15,21 +15,21 @@ from typing import BinaryIO
 
 import numpy as np
 
-from hedgerow.cli.console import listed, progress, warn
+from hedgerow.cli.console import progress, warn
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.compression import opened
 from hedgerow.cli.files.csv_blocks import Column, Layout, NotPlain, Wanted, part_from_texts, read_by_arrow
 from hedgerow.cli.files.sheet import MOST_NAMED, NUMBER, Array, Sheet
 from hedgerow.cli.files.values import POINT, Notation
-from hedgerow.cli.options import Reading
+from hedgerow.cli.options import ReadOptions
 from hedgerow.table import Factors
-from hedgerow.util.text import printable
+from hedgerow.util.text import listed, printable
 
 #: Texts that usually stand for a missing value in CSV files.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "#N/A"})
 DELIMITERS = (",", ";", "\t", "|")
 #: How a file is read if no option says otherwise.
-READING = Reading()
+READING = ReadOptions()
 
 #: A smaller file is read by Python in less time than it takes to import pyarrow.
 SMALL_BYTES = 1 << 21
@@ -50,7 +50,7 @@ class DelimitedSheet(Sheet):
     data: bytes | Path
     layout: Layout
     offset: int  # bytes before the first row
-    reading: Reading = READING
+    reading: ReadOptions = READING
     line: str = "line"  # what a line of the file is called
     _held: dict[str, Column] = field(default_factory=dict)
     _last: tuple[str, Array] | None = None  # the numbers asked for last
@@ -134,14 +134,14 @@ class DelimitedSheet(Sheet):
         return wanted
 
 
-def sheet_from_csv(data: bytes | Path, reading: Reading = READING, line: str = "line") -> DelimitedSheet:
+def sheet_from_csv(data: bytes | Path, reading: ReadOptions = READING, line: str = "line") -> DelimitedSheet:
     """A CSV file -> sheet; only the header is read at once.
 
     Parameters
     ----------
     data : bytes or Path
         UTF-8, with a header; separated by commas, semicolons, tabs or bars, whichever splits the header most.
-    reading : Reading
+    reading : ReadOptions
         Texts that stand for a missing value, besides `MISSING`, and how numbers are written.
     line : str
         What a line of the file is called: a spreadsheet has rows.

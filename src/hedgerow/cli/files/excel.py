@@ -12,9 +12,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from hedgerow.cli.console import listed, note
+from hedgerow.cli.console import note
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.compression import all_bytes, first_bytes, members
+from hedgerow.util.text import listed
 
 #: A sheet of Excel has no more rows.
 MOST_ROWS = 1_048_576

@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cli.console import listed, note, number_of
+from hedgerow.cli.console import note
 from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files.values import DATE_LIKE, POINT, Notation, are_codes, is_gap, known_places, merged, parse_texts
-from hedgerow.cli.options import Reading
+from hedgerow.cli.options import ReadOptions
 from hedgerow.table import Factors
-from hedgerow.util.text import folded, printable
+from hedgerow.util.text import folded, listed, number_of, printable
 
 Array: TypeAlias = NDArray[Any]
 
@@ -39,7 +39,7 @@ class Sheet(ABC):
     n_rows: int
     missing: frozenset[str]  # texts that stand for a missing value
     typed: bool  # whether the file says which columns are numbers
-    reading: Reading  # the options about how files are read
+    reading: ReadOptions  # the options about how files are read
     dates: frozenset[str] = frozenset()  # columns of dates, which are days since 1970
 
     @abstractmethod

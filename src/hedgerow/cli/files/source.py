@@ -15,10 +15,10 @@ from hedgerow.cli.files.paths import STREAM, refuse_standard_output
 
 if TYPE_CHECKING:
     from hedgerow.cli.files.sheet import Sheet
-    from hedgerow.cli.options import Reading
+    from hedgerow.cli.options import ReadOptions
 
 
-def read_sheet(paths: Sequence[str], reading: Reading) -> Sheet:
+def read_sheet(paths: Sequence[str], reading: ReadOptions) -> Sheet:
     """Files of one table, recognised by their first bytes -> sheet, which reads its columns when asked."""
     from hedgerow.cli.files.views import Dated, Stacked
 
@@ -38,7 +38,7 @@ def _matching(path: str) -> list[str]:
     return found
 
 
-def _one_sheet(path: str, reading: Reading) -> Sheet:
+def _one_sheet(path: str, reading: ReadOptions) -> Sheet:
     """One file -> sheet."""
     from hedgerow.cli.files.arrow import ARROW, PARQUET, sheet_from_arrow
     from hedgerow.cli.files.compression import first_bytes, is_workbook, unpacked

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cli.console import listed, note, number_of
+from hedgerow.cli.console import note
 from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files.csv_blocks import joined
 from hedgerow.cli.files.sheet import Array, Sheet
@@ -16,6 +16,7 @@ from hedgerow.cli.files.values import days_of, days_of_objects, is_ambiguous, is
 from hedgerow.table import Factors
 from hedgerow.table.categories import is_date
 from hedgerow.table.codebook import PARTS, part_of
+from hedgerow.util.text import listed, number_of
 
 
 class Stacked(Sheet):

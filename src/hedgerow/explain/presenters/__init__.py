@@ -1,1 +1,1 @@
-"""What people see of each prediction type."""
+"""Presenters: what people see of each prediction type, on the command line and in reports."""

@@ -1,132 +1,153 @@
-"""Kind: a model and a table -> what the commands do with them, in one way for classes and in another for numbers."""
+"""What people see of a prediction type, as plain data.
+
+A presenter turns models and tables into numbers, texts and tables of text; the command line prints them, and the report
+puts them on its page. `registry` lists the presenters.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cli.files.sheet import Array, Sheet
-from hedgerow.cli.options import Asking, EvaluateOptions, PredictOptions, Reading
+from hedgerow.explain.breakdown import Lines
+from hedgerow.explain.request import ExplainRequest
 from hedgerow.inference.columns import Columns
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
 
-#: In a table with fewer rows, nothing is remarkable about many different values.
-FEW_ROWS = 20
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
 
-#: A line of a table that people read: what it is about, and what it says.
+#: A line that people read: its name and its text.
 Fact = tuple[str, str]
 
 
+class TargetSheet(Protocol):
+    """A table as a file holds it; the errors about its cells are those of the file."""
+
+    def labels(self, name: str) -> Array:
+        """Return a column as labels (n,), none missing."""
+
+    def known_labels(self, name: str, classes: Array) -> Array:
+        """Return a column as labels (n,) that are all among the classes."""
+
+    def targets(self, name: str) -> Floats:
+        """Return a column as finite numbers (n,)."""
+
+
+@dataclass(frozen=True)
+class FitSummary:
+    """The part of the summary of a fit that depends on the prediction type."""
+
+    values: dict[str, Any]  # for JSON; "out_of_bag" is None without out-of-bag rows
+    target: Fact
+    parameters: str  # those that may change on a fitted model
+    scores: list[Fact]  # out-of-bag scores
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Metrics of predictions."""
+
+    values: dict[str, Any]  # for JSON
+    tables: list[list[Fact] | Lines]
+    scores: list[Fact] = field(default_factory=list)  # the most important ones
+
+
+@dataclass(frozen=True)
+class Change:
+    """The change of uncertainty by rows that a model has learned."""
+
+    values: dict[str, Any]  # for JSON
+    facts: list[Fact]
+
+
+class Feedback(ABC):
+    """Asking people about rows, and learning from their answers."""
+
+    @abstractmethod
+    def predictions(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
+        """Return the prediction of each row in a few words."""
+
+    @abstractmethod
+    def uncertainty(self, model: Any, table: NamedColumns) -> Array:
+        """Return the uncertainty of each row (n,)."""
+
+    @abstractmethod
+    def targets(self, model: Any, answers: list[Any]) -> Array:
+        """Return the targets (m,) that a reader has marked in a report; raise a ValueError if they are none."""
+
+    @abstractmethod
+    def change(self, before: Array, after: Array, rows: Array) -> Change:
+        """Compare the uncertainty of all rows (n,) before and after some of them (m,) were learned."""
+
+
 class Presenter(ABC):
-    """A kind of model. It has no state; each method is told the model."""
+    """What people see of a prediction type. It has no state."""
 
-    #: How the names of estimators end.
+    #: Suffix of the names of estimators.
     suffix: ClassVar[str]
-    #: Parameters of a bootstrapped forest without which its report would have no scores.
-    asked_of_bags: ClassVar[dict[str, Any]]
-
-    # ---- hedgerow fit --------------------------------------------------------------------------
-
-    @abstractmethod
-    def read_target(self, sheet: Sheet, name: str) -> Array:
-        """A column of the training table -> what is learned (n,), none missing."""
-
-    @abstractmethod
-    def look_at_target(self, y: Array, name: str) -> None:
-        """Warn about a target (n,) that seems to be of another kind."""
-
-    @abstractmethod
-    def summary(self, model: Any, y: Array) -> dict[str, Any]:
-        """A fitted model and its target (n,) -> what `hedgerow fit` reports about them."""
+    #: Option of `hedgerow fit` that chooses this type; None for the default type.
+    option: ClassVar[str | None] = None
+    #: Options that name the columns of the target.
+    target_options: ClassVar[tuple[str, ...]] = ("target",)
+    #: Whether targets are classes: folds are stratified, and rows may be undecided.
+    has_classes: ClassVar[bool] = False
+    #: Whether `explain` and `report` support the type.
+    explained: ClassVar[bool] = True
+    #: Parameters without which the fit of a bootstrapped forest computes no out-of-bag scores.
+    oob_params: ClassVar[dict[str, Any]] = {}
+    #: Feedback of people about single rows; None if the type does not support it.
+    feedback: ClassVar[Feedback | None] = None
 
     @abstractmethod
-    def target_fact(self, report: dict[str, Any]) -> Fact:
-        """The target, in a line."""
+    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: Any = None) -> Array:
+        """Read the columns of the target, in the terms of a fitted model if there is one."""
 
     @abstractmethod
-    def opinion_fact(self, report: dict[str, Any]) -> str:
-        """The parameters that may change on a fitted model, in a line."""
+    def summary(self, model: Any, y: Array) -> FitSummary:
+        """Summarise a fitted model and its target (n,)."""
 
     @abstractmethod
-    def score_facts(self, scores: dict[str, Any], by: str) -> list[Fact]:
-        """Scores on rows that trees or whole models have not seen, and how these were held out -> lines."""
+    def columns(self, model: Any, table: NamedColumns, coverage: float | None, costs: Costs | None) -> Columns:
+        """Return the predictions as columns of a table."""
 
     @abstractmethod
-    def classes(self, model: Any) -> dict[str, Any]:
-        """What a report about a model says of its classes, if it has any."""
-
-    # ---- hedgerow predict, evaluate, explain and report ----------------------------------------
+    def evaluate(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> Any:
+        """Compare predictions with true targets (n,); the result has `tally` and `group(rows)`."""
 
     @abstractmethod
-    def set_opinion(self, model: Any, options: Asking) -> None:
-        """Set rule, caution and decision where they are given; those that the model cannot have are refused."""
+    def figures(
+        self,
+        tally: Any,
+        *,
+        coverage: float | None = None,
+        evaluated: Any = None,
+        positive: int | None = None,
+        costs: Costs | None = None,
+    ) -> Figures:
+        """Return the metrics of a tally, and of the evaluation it comes from if that is at hand."""
 
     @abstractmethod
-    def check_coverage(self, model: Any, coverage: float | None) -> None:
-        """Refuse --coverage where the model has no intervals."""
+    def explain(self, model: Any, X: Any, request: ExplainRequest) -> list[Any]:
+        """Explain each row."""
 
     @abstractmethod
-    def explains(self, model: Any) -> bool:
-        """Whether the model can be explained and reported on."""
+    def uncertain_rows(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
+        """Choose the rows that are explained if none is named."""
 
     @abstractmethod
-    def known_target(self, model: Any, sheet: Sheet, name: str) -> Array:
-        """A column of any table -> what is true of its rows (n,), in the terms of the model."""
+    def overview(self, explanations: list[Any]) -> Lines:
+        """Return a table with a line for each explanation."""
 
     @abstractmethod
-    def judged(self, model: Any, table: Any, y: Array, coverage: float | None) -> Any:
-        """A model, the table it expects and what is true (n,) -> judgement."""
+    def page(self, model: Any, X: Any, y: Any, request: Any) -> Any:
+        """Return the parts of the page of a report; arguments that the type does not support are refused."""
 
-    @abstractmethod
-    def details(self, model: Any, judged: Any, options: EvaluateOptions) -> tuple[dict[str, Any], tuple[Any, ...]]:
-        """What else people want to know -> figures for JSON, and tables."""
-
-    @abstractmethod
-    def costs(self, model: Any, path: str | None, reading: Reading) -> Costs | None:
-        """The file of --costs -> costs, None if it was not given; refused where there are no classes."""
-
-    @abstractmethod
-    def answers(self, model: Any, table: Any, options: PredictOptions) -> Columns:
-        """A model and the table it expects -> its answers."""
-
-    @abstractmethod
-    def undecided(self, n_rows: int) -> str:
-        """The number of rows with several classes -> the end of a message."""
-
-    @abstractmethod
-    def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
-        """The rows that are explained if none is named."""
-
-    @abstractmethod
-    def overview(self, found: list[Any]) -> Any:
-        """Explanations -> a table that people read, a line for each."""
-
-    @abstractmethod
-    def evaluation(self, tally: Any, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
-        """A tally -> figures for JSON, and the tables people read."""
-
-    # ---- hedgerow queue and learn ----------------------------------------------------------------
-
-    @abstractmethod
-    def said(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
-        """What the model says about each row, in a few words."""
-
-    @abstractmethod
-    def labels(self, model: Any, answers: list[Any]) -> Array:
-        """What a reader has answered about some rows (m,) -> what the model is to learn (m,)."""
-
-    @abstractmethod
-    def doubt(self, model: Any, table: NamedColumns) -> Array:
-        """How doubtful each row is (n,)."""
-
-    @abstractmethod
-    def learned(self, before: Array, after: Array, rows: Array) -> dict[str, Any]:
-        """Doubt about all rows before and after some of them (m,) were learned -> what changed."""
-
-    @abstractmethod
-    def learned_facts(self, report: dict[str, Any]) -> list[Fact]:
-        """The same in lines."""
+    def unsupported(self, model: Any, option: str, value: Any) -> str | None:
+        """Return what an option of the command line must be used with, if it does not suit the model."""
+        return None

@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cli.answers_file import model_mark, table_mark
 from hedgerow.explain.cases import training_rows
+from hedgerow.explain.report.answers_file import model_mark, table_mark
 from hedgerow.explain.report.cases import pack_cases
-from hedgerow.explain.report.figures import ReportData, ReportFigures, figures_of, page_decision, page_rule, said_of
+from hedgerow.explain.report.figures import (
+    ReportData,
+    ReportFigures,
+    figures_of,
+    page_decision,
+    page_rule,
+    predictions_for,
+)
 from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.rates import calibration_plot, rate_words, two_class_rates
 from hedgerow.explain.report.request import Parts, ReportRequest, column_name, readable
@@ -28,58 +35,69 @@ from hedgerow.tasks.classification.predictor import ClassificationPredictor
 PLAIN_ROWS = 200
 
 
-def class_parts(forest: Any, X: Any, y: Any, asked: ReportRequest) -> Parts:
+def class_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
     """A classifier, rows and perhaps their classes -> the parts of the page."""
-    now: ClassificationPredictor = predictor_of(forest)
-    said, classes = said_of(now, X, y), now.classes
-    marks = {"model": model_mark(now.fitted), "table": table_mark(said.table), "first": asked.first}
-    training = training_rows(now, asked.train, asked.y_train)
+    predictor: ClassificationPredictor = predictor_of(forest)
+    predictions, classes = predictions_for(predictor, X, y), predictor.classes
+    marks = {"model": model_mark(predictor.fitted), "table": table_mark(predictions.table), "first": request.first_row}
+    training = training_rows(predictor, request.train, request.y_train)
     codes = None if training is None else training.codes
-    if asked.labels:  # from here on, only words are made
-        forest = readable(forest, asked.labels)
+    if request.labels:  # from here on, only words are made
+        forest = readable(forest, request.labels)
         if training is not None and training.labels is not None:
-            training = replace(training, labels=_renamed(training.labels, now.classes, forest.classes_))
-        now = predictor_of(forest)
-        said = replace(said, table=renamed_columns(said.table, now))
+            training = replace(training, labels=_renamed(training.labels, predictor.classes, forest.classes_))
+        predictor = predictor_of(forest)
+        predictions = replace(predictions, table=renamed_columns(predictions.table, predictor))
     importance = forest.feature_importances_
-    figures = figures_of(forest, now, said, importance, codes)
-    wanted = worth_explaining(said, figures.places)
-    rows, evidence = pack_cases(now.forest, said.batch.codes, said.is_open, asked.max_cases, wanted)
-    undecided = rows[said.is_open[rows]]
-    room: int | None = WHY_BYTES
-    if asked.cases == "all":
-        wanted, room = undecided, None
-    why = explanations_of(forest, now, said, wanted[np.isin(wanted, rows)], training, asked, room)
-    data = _data(now, said, rows, asked) | {
+    figures = figures_of(forest, predictor, predictions, importance, codes)
+    wanted = worth_explaining(predictions, figures.places)
+    rows, evidence = pack_cases(
+        predictor.forest, predictions.batch.codes, predictions.is_open, request.max_cases, wanted
+    )
+    undecided = rows[predictions.is_open[rows]]
+    budget: int | None = WHY_BYTES
+    if request.explained == "all":
+        wanted, budget = undecided, None
+    why = explanations_of(forest, predictor, predictions, wanted[np.isin(wanted, rows)], training, request, budget)
+    data = _data(predictor, predictions, rows, request) | {
         "marks": marks,
         "evidence": evidence,
         "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
         "unexplained": len(undecided) - len(why),
     }
-    labels = {column_name(name, asked.labels): values for name, values in (asked.labels or {}).items()}
-    data |= shown_values(importance, now, said.table, rows, codes, labels)
-    plain = [_plain_row(forest, said, row, asked) for row in np.flatnonzero(said.is_open)[:PLAIN_ROWS].tolist()]
-    found = two_class_rates(now.classes, said)
-    plot = calibration_plot(now.classes, said)
-    judged = None
-    if said.truth is not None:
-        judged = ClassificationEvaluation(now.classes, said.truth, said.opinion.probability, said.chosen)
-    more, tables = class_tables(judged, asked, classes)
-    context = {"tables": tables, "rates": rate_words(now.classes, said, found), "plots": [] if plot is None else [plot]}
+    labels = {column_name(name, request.labels): values for name, values in (request.labels or {}).items()}
+    data |= shown_values(importance, predictor, predictions.table, rows, codes, labels)
+    plain = [
+        _plain_row(forest, predictions, row, request)
+        for row in np.flatnonzero(predictions.is_open)[:PLAIN_ROWS].tolist()
+    ]
+    found = two_class_rates(predictor.classes, predictions)
+    plot = calibration_plot(predictor.classes, predictions)
+    evaluated = None
+    if predictions.truth is not None:
+        evaluated = ClassificationEvaluation(
+            predictor.classes, predictions.truth, predictions.opinion.probability, predictions.chosen
+        )
+    more, tables = class_tables(evaluated, request, classes)
+    context = {
+        "tables": tables,
+        "rates": rate_words(predictor.classes, predictions, found),
+        "plots": [] if plot is None else [plot],
+    }
     context |= {"open": figures.n_open, "decided": figures.n_rows - figures.n_open, "plain_rows": plain}
     return Parts(
         "classes", ("arithmetic.js", "doubt.js", "classes.js"), figures, _plain(figures, found) | more, data, context
     )
 
 
-def renamed_columns(table: NamedColumns, now: Any) -> NamedColumns:
+def renamed_columns(table: NamedColumns, predictor: Any) -> NamedColumns:
     """Columns -> the same with the names and categories that a model has."""
-    known = now.fitted.schema.categories
+    known = predictor.fitted.schema.categories
     listed = [
         Factors(column.codes, known[j]) if isinstance(column, Factors) else column
         for j, column in enumerate(table.listed)
     ]
-    names = now.fitted.schema.names
+    names = predictor.fitted.schema.names
     pairs = zip(table.names, names, strict=True) if table.names and names else ()
     return NamedColumns(names, listed, {new for old, new in pairs if old in table.dates})
 
@@ -91,45 +109,45 @@ def _renamed(labels: NDArray[Any], classes: NDArray[Any], names: NDArray[Any]) -
 
 
 def _data(
-    now: ClassificationPredictor, said: ReportData, rows: NDArray[np.int64], asked: ReportRequest
+    predictor: ClassificationPredictor, predictions: ReportData, rows: NDArray[np.int64], request: ReportRequest
 ) -> dict[str, Any]:
     """Answers -> the data of the page's script, without evidence, explanations and values."""
     return {
-        "classes": [cut(name) for name in now.classes.tolist()],
-        "classNumbers": not all(isinstance(name, str) for name in now.classes.tolist()),
-        "prior": now.info.prior.tolist(),
-        "nRows": len(said.is_open),
-        "nTrees": int(now.forest.n_trees),
+        "classes": [cut(name) for name in predictor.classes.tolist()],
+        "classNumbers": not all(isinstance(name, str) for name in predictor.classes.tolist()),
+        "prior": predictor.info.prior.tolist(),
+        "nRows": len(predictions.is_open),
+        "nTrees": int(predictor.forest.n_trees),
         "settings": {
-            "caution": now.caution,
-            "rule": page_rule(now.rule),
-            "decision": page_decision(now.decision),
+            "caution": predictor.caution,
+            "rule": page_rule(predictor.rule),
+            "decision": page_decision(predictor.decision),
         },
-        "rows": packed(rows + asked.first),
-        "names": None if asked.names is None else [asked.names[row] for row in rows.tolist()],
-        "truth": None if said.truth is None else packed(said.truth[rows]),
-        "label": packed(said.label[rows]),
-        "sets": [np.flatnonzero(said.chosen[row]).tolist() for row in rows.tolist()],
-        "opened": _opened(now, said, rows),
+        "rows": packed(rows + request.first_row),
+        "names": None if request.names is None else [request.names[row] for row in rows.tolist()],
+        "truth": None if predictions.truth is None else packed(predictions.truth[rows]),
+        "label": packed(predictions.label[rows]),
+        "sets": [np.flatnonzero(predictions.chosen[row]).tolist() for row in rows.tolist()],
+        "opened": _opened(predictor, predictions, rows),
     }
 
 
-def _opened(now: ClassificationPredictor, said: ReportData, rows: NDArray[np.int64]) -> dict[str, Any]:
+def _opened(predictor: ClassificationPredictor, predictions: ReportData, rows: NDArray[np.int64]) -> dict[str, Any]:
     """The cases with unseen values or novelty, and their opinions (m, K): leaves alone do not give these."""
-    doubted = now.adjusted_rows(said.batch)
+    doubted = predictor.adjusted_rows(predictions.batch)
     cases = np.flatnonzero([] if doubted is None else doubted[rows])
-    opinion = said.opinion[rows[cases]]
+    opinion = predictions.opinion[rows[cases]]
     parts = {"probability": opinion.probability, "lower": opinion.lower, "upper": opinion.upper}
     return {"cases": cases.tolist(), "parts": {name: packed(values) for name, values in parts.items()}}
 
 
-def _plain_row(forest: Any, said: ReportData, row: int, asked: ReportRequest) -> tuple[str, str, str, str]:
+def _plain_row(forest: Any, predictions: ReportData, row: int, request: ReportRequest) -> tuple[str, str, str, str]:
     """An undecided row -> its name, the classes that remain, the most probable one with its bounds, the true one."""
-    label = int(said.label[row])
-    remains = " or ".join(cut(name) for name in forest.classes_[said.chosen[row]].tolist())
-    bounds = f"{100 * said.opinion.lower[row, label]:.1f} to {100 * said.opinion.upper[row, label]:.1f} %"
-    truth = "" if said.truth is None else cut(forest.classes_[said.truth[row]])
-    return asked.called(row), remains, f"{cut(forest.classes_[label])}: {bounds}", truth
+    label = int(predictions.label[row])
+    remains = " or ".join(cut(name) for name in forest.classes_[predictions.chosen[row]].tolist())
+    bounds = f"{100 * predictions.opinion.lower[row, label]:.1f} to {100 * predictions.opinion.upper[row, label]:.1f} %"
+    truth = "" if predictions.truth is None else cut(forest.classes_[predictions.truth[row]])
+    return request.called(row), remains, f"{cut(forest.classes_[label])}: {bounds}", truth
 
 
 def _plain(figures: ReportFigures, rates: dict[str, Estimate]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Of numbers: a model that predicts numbers -> what the commands say about its numbers, intervals and bounds."""
+"""Presenter of regressors: predictions, intervals and bounds."""
 
 from __future__ import annotations
 
@@ -7,189 +7,177 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cli.console import facts, grid, share
-from hedgerow.cli.exit_codes import UsageError
-from hedgerow.cli.files.sheet import Array, Sheet
-from hedgerow.cli.match import checked_caution
-from hedgerow.cli.options import Asking, EvaluateOptions, PredictOptions, Reading
-from hedgerow.explain import RegressionExplanation
+from hedgerow.explain.breakdown import Lines
 from hedgerow.explain.cases import number
-from hedgerow.explain.presenters.base import Fact, Presenter
+from hedgerow.explain.presenters.base import (
+    Array,
+    Change,
+    Fact,
+    Feedback,
+    Figures,
+    FitSummary,
+    Floats,
+    Presenter,
+    TargetSheet,
+)
+from hedgerow.explain.regression import RegressionExplanation, explain_numbers
+from hedgerow.explain.request import ExplainRequest
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import RegressionTally
 from hedgerow.table import NamedColumns
+from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.regression.columns import RegressionColumns
 from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 from hedgerow.tasks.regression.predictor import COVERAGE
-
-Floats = NDArray[np.float64]
-
+from hedgerow.util.text import share
 
 #: Rows that are listed, those with the widest intervals.
 MOST_LISTED = 20
+
+
+class RegressionFeedback(Feedback):
+    """Feedback about rows for which trees differ."""
+
+    def predictions(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
+        """Return the prediction, and how much trees differ."""
+        pairs = zip(model.predict(table).tolist(), self.uncertainty(model, table).tolist(), strict=True)
+        return [{"prediction": value, "trees_differ_by": spread} for value, spread in pairs]
+
+    def uncertainty(self, model: Any, table: NamedColumns) -> Floats:
+        """Return the standard deviation between trees (n,)."""
+        return np.asarray(np.sqrt(model.predict_uncertainty(table).epistemic))
+
+    def targets(self, model: Any, answers: list[Any]) -> Floats:
+        """Return the numbers."""
+        return np.array(answers, dtype=np.float64)
+
+    def change(self, before: Array, after: Array, rows: Array) -> Change:
+        """Compare how much trees differed and differ."""
+        values = {"disagreement_before": float(before[rows].mean()), "disagreement": float(after[rows].mean())}
+        text = f"± {values['disagreement_before']:.4g} before, ± {values['disagreement']:.4g} now"
+        return Change(values, [("trees differ by", text)])
 
 
 class RegressionPresenter(Presenter):
     """Regressors."""
 
     suffix = "Regressor"
-    asked_of_bags: ClassVar = {"oob_score": True}
+    option = "regression"
+    oob_params: ClassVar = {"oob_score": True}
+    feedback = RegressionFeedback()
 
-    # ---- hedgerow fit --------------------------------------------------------------------------
+    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: Any = None) -> Floats:
+        """Read numbers (n,)."""
+        return sheet.targets(names[0])
 
-    def read_target(self, sheet: Sheet, name: str) -> Floats:
-        """A column -> numbers (n,)."""
-        return sheet.targets(name)
-
-    def look_at_target(self, y: Array, name: str) -> None:
-        """All numbers are accepted."""
-
-    def summary(self, model: Any, y: Array) -> dict[str, Any]:
-        """Range of the target, caution and the score out of bag."""
+    def summary(self, model: Any, y: Array) -> FitSummary:
+        """Summarise the range of the target, the caution and the out-of-bag score."""
         r2 = fitted_of(model).figures.oob_score
-        return {
-            "target": {"lowest": float(y.min()), "highest": float(y.max()), "mean": float(y.mean())},
-            "caution": float(model.caution),
-            "out_of_bag": None if r2 is None else {"r2": float(r2)},
-        }
+        target = {"lowest": float(y.min()), "highest": float(y.max()), "mean": float(y.mean())}
+        caution, out_of_bag = float(model.caution), None if r2 is None else {"r2": float(r2)}
+        return FitSummary(
+            {"target": target, "caution": caution, "out_of_bag": out_of_bag},
+            target=("target", "from {lowest:.6g} to {highest:.6g}, mean {mean:.6g}".format(**target)),
+            parameters=f"caution {caution:g}",
+            scores=[] if out_of_bag is None else _scores(out_of_bag),
+        )
 
-    def target_fact(self, report: dict[str, Any]) -> Fact:
-        """The range of the target, in a line."""
-        return "target", "from {lowest:.6g} to {highest:.6g}, mean {mean:.6g}".format(**report["target"])
+    def columns(
+        self, model: Any, table: NamedColumns, coverage: float | None, costs: Costs | None
+    ) -> RegressionColumns:
+        """Return prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty."""
+        return predictor_of(model).columns(table, coverage)  # type: ignore[no-any-return]
 
-    def opinion_fact(self, report: dict[str, Any]) -> str:
-        """The caution, in a line."""
-        return f"caution {report['caution']:g}"
-
-    def score_facts(self, scores: dict[str, Any], by: str) -> list[Fact]:
-        """R² and, if they are known, the error and the coverage of intervals."""
-        found = [(f"R², {by}", "–" if scores["r2"] is None else f"{scores['r2']:.4f}")]
-        if "root_mean_squared_error" in scores:
-            found.append((f"RMSE, {by}", f"{scores['root_mean_squared_error']:.6g}"))
-        return found + ([(f"coverage, {by}", share(scores["coverage"]))] if "coverage" in scores else [])
-
-    def classes(self, model: Any) -> dict[str, Any]:
-        """Nothing: a regressor has no classes."""
-        return {}
-
-    # ---- hedgerow predict, evaluate, explain and report ----------------------------------------
-
-    def set_opinion(self, model: Any, options: Asking) -> None:
-        """Set the caution where it is given; a regressor has neither rule nor decision."""
-        for option, value in (("--rule", options.rule), ("--decision", options.decision)):
-            if value is not None:
-                raise UsageError(
-                    f"{option} must be used with a classifier, got {value!r} for a {type(model).__name__}; leave it out"
-                )
-        if options.caution is not None:
-            model.set_params(caution=checked_caution(options.caution, auto=False))
-
-    def check_coverage(self, model: Any, coverage: float | None) -> None:
-        """Refuse --coverage if no rows were left out of bags, from which intervals are made."""
-        if coverage is not None and not predictor_of(model).has_residuals:
-            raise UsageError(
-                f"--coverage must be used with a bootstrapped forest, got a {type(model).__name__} without a bootstrap;"
-                " leave it out"
-            )
-
-    def explains(self, model: Any) -> bool:
-        """Every regressor can be explained."""
-        return True
-
-    def known_target(self, model: Any, sheet: Sheet, name: str) -> Floats:
-        """A column -> numbers (n,)."""
-        return sheet.targets(name)
-
-    def judged(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> RegressionEvaluation:
-        """Predictions and intervals beside the true numbers."""
+    def evaluate(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> RegressionEvaluation:
+        """Compare predictions and intervals with the true numbers."""
         return predictor_of(model).evaluate(table, y, coverage)  # type: ignore[no-any-return]
 
-    def details(
-        self, model: Any, judged: RegressionEvaluation, options: EvaluateOptions
-    ) -> tuple[dict[str, Any], tuple[Any, ...]]:
-        """Nothing else: costs and rates are about classes."""
-        if options.positive is not None:
-            raise UsageError(f"--positive must be used with a classifier, got {options.positive!r}; leave it out")
-        self.costs(model, options.costs, options)
-        return {}, ()
+    def figures(
+        self,
+        tally: RegressionTally,
+        *,
+        coverage: float | None = None,
+        evaluated: RegressionEvaluation | None = None,
+        positive: int | None = None,
+        costs: Costs | None = None,
+    ) -> Figures:
+        """Return errors of predictions, and the coverage of intervals if there are any."""
+        values = tally.figures()
+        if "coverage" in values:
+            values["asked_coverage"] = COVERAGE if coverage is None else coverage
+        return Figures(values, [_error_facts(values)], _scores(values))
 
-    def costs(self, model: Any, path: str | None, reading: Reading) -> None:
-        """Refuse --costs, which are about classes."""
-        if path is not None:
-            raise UsageError(f"--costs must be used with a classifier, got a {type(model).__name__}; leave it out")
+    def explain(self, model: Any, X: Any, request: ExplainRequest) -> list[RegressionExplanation]:
+        """Explain each row by the training rows that it rests on."""
+        return explain_numbers(model, X, request)
 
-    def answers(self, model: Any, table: NamedColumns, options: PredictOptions) -> RegressionColumns:
-        """Prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty of each row."""
-        self.costs(model, options.costs, options)
-        return predictor_of(model).columns(table, options.coverage)  # type: ignore[no-any-return]
-
-    def undecided(self, n_rows: int) -> str:
-        """Nothing: a number is not a set of classes."""
-        return ""
-
-    def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
-        """The rows with the widest intervals; without intervals, those about which trees differ most."""
-        now = predictor_of(model)
-        batch = now.read(table)
-        ends = now.interval(batch, COVERAGE) if now.has_residuals else None
-        width = now.variance(batch.codes).total if ends is None else ends[:, 1] - ends[:, 0]
+    def uncertain_rows(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
+        """Choose the rows with the widest intervals; without intervals, those for which trees differ most."""
+        predictor = predictor_of(model)
+        batch = predictor.read(table)
+        ends = predictor.interval(batch, COVERAGE) if predictor.has_residuals else None
+        width = predictor.variance(batch.codes).total if ends is None else ends[:, 1] - ends[:, 0]
         return np.argsort(-width, kind="stable")[:MOST_LISTED]
 
-    def overview(self, found: list[RegressionExplanation]) -> Any:
-        """The prediction of each row, its interval, and what the doubt is made of."""
+    def overview(self, explanations: list[RegressionExplanation]) -> Lines:
+        """Return the prediction of each row, its interval, and the parts of its uncertainty."""
         rows = []
-        for each in found:
+        for each in explanations:
             ends = ["–" if end is None else number(end) for end in (each.lower, each.upper)]
             parts = [number(each.noise), number(each.disagreement)]
             rows.append([each.title.removeprefix("Row "), number(each.prediction), *ends, *parts])
-        head = ["row", "prediction", "from", "to", "noise ±", "trees ±"]
-        return grid("The rows with the widest intervals", head, rows, left=1)
+        heads = ["row", "prediction", "from", "to", "noise ±", "trees ±"]
+        return Lines("The rows with the widest intervals", heads, rows)
 
-    def evaluation(self, tally: RegressionTally, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
-        """How far predictions are off, and what intervals hold where there are any."""
-        report = tally.figures()
-        if "coverage" in report:
-            report["asked_coverage"] = COVERAGE if coverage is None else coverage
-        return report, (_error_facts(report),)
+    def page(self, model: Any, X: Any, y: Any, request: Any) -> Any:
+        """Return the parts of the page; `immutable` and `costs`, which are about classes, are refused."""
+        from hedgerow.explain.presenters.regression_page import number_parts  # here, because only reports need it
 
-    # ---- hedgerow queue and learn ----------------------------------------------------------------
+        if request.immutable is not None and request.immutable != ():
+            raise ValueError(
+                f"immutable must be left out for a regressor, got {request.immutable!r}; it is about classes"
+            )
+        if request.costs is not None:
+            raise ValueError("costs must be left out for a regressor, got some; they are about classes")
+        if request.coverage is not None and not 0 < request.coverage < 1:
+            raise ValueError(f"coverage must be a number between 0 and 1, got {request.coverage!r}")
+        return number_parts(model, X, y, request)
 
-    def said(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
-        """The prediction, and how much trees differ."""
-        pairs = zip(model.predict(table).tolist(), self.doubt(model, table).tolist(), strict=True)
-        return [{"prediction": value, "trees_differ_by": spread} for value, spread in pairs]
-
-    def labels(self, model: Any, answers: list[Any]) -> Floats:
-        """Numbers as they are."""
-        return np.array(answers, dtype=np.float64)
-
-    def doubt(self, model: Any, table: NamedColumns) -> Floats:
-        """(n,): how much trees differ, as a standard deviation."""
-        return np.asarray(np.sqrt(model.predict_uncertainty(table).epistemic))
-
-    def learned(self, before: Array, after: Array, rows: Array) -> dict[str, Any]:
-        """How much trees differed and differ."""
-        return {"disagreement_before": float(before[rows].mean()), "disagreement": float(after[rows].mean())}
-
-    def learned_facts(self, report: dict[str, Any]) -> list[Fact]:
-        """How much trees differed and differ, in a line."""
-        said = f"± {report['disagreement_before']:.4g} before, ± {report['disagreement']:.4g} now"
-        return [("trees differ by", said)]
+    def unsupported(self, model: Any, option: str, value: Any) -> str | None:
+        """Refuse options about classes, and --coverage without out-of-bag rows, from which intervals are made."""
+        name = type(model).__name__
+        if option == "coverage" and not predictor_of(model).has_residuals:
+            return f"a bootstrapped forest, got a {name} without a bootstrap"
+        refused = {
+            "rule": f"a classifier, got {value!r} for a {name}",
+            "decision": f"a classifier, got {value!r} for a {name}",
+            "positive": f"a classifier, got {value!r}",
+            "costs": f"a classifier, got a {name}",
+        }
+        return refused.get(option)
 
 
-def _error_facts(report: dict[str, Any]) -> Any:
-    """Figures -> the table people read."""
-    rows = [
-        ("rows", f"{report['rows']:,}"),
-        ("R²", "– (the targets are all the same)" if report["r2"] is None else f"{report['r2']:.4f}"),
-        ("mean absolute error", f"{report['mean_absolute_error']:.6g}"),
-        ("root mean squared error", f"{report['root_mean_squared_error']:.6g}"),
+def _scores(values: dict[str, Any]) -> list[Fact]:
+    """Format R² and, if they are known, the error and the coverage of intervals."""
+    found = [("R²", "–" if values["r2"] is None else f"{values['r2']:.4f}")]
+    if "root_mean_squared_error" in values:
+        found.append(("RMSE", f"{values['root_mean_squared_error']:.6g}"))
+    return found + ([("coverage", share(values["coverage"]))] if "coverage" in values else [])
+
+
+def _error_facts(values: dict[str, Any]) -> list[Fact]:
+    """Format the errors of predictions."""
+    facts = [
+        ("rows", f"{values['rows']:,}"),
+        ("R²", "– (the targets are all the same)" if values["r2"] is None else f"{values['r2']:.4f}"),
+        ("mean absolute error", f"{values['mean_absolute_error']:.6g}"),
+        ("root mean squared error", f"{values['root_mean_squared_error']:.6g}"),
     ]
-    if "coverage" in report:
-        asked = f"{report['asked_coverage']:.0%}"
-        rows += [
-            ("coverage", f"{share(report['coverage'])} of the targets lie in their {asked} interval"),
-            ("mean interval width", f"{report['mean_interval_width']:.6g}"),
+    if "coverage" in values:
+        level = f"{values['asked_coverage']:.0%}"
+        facts += [
+            ("coverage", f"{share(values['coverage'])} of the targets lie in their {level} interval"),
+            ("mean interval width", f"{values['mean_interval_width']:.6g}"),
         ]
-    return facts(rows)
+    return facts

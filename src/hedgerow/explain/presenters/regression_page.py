@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cli.answers_file import model_mark, table_mark
 from hedgerow.explain.cases import KnownRows, number, training_rows, value_words
 from hedgerow.explain.presenters.class_page import renamed_columns
 from hedgerow.explain.regression import RegressionExplanation, estimates_of
+from hedgerow.explain.report.answers_file import model_mark, table_mark
 from hedgerow.explain.report.cases import choose_cases
-from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, most_important, novel_rows_of
+from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, most_important, novel_rows
 from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.plots import Plot, error_plots
@@ -26,9 +26,9 @@ from hedgerow.explain.report.why import (
     NEAREST,
     SHOWN,
     WHY_BYTES,
+    explained_within,
     nearest_words,
     one_line,
-    told_within,
 )
 from hedgerow.explain.text import added_features, rests_words
 from hedgerow.inference.batch import Batch
@@ -90,41 +90,48 @@ class RegressionFigures:
     plots: list[Plot]
 
 
-def number_parts(forest: Any, X: Any, y: Any, asked: ReportRequest) -> Parts:
+def number_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
     """A regressor, rows and perhaps their targets -> the parts of the page."""
-    now: RegressionPredictor = predictor_of(forest)
-    coverage = COVERAGE if asked.coverage is None else asked.coverage
-    said = _said(now, X, y, coverage)
-    marks = {"model": model_mark(now.fitted), "table": table_mark(said.table), "first": asked.first}
-    training = training_rows(now, asked.train, asked.y_train)
+    predictor: RegressionPredictor = predictor_of(forest)
+    coverage = COVERAGE if request.coverage is None else request.coverage
+    predictions = _predictions(predictor, X, y, coverage)
+    marks = {"model": model_mark(predictor.fitted), "table": table_mark(predictions.table), "first": request.first_row}
+    training = training_rows(predictor, request.train, request.y_train)
     codes = None if training is None else training.codes
-    if asked.labels:  # from here on, only words are made
-        forest = readable(forest, asked.labels)
-        now = predictor_of(forest)
-        said = replace(said, table=renamed_columns(said.table, now))
+    if request.labels:  # from here on, only words are made
+        forest = readable(forest, request.labels)
+        predictor = predictor_of(forest)
+        predictions = replace(predictions, table=renamed_columns(predictions.table, predictor))
     importance = forest.feature_importances_
-    figures = _figures(forest, now, said, coverage, importance, codes)
-    wanted = _worth_explaining(said)
-    rows = choose_cases(said.is_wide, asked.max_cases, wanted)
-    wanted = rows if asked.cases == "all" else wanted[np.isin(wanted, rows)]
-    why = _explained(now, said, wanted, training, asked, coverage)
-    labels = {column_name(name, asked.labels): values for name, values in (asked.labels or {}).items()}
-    data = _data(now, said, rows, asked, coverage) | {
+    figures = _figures(forest, predictor, predictions, coverage, importance, codes)
+    wanted = _worth_explaining(predictions)
+    rows = choose_cases(predictions.is_wide, request.max_cases, wanted)
+    wanted = rows if request.explained == "all" else wanted[np.isin(wanted, rows)]
+    why = _explained(predictor, predictions, wanted, training, request, coverage)
+    labels = {column_name(name, request.labels): values for name, values in (request.labels or {}).items()}
+    data = _data(predictor, predictions, rows, request, coverage) | {
         "marks": marks,
         "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
     }
-    data |= shown_values(importance, now, said.table, rows, codes, labels)
-    plain = [_plain_row(said, row, asked) for row in np.argsort(-said.width, kind="stable")[:PLAIN_ROWS].tolist()]
-    judged = None if said.truth is None else RegressionEvaluation(said.truth, said.predicted, said.ends)
-    more, tables = group_tables(judged, asked)
+    data |= shown_values(importance, predictor, predictions.table, rows, codes, labels)
+    plain = [
+        _plain_row(predictions, row, request)
+        for row in np.argsort(-predictions.width, kind="stable")[:PLAIN_ROWS].tolist()
+    ]
+    evaluated = (
+        None
+        if predictions.truth is None
+        else RegressionEvaluation(predictions.truth, predictions.predicted, predictions.ends)
+    )
+    more, tables = group_tables(evaluated, request)
     context = {"plain_rows": plain, "tables": tables}
     return Parts("numbers", ("numbers.js",), figures, _plain(figures) | more, data, context)
 
 
-def _said(now: RegressionPredictor, X: Any, y: Any, coverage: float) -> ReportData:
+def _predictions(predictor: RegressionPredictor, X: Any, y: Any, coverage: float) -> ReportData:
     """A regressor, n rows and perhaps their targets (n,) -> its answers."""
-    batch = now.read(X, all_features=True)
-    predicted, truth = now.predicted(batch), None
+    batch = predictor.read(X, all_features=True)
+    predicted, truth = predictor.predicted(batch), None
     if y is not None:
         truth = np.asarray(y, dtype=np.float64)
         if truth.shape != predicted.shape or not np.isfinite(truth).all():
@@ -132,36 +139,49 @@ def _said(now: RegressionPredictor, X: Any, y: Any, coverage: float) -> ReportDa
                 f"y must have one finite target for each of the {len(predicted)} rows of X, got shape {truth.shape};"
                 " leave it out if the targets are not known"
             )
-    ends = now.interval(batch, coverage) if now.has_residuals else None
+    ends = predictor.interval(batch, coverage) if predictor.has_residuals else None
     return ReportData(batch, columns_of(batch), predicted, ends, truth)
 
 
 def _figures(
-    forest: Any, now: RegressionPredictor, said: ReportData, coverage: float, importance: Floats, training: Any
+    forest: Any,
+    predictor: RegressionPredictor,
+    predictions: ReportData,
+    coverage: float,
+    importance: Floats,
+    training: Any,
 ) -> RegressionFigures:
     """Answers -> the figures of the report."""
-    found = {} if said.truth is None else tally_numbers(said.truth, said.predicted, said.ends).figures()
+    found = (
+        {}
+        if predictions.truth is None
+        else tally_numbers(predictions.truth, predictions.predicted, predictions.ends).figures()
+    )
     found.pop("rows", None)
     inside = None
-    if said.truth is not None and said.ends is not None:
-        inside = int(((said.truth >= said.ends[:, 0]) & (said.truth <= said.ends[:, 1])).sum())
+    if predictions.truth is not None and predictions.ends is not None:
+        inside = int(
+            ((predictions.truth >= predictions.ends[:, 0]) & (predictions.truth <= predictions.ends[:, 1])).sum()
+        )
     return RegressionFigures(
-        n_rows=len(said.predicted),
-        has_intervals=said.ends is not None,
+        n_rows=len(predictions.predicted),
+        has_intervals=predictions.ends is not None,
         coverage=coverage,
-        middle_width=float(np.median(said.width)),
+        middle_width=float(np.median(predictions.width)),
         n_inside=inside,
-        metrics=_told(found, coverage),
+        metrics=_metric_rows(found, coverage),
         values=found,
-        places=undecided_places(most_important(importance, said.table), said.is_wide),
-        strangers=novel_rows_of(forest, said.batch.novelty, said.table, said.is_wide),
-        model=_model_facts(forest, now),
-        features=features_of(importance, now, said.table, training),
-        plots=[] if said.truth is None else error_plots(said.predicted, said.truth, said.ends),
+        places=undecided_places(most_important(importance, predictions.table), predictions.is_wide),
+        strangers=novel_rows(forest, predictions.batch.novelty, predictions.table, predictions.is_wide),
+        model=_model_facts(forest, predictor),
+        features=features_of(importance, predictor, predictions.table, training),
+        plots=[]
+        if predictions.truth is None
+        else error_plots(predictions.predicted, predictions.truth, predictions.ends),
     )
 
 
-def _told(values: dict[str, Any], coverage: float) -> list[tuple[str, str, str]]:
+def _metric_rows(values: dict[str, Any], coverage: float) -> list[tuple[str, str, str]]:
     """Figures -> name, formatted value, meaning."""
     codebook = {
         "r2": ("R²", "of the variance of the targets is explained", "%"),
@@ -170,51 +190,53 @@ def _told(values: dict[str, Any], coverage: float) -> list[tuple[str, str, str]]
         "coverage": ("Coverage", f"of the targets lie in their {coverage:.0%} interval".replace("%", " %"), "%"),
         "mean_interval_width": ("Mean width", "of these intervals", ""),
     }
-    told = []
+    rows = []
     for key, value in values.items():
         name, words, form = codebook[key]
         shown = "–" if value is None else f"{100 * value:.1f} %" if form else number(value)
-        told.append((name, shown, words))
-    return told
+        rows.append((name, shown, words))
+    return rows
 
 
-def _model_facts(forest: Any, now: RegressionPredictor) -> list[tuple[str, str]]:
+def _model_facts(forest: Any, predictor: RegressionPredictor) -> list[tuple[str, str]]:
     """A regressor -> names and values that describe the model."""
-    trees = now.forest
+    trees = predictor.forest
     facts = [
         ("Model", type(forest).__name__),
         ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
-        ("Targets in training", f"{number(now.info.low)} to {number(now.info.high)}"),
-        ("Caution", f"{now.caution:g}"),
+        ("Targets in training", f"{number(predictor.info.low)} to {number(predictor.info.high)}"),
+        ("Caution", f"{predictor.caution:g}"),
     ]
-    score = now.fitted.figures.oob_score
+    score = predictor.fitted.figures.oob_score
     return facts if score is None else [*facts, ("Out-of-bag R²", f"{score:.3f}")]
 
 
-def _worth_explaining(said: ReportData) -> NDArray[np.int64]:
+def _worth_explaining(predictions: ReportData) -> NDArray[np.int64]:
     """The rows with the widest intervals, then those that are furthest from their targets."""
-    chosen = np.argsort(-said.width, kind="stable")[:MOST_DOUBTFUL].tolist()
-    if said.truth is not None:
-        chosen += np.argsort(-np.abs(said.predicted - said.truth), kind="stable")[:MOST_WRONG].tolist()
+    chosen = np.argsort(-predictions.width, kind="stable")[:MOST_DOUBTFUL].tolist()
+    if predictions.truth is not None:
+        chosen += np.argsort(-np.abs(predictions.predicted - predictions.truth), kind="stable")[:MOST_WRONG].tolist()
     return np.array(list(dict.fromkeys(chosen)), dtype=np.int64)
 
 
 def _explained(
-    now: RegressionPredictor,
-    said: ReportData,
+    predictor: RegressionPredictor,
+    predictions: ReportData,
     rows: NDArray[np.int64],
     training: KnownRows | None,
-    asked: ReportRequest,
+    request: ReportRequest,
     coverage: float,
 ) -> dict[int, dict[str, Any]]:
     """Rows (m,) -> {row: explanation}, as many as fit into the page."""
-    shap = len(now.forest.nodes) * len(rows) <= MOST_VISITS
+    shap = len(predictor.forest.nodes) * len(rows) <= MOST_VISITS
 
     def explain(batch: Batch) -> list[dict[str, Any]]:
-        found = estimates_of(now, batch, training, cases=NEAREST, shap=shap, coverage=coverage)
-        return [_words(estimate, asked.first) for estimate in found]
+        found = estimates_of(predictor, batch, training, cases=NEAREST, shap=shap, coverage=coverage)
+        return [_words(estimate, request.first_row) for estimate in found]
 
-    return told_within(WHY_BYTES if asked.cases == "some" else None, said, rows, asked.progress, explain)
+    return explained_within(
+        WHY_BYTES if request.explained == "some" else None, predictions, rows, request.progress, explain
+    )
 
 
 def _words(estimate: RegressionExplanation, first: int) -> dict[str, Any]:
@@ -239,26 +261,34 @@ def _gaps(estimate: RegressionExplanation) -> list[tuple[str, list[str]]]:
 
 
 def _data(
-    now: RegressionPredictor, said: ReportData, rows: NDArray[np.int64], asked: ReportRequest, coverage: float
+    predictor: RegressionPredictor,
+    predictions: ReportData,
+    rows: NDArray[np.int64],
+    request: ReportRequest,
+    coverage: float,
 ) -> dict[str, Any]:
     """Answers -> the data of the page's script, without explanations and values."""
     data: dict[str, Any] = {
-        "nRows": len(said.predicted),
-        "rows": packed(rows + asked.first),
-        "names": None if asked.names is None else [asked.names[row] for row in rows.tolist()],
-        "truth": None if said.truth is None else packed(said.truth[rows]),
-        "mean": packed(said.predicted[rows]),
+        "nRows": len(predictions.predicted),
+        "rows": packed(rows + request.first_row),
+        "names": None if request.names is None else [request.names[row] for row in rows.tolist()],
+        "truth": None if predictions.truth is None else packed(predictions.truth[rows]),
+        "mean": packed(predictions.predicted[rows]),
         "coverage": coverage,
-        "scale": _scale(now, said),
+        "scale": _scale(predictor, predictions),
     }
-    residuals = now.residuals("report") if now.has_residuals else None
-    if said.ends is not None and residuals is not None and residuals.scaled is not None:
-        some = said.batch[rows]
-        moments = now.moments(some.codes)
+    residuals = predictor.residuals("report") if predictor.has_residuals else None
+    if predictions.ends is not None and residuals is not None and residuals.scaled is not None:
+        some = predictions.batch[rows]
+        moments = predictor.moments(some.codes)
         plain = scaled_interval(moments, residuals, coverage)
-        data |= {"wider": _wider(plain, said.ends[rows], some)}
+        data |= {"wider": _wider(plain, predictions.ends[rows], some)}
         return data | {"spread": packed(moments.spread(residuals.mean_square)), "scaled": packed(residuals.scaled)}
-    return data | {"spread": None, "scaled": None, "ends": None if said.ends is None else said.ends[rows].tolist()}
+    return data | {
+        "spread": None,
+        "scaled": None,
+        "ends": None if predictions.ends is None else predictions.ends[rows].tolist(),
+    }
 
 
 def _wider(plain: Floats, ends: Floats, batch: Batch) -> dict[int, list[float]]:
@@ -271,18 +301,18 @@ def _wider(plain: Floats, ends: Floats, batch: Batch) -> dict[int, list[float]]:
     return dict(zip(rows.tolist(), beyond.tolist(), strict=True))
 
 
-def _scale(now: RegressionPredictor, said: ReportData) -> list[float]:
+def _scale(predictor: RegressionPredictor, predictions: ReportData) -> list[float]:
     """The smallest and the largest number that the pictures of intervals show."""
-    known = [said.predicted, np.array([now.info.low, now.info.high])]
-    known += [] if said.truth is None else [said.truth]
+    known = [predictions.predicted, np.array([predictor.info.low, predictor.info.high])]
+    known += [] if predictions.truth is None else [predictions.truth]
     return [float(min(each.min() for each in known)), float(max(each.max() for each in known))]
 
 
-def _plain_row(said: ReportData, row: int, asked: ReportRequest) -> list[str]:
+def _plain_row(predictions: ReportData, row: int, request: ReportRequest) -> list[str]:
     """A row -> its name, prediction, interval and target, for readers without scripts."""
-    ends = ["–", "–"] if said.ends is None else [number(float(end)) for end in said.ends[row]]
-    truth = [] if said.truth is None or said.ends is None else [number(float(said.truth[row]))]
-    return [asked.called(row), number(float(said.predicted[row])), *ends, *truth]
+    ends = ["–", "–"] if predictions.ends is None else [number(float(end)) for end in predictions.ends[row]]
+    truth = [] if predictions.truth is None or predictions.ends is None else [number(float(predictions.truth[row]))]
+    return [request.called(row), number(float(predictions.predicted[row])), *ends, *truth]
 
 
 def _plain(figures: RegressionFigures) -> dict[str, Any]:

@@ -108,10 +108,10 @@ class Confusion:
     rows: list[tuple[str, list[int]]]
 
 
-def said_of(now: ClassificationPredictor, X: Any, y: Any = None) -> ReportData:
+def predictions_for(predictor: ClassificationPredictor, X: Any, y: Any = None) -> ReportData:
     """A forest, n rows and perhaps their classes (n,) -> its answers."""
-    batch = now.read(X, all_features=True)
-    opinion = now.opinion(batch)
+    batch = predictor.read(X, all_features=True)
+    opinion = predictor.opinion(batch)
     truth = None
     if y is not None:
         given = np.asarray(y)
@@ -120,32 +120,32 @@ def said_of(now: ClassificationPredictor, X: Any, y: Any = None) -> ReportData:
                 f"y must have one class for each of the {len(opinion)} rows of X, got shape {given.shape};"
                 " leave it out if the classes are not known"
             )
-        truth = columns_from_labels(given, len(now.classes), now.classes)[0]
-    return ReportData(batch, columns_of(batch), opinion, chosen_classes(now, opinion), truth)
+        truth = columns_from_labels(given, len(predictor.classes), predictor.classes)[0]
+    return ReportData(batch, columns_of(batch), opinion, chosen_classes(predictor, opinion), truth)
 
 
 def figures_of(
-    forest: Any, now: ClassificationPredictor, said: ReportData, importance: Floats, training: Codes | None
+    forest: Any, predictor: ClassificationPredictor, predictions: ReportData, importance: Floats, training: Codes | None
 ) -> ReportFigures:
     """A forest, its answers, the importance of its features (p,), training rows (p, m) -> figures of the report."""
-    wrong, is_open = said.wrong, said.is_open
-    values = _values(now.classes, said)
+    wrong, is_open = predictions.wrong, predictions.is_open
+    values = _values(predictor.classes, predictions)
     return ReportFigures(
         n_rows=len(is_open),
         n_open=int(is_open.sum()),
         n_wrong=None if wrong is None else int(wrong.sum()),
         wrong_and_open=None if wrong is None else int((wrong & is_open).sum()),
-        metrics=_told(values),
+        metrics=_metric_rows(values),
         values=values,
-        confusion=None if said.truth is None else _confusion(now.classes, said),
-        places=undecided_places(most_important(importance, said.table), is_open),
-        strangers=novel_rows_of(forest, said.batch.novelty, said.table, said.is_open),
-        model=_model_facts(forest, now),
-        features=features_of(importance, now, said.table, training),
+        confusion=None if predictions.truth is None else _confusion(predictor.classes, predictions),
+        places=undecided_places(most_important(importance, predictions.table), is_open),
+        strangers=novel_rows(forest, predictions.batch.novelty, predictions.table, predictions.is_open),
+        model=_model_facts(forest, predictor),
+        features=features_of(importance, predictor, predictions.table, training),
     )
 
 
-def novel_rows_of(
+def novel_rows(
     forest: Any, novelty: PredictionNovelty | None, table: NamedColumns, is_open: NDArray[np.bool_]
 ) -> NovelRows | None:
     """How unusual rows are -> those that are strangers, the strangest first; None if the forest cannot tell."""
@@ -172,16 +172,16 @@ def name_of(table: NamedColumns, number: int) -> str:
     return table.names[number] if table.names else f"x[{number}]"
 
 
-def _values(classes: NDArray[Any], said: ReportData) -> dict[str, float | None]:
+def _values(classes: NDArray[Any], predictions: ReportData) -> dict[str, float | None]:
     """Answers -> figures of labels and sets; without true classes, only those that do not need them."""
-    sets = said.chosen
+    sets = predictions.chosen
     known: dict[str, float | None] = {
-        "determinacy": float(np.mean(~said.is_open)),
+        "determinacy": float(np.mean(~predictions.is_open)),
         "mean_set_size": float(sets.sum(axis=1).mean()),
     }
-    if said.truth is None:
+    if predictions.truth is None:
         return known
-    y, labels = classes[said.truth], classes[said.label]
+    y, labels = classes[predictions.truth], classes[predictions.label]
     return {
         "accuracy": float(np.mean(labels == y)),
         "determinacy": known["determinacy"],
@@ -207,20 +207,22 @@ _MEANING = {
 }
 
 
-def _told(values: dict[str, float | None]) -> list[tuple[str, str, str]]:
+def _metric_rows(values: dict[str, float | None]) -> list[tuple[str, str, str]]:
     """Figures -> name, formatted value, meaning."""
-    told = []
+    lines = []
     for key, value in values.items():
         name, form, codebook = _MEANING[key]
         shown = "–" if value is None else f"{100 * value:.1f} %" if form == "%" else f"{value:.{form}f}"
-        told.append((name, shown, codebook))
-    return told
+        lines.append((name, shown, codebook))
+    return lines
 
 
-def _confusion(classes: NDArray[Any], said: ReportData) -> Confusion:
+def _confusion(classes: NDArray[Any], predictions: ReportData) -> Confusion:
     """Answers -> rows of each true class by set; if there are many larger sets, they are added up."""
-    assert said.truth is not None
-    found: SetConfusion = metrics.confusion_matrix_with_sets(classes[said.truth], said.chosen, classes=classes)
+    assert predictions.truth is not None
+    found: SetConfusion = metrics.confusion_matrix_with_sets(
+        classes[predictions.truth], predictions.chosen, classes=classes
+    )
     counts, heads, n_classes = found.counts, list(found.column_labels), len(classes)
     if len(heads) > max(WIDEST, n_classes):
         counts = np.hstack([counts[:, :n_classes], counts[:, n_classes:].sum(axis=1, keepdims=True)])
@@ -228,32 +230,32 @@ def _confusion(classes: NDArray[Any], said: ReportData) -> Confusion:
     return Confusion(heads, [(str(name), row) for name, row in zip(classes.tolist(), counts.tolist(), strict=True)])
 
 
-def _model_facts(forest: Any, now: ClassificationPredictor) -> list[tuple[str, str]]:
+def _model_facts(forest: Any, predictor: ClassificationPredictor) -> list[tuple[str, str]]:
     """A forest -> names and values that describe the model."""
-    trees = now.forest
-    caution = f"{now.caution:g}" + (", chosen on out-of-bag rows" if isinstance(forest.caution, str) else "")
-    if isinstance(forest.caution, str) and now.caution == 0:
+    trees = predictor.forest
+    caution = f"{predictor.caution:g}" + (", chosen on out-of-bag rows" if isinstance(forest.caution, str) else "")
+    if isinstance(forest.caution, str) and predictor.caution == 0:
         caution += ZERO_CAUTION
-    classes = [str(name) for name in now.classes.tolist()]
+    classes = [str(name) for name in predictor.classes.tolist()]
     named = ", ".join(classes[:8]) + (f" … ({len(classes):,} in all)" if len(classes) > 8 else "")
     facts = [
         ("Model", type(forest).__name__),
         ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
-        ("Rule", in_words(now.plain_rule)),
-        ("Calibration", _mapin_words(now)),
+        ("Rule", in_words(predictor.plain_rule)),
+        ("Calibration", _mapin_words(predictor)),
         ("Caution", caution),
-        ("Decision", in_words(now.decision)),
+        ("Decision", in_words(predictor.decision)),
         ("Classes", named),
     ]
-    score = now.fitted.figures.oob_score
+    score = predictor.fitted.figures.oob_score
     if score is not None:
         facts.append(("Out-of-bag score", f"{score:.3f}"))
     return facts
 
 
-def _mapin_words(now: ClassificationPredictor) -> str:
+def _mapin_words(predictor: ClassificationPredictor) -> str:
     """Whether probabilities are mapped by what out-of-bag rows teach, and if not, why."""
-    learned = now.calibration
+    learned = predictor.calibration
     if learned.why:
         return f"none: {learned.why}"
     return f"probabilities are mapped by what was learned on {learned.n_rows:,} out-of-bag rows"
@@ -275,7 +277,7 @@ def plain_name(made: Any) -> str:
     return words + (f" ({unusual[1].replace('=', ' ')})" if unusual and unusual[1] else "")
 
 
-def features_of(importance: Floats, now: Predictor, table: NamedColumns, training: Codes | None) -> list[Feature]:
+def features_of(importance: Floats, predictor: Predictor, table: NamedColumns, training: Codes | None) -> list[Feature]:
     """A table -> its columns, the most important first."""
     found = []
     for number in np.argsort(-importance, kind="stable").tolist():
@@ -286,7 +288,7 @@ def features_of(importance: Floats, now: Predictor, table: NamedColumns, trainin
             Feature(
                 name_of(table, number),
                 nominal,
-                usual_words(now, number, training),
+                usual_words(predictor, number, training),
                 int(gaps.sum()),
                 float(importance[number]),
             )

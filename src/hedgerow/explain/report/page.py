@@ -1,4 +1,4 @@
-"""Page: a forest, rows and their classes -> one self-contained HTML file."""
+"""Reports: one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from typing import Any
 
 import hedgerow
 from hedgerow.explain.cases import number as number_words
-from hedgerow.explain.presenters.class_page import class_parts
-from hedgerow.explain.presenters.regression_page import number_parts
+from hedgerow.explain.presenters.registry import explaining_presenter
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.request import Parts, ReportRequest, checked_groups, checked_names
 from hedgerow.export.svg import COLOURS
-from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.output import index_names
-from hedgerow.tasks.regression.predictor import RegressionPredictor
 from hedgerow.util.disk import write_whole
 from hedgerow.util.text import tied, whole
 
@@ -60,10 +57,10 @@ class Report:
         return f'<iframe title="hedgerow report" width="100%" height="900" srcdoc="{escape(self.html)}"></iframe>'
 
     def __repr__(self) -> str:
-        said = f"{self.figures['rows']:,} rows"
+        predictions = f"{self.figures['rows']:,} rows"
         if "indeterminate" in self.figures:
-            said += f", {self.figures['indeterminate']:,} undecided"
-        return f"Report({said}, {len(self.html.encode()) / 1e6:.2f} MB)"
+            predictions += f", {self.figures['indeterminate']:,} undecided"
+        return f"Report({predictions}, {len(self.html.encode()) / 1e6:.2f} MB)"
 
 
 def make_report(
@@ -74,11 +71,11 @@ def make_report(
     names: Any = None,
     title: str = "What the forest knows, and what it does not",
     max_cases: int = MAX_CASES,
-    cases: str = "some",
-    seconds: float = SECONDS,
+    explained: str = "some",
+    time_limit: float = SECONDS,
     train: Any = None,
     y_train: Any = None,
-    first: int = 0,
+    first_row: int = 0,
     immutable: Iterable[int | str] | None = None,
     labels: Mapping[str, Mapping[str, str]] | None = None,
     coverage: float | None = None,
@@ -104,17 +101,17 @@ def make_report(
         The headline.
     max_cases : int, default=1000
         Most rows that are shown in detail, undecided ones first; fewer if their leaves take too much space.
-    cases : {"some", "all"}, default="some"
+    explained : {"some", "all"}, default="some"
         Which undecided rows are explained in words: the most doubtful hundred and a few of each place where undecided
         rows are, as far as they fit into half a megabyte; or all that are shown in detail.
-    seconds : float, default=5.0
-        How long to search for the smallest changes that would settle undecided rows, for all rows together; 0 means no
+    time_limit : float, default=5.0
+        Seconds to search for the smallest changes that would settle undecided rows, for all rows together; 0 means no
         search. If this is too short, the changes found may not be the smallest, the page says so, and another run may
         find others.
     train, y_train : as X and y, default=None
         The training rows and their classes, to show those nearest to an undecided row if the forest has not kept them,
         as after loading.
-    first : int, default=0
+    first_row : int, default=0
         Number of the first row, both of X and of the training rows.
     immutable : iterable of int or str, default=None
         Features, by number or name, that the smallest change must not change; None means the ``immutable_features``
@@ -148,23 +145,17 @@ def make_report(
     >>> report.figures["rows"], "</html>" in report.html
     (75, True)
     """
-    now = predictor_of(forest)
-    number = isinstance(now, RegressionPredictor)
-    if not number and not now.combines_leaves:
-        raise TypeError(
-            f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; report its members"
-        )
-    _check_kind(number, coverage, immutable, costs)
+    presenter = explaining_presenter(forest, "report")
     if y is None and (by or costs is not None):
         raise ValueError("y must be given with by and costs, got none; both need to know what is true")
     called = checked_names(index_names(X) if names is None else names, _n_rows(X))
-    asked = ReportRequest(
-        called, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage,
+    request = ReportRequest(
+        called, max_cases, explained, time_limit, train, y_train, first_row, immutable, labels, coverage,
         checked_groups(by, _n_rows(X)), costs, progress or (lambda done, total: None),
     )  # fmt: skip
-    asked.check()
-    parts = (number_parts if number else class_parts)(forest, X, y, asked)
-    page = _rendered(parts, asked, title)
+    request.check()
+    parts: Parts = presenter.page(forest, X, y, request)
+    page = _rendered(parts, request, title)
     return Report(whole(page), parts.plain)
 
 
@@ -211,10 +202,10 @@ def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
     return environment.get_template(template), style, script
 
 
-def _rendered(parts: Parts, asked: ReportRequest, title: str) -> str:
+def _rendered(parts: Parts, request: ReportRequest, title: str) -> str:
     """The parts of a page -> the page."""
     figures = parts.figures
-    strange = [] if figures.strangers is None else [row for row, *_ in figures.strangers.listed]
+    novel = [] if figures.strangers is None else [row for row, *_ in figures.strangers.listed]
     return page_from(
         f"{parts.template}.html",
         ("kit.js", *parts.scripts),
@@ -225,21 +216,9 @@ def _rendered(parts: Parts, asked: ReportRequest, title: str) -> str:
         features=figures.features[:LISTED_FEATURES],
         n_features=len(figures.features),
         top_importance=max((feature.importance for feature in figures.features), default=0.0) or 1.0,
-        called={row: asked.called(row) for row in strange},
+        called={row: request.called(row) for row in novel},
         **parts.context,
     )
-
-
-def _check_kind(number: bool, coverage: float | None, immutable: Iterable[int | str] | None, costs: Any) -> None:
-    """Refuse arguments that are about the other kind of model."""
-    if not number and coverage is not None:
-        raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; it is for regressors")
-    if number and immutable is not None and immutable != ():
-        raise ValueError(f"immutable must be left out for a regressor, got {immutable!r}; it is about classes")
-    if number and costs is not None:
-        raise ValueError("costs must be left out for a regressor, got some; they are about classes")
-    if coverage is not None and not 0 < coverage < 1:
-        raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
 
 
 def _n_rows(X: Any) -> int:
@@ -248,9 +227,11 @@ def _n_rows(X: Any) -> int:
     return int(shape[0]) if shape is not None else len(X)
 
 
-def _tied(said: Any) -> Any:
+def _tied(predictions: Any) -> Any:
     """What a template says -> the same without a place to break the line between a number and its sign."""
-    return tied(said) if type(said) is str else said  # not what is already markup: style, script and data
+    return (
+        tied(predictions) if type(predictions) is str else predictions
+    )  # not what is already markup: style, script and data
 
 
 def _about(expected: float) -> str:

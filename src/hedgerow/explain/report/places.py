@@ -74,8 +74,8 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
         return []
     small = {"max_leaf_nodes": 10, "max_depth": 4, "min_samples_leaf": max(FEWEST, n_rows // 50), "max_features": None}
     forest = estimator_named("RandomForestClassifier")(1, bootstrap=False, random_state=0, **small).fit(table, is_open)
-    now = predictor_of(forest)  # a forest keeps its rows, so that the table is read once
-    reached, tree = now.forest.leaf_nodes(now.fitted.rows.codes)[:, 0], now.fitted.tree(0)
+    predictor = predictor_of(forest)  # a forest keeps its rows, so that the table is read once
+    reached, tree = predictor.forest.leaf_nodes(predictor.fitted.rows.codes)[:, 0], predictor.fitted.tree(0)
     tried = n_rows * len(table.listed)
     gaps = [_has_gaps(column) for column in table.listed]
     places = []
@@ -160,11 +160,11 @@ def _conditions(tree: Tree, leaf: int, gaps: list[bool]) -> tuple[str, ...]:
     ranges: dict[int, _Range] = {}
     for above, below in zip(path[:0:-1], path[-2::-1], strict=True):
         split = split_of(tree.at(above))
-        asked = ranges.setdefault(
+        request = ranges.setdefault(
             split.feature,
             _Range(split.name, kind=tree.schema.kinds[split.feature], missing=gaps[split.feature]),
         )
-        asked.take(split, below - int(tree.first_child[above]))
+        request.take(split, below - int(tree.first_child[above]))
     return tuple(each.words() for each in ranges.values())
 
 

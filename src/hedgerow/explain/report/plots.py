@@ -32,17 +32,17 @@ class Plot:
 def error_plots(predicted: Floats, truth: Floats, ends: Floats | None) -> list[Plot]:
     """Predictions and targets (n,), perhaps intervals (n, 2) -> targets against predictions, and residuals."""
     rows = evenly(np.arange(len(truth)), MOST_POINTS)
-    said, true = predicted[rows], truth[rows]
-    low, high = float(min(said.min(), true.min())), float(max(said.max(), true.max()))
+    predictions, true = predicted[rows], truth[rows]
+    low, high = float(min(predictions.min(), true.min())), float(max(predictions.max(), true.max()))
     both = Frame((low, high), (low, high))
-    residual = true - said
+    residual = true - predictions
     largest = float(np.abs(residual).max(initial=0.0)) or 1.0
-    around = Frame((float(said.min()), float(said.max())), (-largest, largest))
+    around = Frame((float(predictions.min()), float(predictions.max())), (-largest, largest))
     plots = [
         both.plot(
             "Targets against predictions",
             "A point on the line is predicted exactly.",
-            said,
+            predictions,
             true,
             ("predicted", "true"),
             (low, low, high, high),
@@ -50,10 +50,10 @@ def error_plots(predicted: Floats, truth: Floats, ends: Floats | None) -> list[P
         around.plot(
             "Residuals against predictions",
             "Target minus prediction. A good model leaves no pattern.",
-            said,
+            predictions,
             residual,
             ("predicted", "residual"),
-            (float(said.min()), 0.0, float(said.max()), 0.0),
+            (float(predictions.min()), 0.0, float(predictions.max()), 0.0),
         ),
     ]
     if ends is not None and np.isfinite(ends).all():

@@ -22,26 +22,28 @@ _MEANING = {
 }
 
 
-def two_class_rates(classes: NDArray[Any], said: ReportData) -> dict[str, Estimate]:
+def two_class_rates(classes: NDArray[Any], predictions: ReportData) -> dict[str, Estimate]:
     """Figures about the rarer of two classes, by name; none if there are more classes, or nothing is known of them."""
-    if said.truth is None or len(classes) != 2:
+    if predictions.truth is None or len(classes) != 2:
         return {}
-    place = positive_place(said.truth)
-    is_so = said.truth == place
-    return rates(is_so, said.label == place) | {"auc": auc(is_so, said.opinion.probability[:, place])}
+    place = positive_place(predictions.truth)
+    is_so = predictions.truth == place
+    return rates(is_so, predictions.label == place) | {"auc": auc(is_so, predictions.opinion.probability[:, place])}
 
 
-def rate_words(classes: NDArray[Any], said: ReportData, found: dict[str, Estimate]) -> list[tuple[str, str, str]]:
+def rate_words(
+    classes: NDArray[Any], predictions: ReportData, found: dict[str, Estimate]
+) -> list[tuple[str, str, str]]:
     """The same as name, value and meaning."""
-    if not found or said.truth is None:
+    if not found or predictions.truth is None:
         return []
-    so = f"“{cut(classes[positive_place(said.truth)])}”"
-    told = [
+    so = f"“{cut(classes[positive_place(predictions.truth)])}”"
+    lines = [
         (name.replace("_", " ").capitalize(), *_value(each), _MEANING[name].format(so=so))
         for name, each in found.items()
         if name != "auc"
     ]
-    return [(name, value, ends + codebook) for name, value, ends, codebook in told] + [
+    return [(name, value, ends + codebook) for name, value, ends, codebook in lines] + [
         (
             "AUC",
             *_area(found["auc"], f"how often a row that is {so} has a higher probability of it than a row that is not"),
@@ -49,16 +51,16 @@ def rate_words(classes: NDArray[Any], said: ReportData, found: dict[str, Estimat
     ]
 
 
-def calibration_plot(classes: NDArray[Any], said: ReportData) -> Plot | None:
+def calibration_plot(classes: NDArray[Any], predictions: ReportData) -> Plot | None:
     """How often what has a probability is true, in groups of rows; None if it is not known, or rows are few."""
-    if said.truth is None or len(said.truth) < GROUPS:
+    if predictions.truth is None or len(predictions.truth) < GROUPS:
         return None
     if len(classes) == 2:
-        place = positive_place(said.truth)
-        probability, right = said.opinion.probability[:, place], said.truth == place
+        place = positive_place(predictions.truth)
+        probability, right = predictions.opinion.probability[:, place], predictions.truth == place
         of, axes = f"“{cut(classes[place])}”", ("probability", "true")
     else:
-        probability, right = said.opinion.probability.max(axis=1), said.label == said.truth
+        probability, right = predictions.opinion.probability.max(axis=1), predictions.label == predictions.truth
         of, axes = "the most probable class", ("probability", "right")
     groups = np.array_split(np.argsort(probability, kind="stable"), GROUPS)
     mean = np.array([probability[rows].mean() for rows in groups])

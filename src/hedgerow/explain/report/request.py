@@ -1,4 +1,4 @@
-"""Asked: the arguments of a report, checked; and the parts of its page."""
+"""Arguments of a report, and the parts of its page."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from hedgerow.table.codebook import DATES, PARTS
 
 @dataclass(frozen=True, eq=False)
 class ReportRequest:
-    """The arguments of `make_report` that both kinds of pages need; see there."""
+    """The arguments of `make_report`; see there."""
 
     names: list[str] | None
     max_cases: int
-    cases: str
-    seconds: float
+    explained: str
+    time_limit: float
     train: Any
     y_train: Any
-    first: int
+    first_row: int
     immutable: Iterable[int | str] | None
     labels: Mapping[str, Mapping[str, str]] | None
     coverage: float | None
@@ -37,18 +37,19 @@ class ReportRequest:
 
     def called(self, row: int) -> str:
         """The name of a row, or its number."""
-        return str(row + self.first) if self.names is None else self.names[row]
+        return str(row + self.first_row) if self.names is None else self.names[row]
 
     def check(self) -> None:
         """Refuse what cannot be meant."""
         if not (isinstance(self.max_cases, int | np.integer) and self.max_cases >= 1):
             raise ValueError(f"max_cases must be a whole number >= 1, got {self.max_cases!r}; 1000 is usual")
-        if self.cases not in ("some", "all"):
+        if self.explained not in ("some", "all"):
             raise ValueError(
-                f"cases must be 'some' or 'all', got {self.cases!r}; 'all' explains every undecided row of the page"
+                f"explained must be 'some' or 'all', got {self.explained!r}; 'all' explains every undecided row of the"
+                " page"
             )
-        if not self.seconds >= 0:
-            raise ValueError(f"seconds must be a number >= 0, got {self.seconds!r}; 0 means no search")
+        if not self.time_limit >= 0:
+            raise ValueError(f"time_limit must be a number >= 0, got {self.time_limit!r}; 0 means no search")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +135,12 @@ def column_name(name: str, labels: ClassLabels | None) -> str:
 
 def _renamed(values: NDArray[Any], names: Mapping[str, str]) -> NDArray[Any]:
     """Values (m,) -> readable names where there are any."""
-    said = [names.get(_key(value), value) for value in values.tolist()]
+    predictions = [names.get(_key(value), value) for value in values.tolist()]
     return np.array(
-        said if all(a is b for a, b in zip(said, values.tolist(), strict=True)) else list(map(str, said)), dtype=object
+        predictions
+        if all(a is b for a, b in zip(predictions, values.tolist(), strict=True))
+        else list(map(str, predictions)),
+        dtype=object,
     )
 
 

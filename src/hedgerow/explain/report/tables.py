@@ -14,23 +14,23 @@ from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 
 
 def class_tables(
-    judged: ClassificationEvaluation | None, asked: ReportRequest, classes: NDArray[Any]
+    evaluated: ClassificationEvaluation | None, request: ReportRequest, classes: NDArray[Any]
 ) -> tuple[dict[str, Any], list[Lines]]:
     """A judgement of classes, and their own names (K,) -> figures of groups and costs; none if nothing is judged."""
-    found, tables = group_tables(judged, asked)
-    if judged is not None and asked.costs is not None:
-        found["costs"] = judged.costs(Costs.of(asked.costs, classes))
+    found, tables = group_tables(evaluated, request)
+    if evaluated is not None and request.costs is not None:
+        found["costs"] = evaluated.costs(Costs.of(request.costs, classes))
         tables.insert(0, cost_lines(found["costs"]))
     return found, tables
 
 
 def group_tables(
-    judged: ClassificationEvaluation | RegressionEvaluation | None, asked: ReportRequest
+    evaluated: ClassificationEvaluation | RegressionEvaluation | None, request: ReportRequest
 ) -> tuple[dict[str, Any], list[Lines]]:
     """A judgement -> the figures of groups; none if nothing is judged."""
-    if judged is None or not asked.by:
+    if evaluated is None or not request.by:
         return {}, []
-    by, labels = figures_by(judged, asked.by), asked.labels or {}
+    by, labels = figures_by(evaluated, request.by), request.labels or {}
     tables = [
         group_lines(
             column_name(name, labels), {labels.get(name, {}).get(group, group): groups[group] for group in groups}

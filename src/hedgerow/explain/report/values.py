@@ -30,7 +30,7 @@ NAMED = 4
 
 def shown_values(
     importance: Floats,
-    now: Predictor,
+    predictor: Predictor,
     table: NamedColumns,
     rows: NDArray[np.int64],
     training: Codes | None,
@@ -45,11 +45,11 @@ def shown_values(
     for number in np.argsort(-importance, kind="stable").tolist():
         column = table.listed[number]
         name = table.names[number] if table.names else f"x[{number}]"
-        feature: dict[str, Any] = {"name": cut(name), "usual": usual_words(now, number, training)}
-        kind = now.codebook.schema.kinds[number]
+        feature: dict[str, Any] = {"name": cut(name), "usual": usual_words(predictor, number, training)}
+        kind = predictor.codebook.schema.kinds[number]
         feature |= _factor(column, rows) if isinstance(column, Factors) else _numbers(column, rows, kind)
         if not isinstance(column, Factors):
-            feature |= {"range": training_range(now, number)} | _labels_of_numbers(labels.get(name, {}))
+            feature |= {"range": training_range(predictor, number)} | _labels_of_numbers(labels.get(name, {}))
         room -= (3 if isinstance(column, Factors) else 7) * len(rows)
         if len(shown) >= FEWEST_FEATURES and room < 0:
             break
@@ -58,15 +58,15 @@ def shown_values(
     return {"features": shown, "hidden": len(importance) - len(shown), "usual": head}
 
 
-def usual_words(now: Predictor, number: int, training: Codes | None) -> str:
+def usual_words(predictor: Predictor, number: int, training: Codes | None) -> str:
     """A column -> its usual values in training: where the middle 80 % lie, or the commonest categories.
 
     Without the training rows, its range, or the first categories.
     """
-    known = now.codebook.schema.categories[number]
+    known = predictor.codebook.schema.categories[number]
     if training is None:
-        return range_words(now, number) if known is None else _listed(known.tolist())
-    codes = training[number][training[number] != now.codebook.missing_code]
+        return range_words(predictor, number) if known is None else _listed(known.tolist())
+    codes = training[number][training[number] != predictor.codebook.missing_code]
     if not len(codes):
         return "always missing"
     if known is not None:
@@ -78,23 +78,23 @@ def usual_words(now: Predictor, number: int, training: Codes | None) -> str:
         ]
         return ", ".join(named) + (f", {len(order) - len(named):,} others" if len(order) > len(named) else "")
     low, high = (
-        now.codebook.value_of_code(number, int(code)) for code in np.quantile(codes, [0.1, 0.9], method="nearest")
+        predictor.codebook.value_of_code(number, int(code)) for code in np.quantile(codes, [0.1, 0.9], method="nearest")
     )
     ends = [each if isinstance(each, str) else number_words(float(each)) for each in (low, high)]
-    return f"{' to '.join(dict.fromkeys(ends))} (all: {range_words(now, number)})"
+    return f"{' to '.join(dict.fromkeys(ends))} (all: {range_words(predictor, number)})"
 
 
-def range_words(now: Predictor, number: int) -> str:
+def range_words(predictor: Predictor, number: int) -> str:
     """A numeric column -> from its smallest to its largest training value."""
-    span, kind = training_range(now, number), now.codebook.schema.kinds[number]
+    span, kind = training_range(predictor, number), predictor.codebook.schema.kinds[number]
     if span is None:
         return "–"
     return " to ".join(date_words(end, kind) if kind in DATES else number_words(end) for end in span)
 
 
-def training_range(now: Predictor, number: int) -> tuple[float, float] | None:
+def training_range(predictor: Predictor, number: int) -> tuple[float, float] | None:
     """A numeric column -> approximately its smallest and largest training value."""
-    bins = now.fitted.bins
+    bins = predictor.fitted.bins
     centers = bins.centers[bins.center_start[number] : bins.center_start[number + 1]]
     finite = centers[np.isfinite(centers)]
     return (float(finite.min()), float(finite.max())) if len(finite) else None

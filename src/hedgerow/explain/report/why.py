@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.cases import KnownRows, value_words
+from hedgerow.explain.classification import explain_batch, limits_of
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.report.figures import ReportData
@@ -16,7 +17,6 @@ from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.places import Place
 from hedgerow.explain.report.request import ReportRequest
 from hedgerow.explain.text import shown_features
-from hedgerow.explain.why import explain_batch, limits_of
 from hedgerow.explain.words import percents, settle_words
 from hedgerow.inference.batch import Batch
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
@@ -35,15 +35,15 @@ NEAREST, SHOWN = 4, 3
 LONGEST_SENTENCE = 400
 
 
-def worth_explaining(said: ReportData, places: list[Place]) -> NDArray[np.int64]:
+def worth_explaining(predictions: ReportData, places: list[Place]) -> NDArray[np.int64]:
     """What a forest said, and where undecided rows are -> the most doubtful of them and a few of each place, in turn.
 
     A row is the more doubtful the more the upper bounds of other classes exceed the lower bound of its label.
     """
-    rows, label = np.flatnonzero(said.is_open), said.label
-    others = said.opinion.upper[rows].copy()
+    rows, label = np.flatnonzero(predictions.is_open), predictions.label
+    others = predictions.opinion.upper[rows].copy()
     others[np.arange(len(rows)), label[rows]] = -np.inf
-    ahead = others.max(axis=1, initial=-np.inf) - said.opinion.lower[rows, label[rows]]
+    ahead = others.max(axis=1, initial=-np.inf) - predictions.opinion.lower[rows, label[rows]]
     doubtful = rows[np.argsort(-ahead, kind="stable")[:MOST_DOUBTFUL]].tolist()
     examples = [row for place in places for row in place.examples]
     return np.array(list(dict.fromkeys(doubtful + examples)), dtype=np.int64)
@@ -51,31 +51,31 @@ def worth_explaining(said: ReportData, places: list[Place]) -> NDArray[np.int64]
 
 def explanations_of(
     forest: Any,
-    now: ClassificationPredictor,
-    said: ReportData,
+    predictor: ClassificationPredictor,
+    predictions: ReportData,
     rows: NDArray[np.int64],
     training: KnownRows | None,
-    asked: ReportRequest,
+    request: ReportRequest,
     room: int | None,
 ) -> dict[int, dict[str, Any]]:
     """A forest, what it said, and the rows (m,) to explain -> {row: explanation}, as many as fit into `room` bytes.
 
     The search for the smallest change of a row takes an equal part of the seconds.
     """
-    options: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, asked.seconds / max(1, len(rows)))}
-    options["shap"] = len(now.forest.nodes) * len(rows) <= MOST_VISITS
-    options["limits"] = limits_of(now, asked.immutable)
+    options: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, request.time_limit / max(1, len(rows)))}
+    options["shap"] = len(predictor.forest.nodes) * len(rows) <= MOST_VISITS
+    options["limits"] = limits_of(predictor, request.immutable)
 
     def explain(batch: Batch) -> list[dict[str, Any]]:
-        found = explain_batch(forest, now, batch, training, **options)
-        return [_words(explanation, asked.first) for explanation in found]
+        found = explain_batch(forest, predictor, batch, training, **options)
+        return [_words(explanation, request.first_row) for explanation in found]
 
-    return told_within(room, said, rows, asked.progress, explain)
+    return explained_within(room, predictions, rows, request.progress, explain)
 
 
-def told_within(
+def explained_within(
     room: int | None,
-    said: Any,
+    predictions: Any,
     rows: NDArray[np.int64],
     progress: Callable[[int, int], None],
     explain: Callable[[Batch], list[dict[str, Any]]],
@@ -84,17 +84,17 @@ def told_within(
 
     These are all rows, or as many as fit into `room` bytes.
     """
-    told: dict[int, dict[str, Any]] = {}
+    lines: dict[int, dict[str, Any]] = {}
     for start in range(0, len(rows), AT_A_TIME):
         some = rows[start : start + AT_A_TIME]
-        for row, words in zip(some.tolist(), explain(said.batch[some]), strict=True):
+        for row, words in zip(some.tolist(), explain(predictions.batch[some]), strict=True):
             if room is not None:
                 room -= len(safe_json(words).encode(errors="backslashreplace"))
                 if room < 0:
-                    return told
-            told[row] = words
-        progress(len(told), len(rows))
-    return told
+                    return lines
+            lines[row] = words
+        progress(len(lines), len(rows))
+    return lines
 
 
 def _words(explanation: Explanation, first: int) -> dict[str, Any]:
