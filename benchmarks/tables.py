@@ -152,13 +152,13 @@ def _python(verb: str, ending: str, n_trees: int) -> None:
     import polars
 
     import hedgerow
-    from hedgerow.explain.presenters.registry import PRESENTERS
+    from hedgerow.explain.presenters.registry import presenter
     from hedgerow.inference.predictor import predictor_of
 
     frame = polars.read_csv("table.csv") if ending == "csv" else polars.read_parquet("table.parquet")
     X, y = frame.drop("y"), frame["y"].to_numpy()
     if verb == "fit":
-        forest = hedgerow.RandomForestClassifier(n_trees, n_jobs=-1, random_state=0, **PRESENTERS["classes"].oob_params)
+        forest = hedgerow.RandomForestClassifier(n_trees, n_jobs=-1, random_state=0, **presenter("classes").oob_params)
         hedgerow.save(forest.fit(X, y), "python.hedge")
         return
     model = hedgerow.load("model.hedge").set_params(n_jobs=-1)

@@ -154,7 +154,6 @@ def rows(n: int = 300, seed: int = 0) -> tuple[Any, Any]:
 @pytest.fixture
 def public(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimators, "SurvivalForest", SurvivalForest, raising=False)
-    monkeypatch.setattr(estimators, "__all__", [*estimators.__all__, "SurvivalForest"])
 
 
 def test_two_columns_are_one_target_of_a_type_that_reads_them_itself() -> None:

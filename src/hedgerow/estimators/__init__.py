@@ -1,37 +1,17 @@
-"""Estimators: tables and targets -> fitted trees and forests, with the interface of scikit-learn."""
+"""Public estimators, with the interface of scikit-learn."""
 
-from hedgerow.estimators.classifiers import (
-    DecisionTreeClassifier,
-    ExtraTreeClassifier,
-    ExtraTreesClassifier,
-    RandomDecisionTreesClassifier,
-    RandomForestClassifier,
-)
-from hedgerow.estimators.pairwise import PairwiseTreesClassifier
-from hedgerow.estimators.regressors import (
-    DecisionTreeRegressor,
-    ExtraTreeRegressor,
-    ExtraTreesRegressor,
-    RandomForestRegressor,
-)
-from hedgerow.estimators.unsupervised import RandomTreesEmbedding, UnsupervisedForest
-from hedgerow.fit.incremental import merge
-from hedgerow.storage import load, save
-
-__all__ = [
-    "DecisionTreeClassifier",
-    "DecisionTreeRegressor",
-    "ExtraTreeClassifier",
-    "ExtraTreeRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "PairwiseTreesClassifier",
-    "RandomDecisionTreesClassifier",
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-    "RandomTreesEmbedding",
-    "UnsupervisedForest",
-    "load",
-    "merge",
-    "save",
-]
+from hedgerow.estimators.classifiers import DecisionTreeClassifier as DecisionTreeClassifier
+from hedgerow.estimators.classifiers import ExtraTreeClassifier as ExtraTreeClassifier
+from hedgerow.estimators.classifiers import ExtraTreesClassifier as ExtraTreesClassifier
+from hedgerow.estimators.classifiers import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
+from hedgerow.estimators.classifiers import RandomForestClassifier as RandomForestClassifier
+from hedgerow.estimators.pairwise import PairwiseTreesClassifier as PairwiseTreesClassifier
+from hedgerow.estimators.regressors import DecisionTreeRegressor as DecisionTreeRegressor
+from hedgerow.estimators.regressors import ExtraTreeRegressor as ExtraTreeRegressor
+from hedgerow.estimators.regressors import ExtraTreesRegressor as ExtraTreesRegressor
+from hedgerow.estimators.regressors import RandomForestRegressor as RandomForestRegressor
+from hedgerow.estimators.unsupervised import RandomTreesEmbedding as RandomTreesEmbedding
+from hedgerow.estimators.unsupervised import UnsupervisedForest as UnsupervisedForest
+from hedgerow.fit.incremental import merge as merge
+from hedgerow.storage import load as load
+from hedgerow.storage import save as save

@@ -155,9 +155,8 @@ def public_estimators() -> dict[str, Any]:
 
     A name from a file is looked up here and nowhere else.
     """
-    package = import_module("hedgerow.estimators")
-    public = {name: getattr(package, name) for name in package.__all__}
-    return {name: each for name, each in public.items() if isinstance(each, type)}
+    found = vars(import_module("hedgerow.estimators"))
+    return {name: each for name, each in found.items() if isinstance(each, type)}
 
 
 def estimator_named(name: str) -> Any:
