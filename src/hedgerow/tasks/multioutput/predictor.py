@@ -37,12 +37,7 @@ LISTED = (
 def predictor_for(one: type[Any], model: Any, fitted: Fitted | None = None) -> Any:
     """Return the predictor of an estimator; `one` is the class of the predictor of one output."""
 
-    def make(fitted: Fitted, params: Params, estimator: type[Any]) -> Any:
-        if fitted.outputs:
-            return MultiOutputPredictor(one, fitted, params, estimator)
-        return one(fitted, params, estimator)
-
-    return current_predictor(make, model, fitted)
+    return current_predictor(_make, model, fitted, one)
 
 
 class MultiOutputPredictor(Predictor):
@@ -152,6 +147,13 @@ class MultiOutputPredictor(Predictor):
             f"{name} must be asked of a model of one output, got one of {len(self.fitted.outputs)}; use one of its"
             " `outputs_`, which are ordinary models of the same trees"
         )
+
+
+def _make(fitted: Fitted, params: Params, estimator: type[Any], one: type[Any]) -> Any:
+    """Return the predictor of a fit of one output or of several."""
+    if fitted.outputs:
+        return MultiOutputPredictor(one, fitted, params, estimator)
+    return one(fitted, params, estimator)
 
 
 class MultiOutputTrace:
