@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -169,22 +169,19 @@ class Fitted:
         return Cache()
 
     @property
-    def version(self) -> tuple[int, ...]:
-        """How often something was learned, by this fit and by those of its outputs."""
-        own = self.learned.n_changes
-        return (own, *(output.learned.n_changes for output in self.outputs)) if self.outputs else (own,)
+    def twin(self) -> Fitted:
+        """The same fit with another cache, for predictors, to which this fit refers.
 
-    def predictor(self, key: Hashable, make: Callable[[Fitted], _Value]) -> _Value:
-        """Return the predictor under a key, which is made once until something else is learned; None is no key.
-
-        Predictors refer to a twin of this fit, because this fit refers to them: without a cycle, memory is free as soon
-        as an estimator is.
+        Without a cycle, memory is free as soon as an estimator is.
         """
+        return self.cache.get("twin", lambda: replace(self))
 
-        def make_of_twin() -> _Value:
-            return make(self.cache.get("twin", lambda: replace(self)))
-
-        return make_of_twin() if key is None else self.cache.get((key, self.version), make_of_twin)
+    @property
+    def version(self) -> int | tuple[int, ...]:
+        """How often something was learned; one number for each output, if there are several."""
+        if not self.outputs:
+            return self.learned.n_changes
+        return tuple(output.learned.n_changes for output in self.outputs)
 
     def tree(self, number: int) -> Tree:
         """One of the trees, as an object to read and walk through."""

@@ -13,7 +13,7 @@ from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, key_of
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codes, encode
 from hedgerow.table.codebook import Codebook
@@ -175,9 +175,14 @@ def current_predictor(
     That of the last fit is kept: for one row, to resolve rule, calibrator, caution and decision anew would take a fifth
     of the time of a prediction.
     """
-    params, estimator = Params.of(model), type(model)
     if fitted is not None:
-        return make(fitted, params, estimator)
-    key = params.key
-    keep = None if key is None else (estimator, key)
-    return fitted_of(model).predictor(keep, lambda fit: make(fit, params, estimator))
+        return make(fitted, Params.of(model), type(model))
+    fitted, key = fitted_of(model), key_of(model)
+    if key is None:
+        return make(fitted.twin, Params.of(model), type(model))
+    key = (type(model), fitted.version, *key)
+    found: _Predictor | None = fitted.cache.peek(key)
+    if found is None:
+        found = make(fitted.twin, Params.of(model), type(model))
+        fitted.cache.put(key, found)
+    return found

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.decisions import Decision, resolve_decision
@@ -476,12 +476,33 @@ class Params:
 
         None if one of them is an object, such as a rule, because its own parameters can change.
         """
-        features = () if self.immutable_features is None else self.immutable_features
+        return key_of(self)
+
+
+def key_of(holder: Any) -> tuple[Any, ...] | None:
+    """Return the key of `Params`, or of an estimator without a snapshot, which would take longer.
+
+    The key of an estimator does not contain class attributes.
+    """
+    given, kind = vars(holder), cast(type, type(holder))
+    values = tuple(map(given.get, _keyed_of(kind)))
+    features = given.get("immutable_features")
+    if features is not None:
         if not isinstance(features, list | tuple):
             return None
-        ways = (self.rule, self.caution, self.decision, self.calibration, self.novelty, self.n_jobs, self.leaf_rows)
-        values = (*ways, *features)
-        return values if _PLAIN.issuperset(map(type, values)) else None
+        values += tuple(features)
+    return values if _PLAIN.issuperset(map(type, values)) else None
+
+
+#: Parameters on which predictors depend, besides the features that counterfactuals must not change.
+_KEYED = ("rule", "caution", "decision", "calibration", "novelty", "n_jobs", "leaf_rows")
+
+
+@lru_cache(maxsize=128)
+def _keyed_of(kind: type) -> tuple[str, ...]:
+    """Return the parameters of a class on which its predictors depend."""
+    own = getattr(kind, "_parameters", PARAMETERS)
+    return tuple(name for name in _KEYED if name in own)
 
 
 #: Types of values that cannot change.

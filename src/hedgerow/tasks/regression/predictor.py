@@ -39,6 +39,7 @@ from hedgerow.tasks.regression.oob import (
     scaled_quantiles,
 )
 from hedgerow.tasks.regression.target import RangeInfo, read_targets
+from hedgerow.util.lazy import lazy_property
 from hedgerow.util.threads import thread_count
 
 Floats = NDArray[np.float64]
@@ -79,7 +80,7 @@ class RegressionPredictor(Predictor):
         """The smallest and the largest training target."""
         return self.fitted.info  # type: ignore[return-value]
 
-    @property
+    @lazy_property
     def caution(self) -> float:
         """How many unseen rows each leaf keeps in reserve."""
         return checked_caution(self.params.caution, "a number >= 0")
