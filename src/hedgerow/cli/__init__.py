@@ -1,20 +1,24 @@
-"""Commands: words in a terminal -> files and tables, one module per command.
+"""Command line, a module for each command.
 
-=============  ==============================================================================================
-`fit`          a table with labels -> a model file, and how well it does out of bag
-`tune`         the same, with the best of several rules, cautions and decisions
-`compare`      a table with labels -> how hedgerow and other learners do on rows they have not learned from
-`predict`      a model file and a table -> label, set, bounds and uncertainty of each row
-`evaluate`     a model file and a table with labels -> metrics of labels and sets
-`explain`      a model file, a table and some of its rows -> why they are undecided and what would settle them
-`report`       a model file and a table -> one HTML page with metrics, undecided cases and sliders
-`inspect`      a model file -> features, classes, parameters and sizes, without reading its trees
-`verify`       a model file -> whether all of it is sound
-=============  ==============================================================================================
+=================  =====================================================================================
+`app`              the list of commands
+`options`          the options of each command; `typer_adapter` turns them into commands
+`fit`, `tune`      model files, and out-of-bag and held-out metrics
+`compare`          held-out metrics of hedgerow and of other libraries
+`predict`          predictions of each row
+`evaluate`         metrics on a table with true targets
+`explain`          explanations of single rows
+`report`           one HTML page with metrics and the most uncertain rows
+`feedback`         `hedgerow suggest` and `hedgerow learn`
+`monitor`          drift, novel and undecided rows in new tables
+`inspect`          `hedgerow inspect` and `hedgerow verify`
+`demo`             an example
+`reproduce`        experiments of papers
+`cluster`          `fit`, `predict` and `evaluate` on Dask
+=================  =====================================================================================
 
-They share `paths` (what is read and written -> refused if something would be lost), `sheet` (columns of a file ->
-numbers, categories, labels; errors by line and column), `delimited` and `parquet` (bytes -> sheet), `match` (a sheet
-and a model -> the table the model expects), `source` (a path or ``-`` -> bytes or a model), `output` (answers -> CSV,
-JSON lines, Parquet), `talk` (figures and messages -> text for people), `outcome` (an error -> one sentence and an
-exit code). `options` has a class for each command, with all its options; `cli` lists the commands.
+They share `files` (tables of all formats), `match` (the columns of a table that a model expects), `models` (model
+files, and the options that suit them), `costs`, `evaluation`, `holdout`, `output` (predictions as files), `console`
+(text for people) and `exit_codes`. A presenter (`hedgerow.explain.presenters`) has all that depends on the prediction
+type, as plain data.
 """

@@ -13,7 +13,7 @@ from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.arrow import require_pyarrow, sheet_from_table, write_parquet
 from hedgerow.cli.files.paths import STREAM, check_folder
 from hedgerow.cli.fit import check_output, estimator_for, feature_counts, feature_words, save_model
-from hedgerow.cli.models import model_asked, presenter_of, undecided_words
+from hedgerow.cli.models import model_for, presenter_of, undecided_words
 from hedgerow.cli.options import EvaluateOptions, FitOptions, IntervalOptions, PredictOptions, ReadOptions
 from hedgerow.cli.output import Kept, columns_of
 from hedgerow.cli.predict import predictions_of
@@ -69,9 +69,9 @@ def predict_on_cluster(options: PredictOptions) -> None:
     _refuse_reading(options)
     _require_new_folder(options.out)
     check_folder(options.out, [options.model, *options.data], "--out")
-    model = model_asked(options)
-    asked = replace(options, out=options.out.rstrip("/"))
-    counts = [each for each in _of_each_partition(_answer, model, asked) if each is not None]
+    model = model_for(options)
+    trimmed = replace(options, out=options.out.rstrip("/"))
+    counts = [each for each in _of_each_partition(_answer, model, trimmed) if each is not None]
     rows, undecided = (sum(each) for each in zip(*counts, strict=True)) if counts else (0, 0)
     summary = f"{number_of(rows, 'row')} in {number_of(len(counts), 'file')}"
     note(summary + undecided_words(presenter_of(model), undecided))
@@ -81,7 +81,7 @@ def evaluate_on_cluster(options: EvaluateOptions) -> None:
     """Show how good a model is on the rows of Parquet files; workers count, and the counts are added here."""
     _require_parquet(options.data)
     _refuse_reading(options)
-    model = model_asked(options)
+    model = model_for(options)
     tally = add_tallies(_of_each_partition(_tally, model, options))
     if tally is None:
         raise DataError(f"DATA must have at least one row, got none in {listed(options.data)}")

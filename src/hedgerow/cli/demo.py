@@ -1,4 +1,4 @@
-"""Demo: the breast-cancer data -> a small table that shows what the evidence in leaves is good for."""
+"""`hedgerow demo`: breast-cancer data, and the undecided patients."""
 
 from __future__ import annotations
 
@@ -176,8 +176,8 @@ def _show_doubtful(
     bounds = forest.predict_bounds(X[is_open])
     widest = int((bounds[:, 0, 1] - bounds[:, 0, 0]).argmax())
     row = int(np.flatnonzero(is_open)[widest])
-    said = ", ".join(
+    words = ", ".join(
         f"{label} between {lower:.0%} and {upper:.0%}"
         for label, (lower, upper) in zip(forest.classes_, bounds[widest], strict=True)
     )
-    console.print(f"\nThe most doubtful one, new patient {row}: {said}.")
+    console.print(f"\nThe most doubtful one, new patient {row}: {words}.")

@@ -12,7 +12,7 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import prepare_for, table_for
-from hedgerow.cli.models import model_asked, positive_class, presenter_of, require_target
+from hedgerow.cli.models import model_for, positive_class, presenter_of, require_target
 from hedgerow.cli.options import EvaluateOptions
 from hedgerow.explain.breakdown import figures_by, group_lines
 from hedgerow.explain.presenters.base import Figures
@@ -23,7 +23,7 @@ from hedgerow.table import NamedColumns
 def evaluate(options: EvaluateOptions) -> None:
     """Load, read, evaluate, report."""
     require_one_stdin(options.model, *options.data, options.costs)
-    model = model_asked(options)
+    model = model_for(options)
     presenter, positive = presenter_of(model), positive_class(model, options.positive)
     sheet, rows, y = _read(model, read_sheet(options.data, options), options)
     evaluated = presenter.evaluate(model, rows, y, options.coverage)

@@ -1,4 +1,4 @@
-"""Outcome: a command -> its exit code, and one sentence on standard error if it failed."""
+"""Exit codes and errors of commands."""
 
 from __future__ import annotations
 

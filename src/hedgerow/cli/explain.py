@@ -14,7 +14,7 @@ from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import columns_named, immutable_columns, prepare_for, table_for
-from hedgerow.cli.models import model_asked, presenter_of, require_target, target_columns, undecided_words
+from hedgerow.cli.models import model_for, presenter_of, require_target, target_columns, undecided_words
 from hedgerow.cli.options import ExplainOptions
 from hedgerow.cli.output import write_text
 from hedgerow.explain.presenters.base import Presenter
@@ -29,7 +29,7 @@ def explain(options: ExplainOptions) -> None:
     require_one_stdin(options.model, *options.data, options.train)
     inputs = [options.model, *options.data, options.train]
     check_out(options.html, PAGE, inputs, force=options.force, option="--html")
-    model = model_asked(options, explained=True)
+    model = model_for(options, explained=True)
     sheet = read_sheet(options.data, options)
     if options.id:
         sheet.require(options.id, "--id")

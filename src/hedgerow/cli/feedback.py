@@ -13,7 +13,7 @@ from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_bytes, read_model, read_sheet, require_one_stdin
 from hedgerow.cli.fit import save_model
 from hedgerow.cli.match import prepare_for, table_for
-from hedgerow.cli.models import model_asked, presenter_of
+from hedgerow.cli.models import model_for, presenter_of
 from hedgerow.cli.options import LearnOptions, SuggestOptions
 from hedgerow.explain.cases import number
 from hedgerow.explain.presenters.base import Change, Feedback
@@ -28,7 +28,7 @@ from hedgerow.util.text import number_of
 def suggest(options: SuggestOptions) -> None:
     """Load, read, rank, print."""
     require_one_stdin(options.model, *options.data)
-    model = model_asked(options)
+    model = model_for(options)
     feedback = _feedback(model)
     sheet = read_sheet(options.data, options)
     if options.id:

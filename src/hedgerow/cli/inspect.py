@@ -1,4 +1,4 @@
-"""Inspect: a model file -> features, classes, parameters and sizes, without reading its trees."""
+"""`hedgerow inspect` and `hedgerow verify`: the contents of a model file."""
 
 from __future__ import annotations
 

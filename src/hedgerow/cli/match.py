@@ -1,4 +1,4 @@
-"""Labels: a small table of readable names -> column -> value -> name."""
+"""Tables matched to the columns of a model, and checks of its options."""
 
 from __future__ import annotations
 
@@ -105,8 +105,10 @@ def prepare_for(model: Any, sheet: Sheet, names: Iterable[str | None] = (), text
     schema: Schema = fitted_of(model).schema
     known = zip(schema.names or (), schema.categories, strict=False)
     as_text = {name for name, categories in known if categories is not None and categories.dtype == object}
-    wanted, asked = {*(schema.names or sheet.names), *names}, as_text | set(texts)
-    sheet.prepare([name for name in sheet.names if name in wanted], [name for name in sheet.names if name in asked])
+    wanted, texts_wanted = {*(schema.names or sheet.names), *names}, as_text | set(texts)
+    sheet.prepare(
+        [name for name in sheet.names if name in wanted], [name for name in sheet.names if name in texts_wanted]
+    )
 
 
 def columns_named(texts: Iterable[str], known: Iterable[str] | None) -> tuple[str, ...]:
@@ -167,8 +169,8 @@ def _require_known(option: str, name: str, known: Iterable[str]) -> None:
     names = list(known)
     if name not in names:
         near = get_close_matches(name, names, n=1)
-        asked = f"did you mean {near[0]}?" if near else "docs/which.md says when to use which"
-        raise UsageError(f"{option} must be one of {', '.join(names)}, got {name!r}; {asked}")
+        hint = f"did you mean {near[0]}?" if near else "docs/which.md says when to use which"
+        raise UsageError(f"{option} must be one of {', '.join(names)}, got {name!r}; {hint}")
 
 
 def _by_position(sheet: Sheet, n_features: int, other: tuple[str, ...]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def presenter_of(model: Any) -> Presenter:
         ) from None
 
 
-def model_asked(options: ModelOptions, *, explained: bool = False) -> Any:
+def model_for(options: ModelOptions, *, explained: bool = False) -> Any:
     """Read the model and set rule, caution and decision; options that do not suit the model are refused.
 
     With `explained`, a model that does not support explanations is refused, too.

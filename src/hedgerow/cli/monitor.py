@@ -12,7 +12,7 @@ from hedgerow.cli.exit_codes import LookError
 from hedgerow.cli.files.paths import PAGE, check_out
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.match import prepare_for, table_for
-from hedgerow.cli.models import model_asked
+from hedgerow.cli.models import model_for
 from hedgerow.cli.options import MonitorOptions
 from hedgerow.cli.output import write_text
 from hedgerow.inference.drift import STRANGE, novel_rows_of, traffic_of
@@ -39,7 +39,7 @@ def monitor(options: MonitorOptions) -> None:
     require_one_stdin(options.model, *options.data, options.reference)
     inputs = [options.model, *options.data, options.reference]
     check_out(options.html, PAGE, inputs, force=options.force, option="--html")
-    model = model_asked(options)
+    model = model_for(options)
     table = _table(model, options.data, options)
     reference = None if options.reference is None else _table(model, [options.reference], options)
     checks, features = _checks(model, table, reference)

@@ -1,4 +1,4 @@
-"""Output: columns of answers -> CSV, JSON lines or Parquet, to standard output or to a file."""
+"""Predictions as CSV, JSON lines, Parquet, Arrow or spreadsheet."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORMULA = frozenset("=+-@\t\r\n＝＋－＠")
 _BLOCK = 10_000
 
 #: What the name of a file asks for, and what cannot be written.
-_KINDS = {
+_FORMATS = {
     ".parquet": PARQUET,
     ".pq": PARQUET,
     ".feather": ARROW,
@@ -70,17 +70,17 @@ class Kept:
         ]
 
 
-def kind_asked(out: str | None, as_json: bool) -> str:
+def format_for(out: str | None, as_json: bool) -> str:
     """The name of a file, and --json -> what to write, as its name says: CSV unless it says otherwise."""
     suffix = Path(out or "").suffix.lower()
     if suffix in _CANNOT:
         raise UsageError(f"--out must be CSV, JSON lines, Parquet, Arrow or .xlsx, got {out!r}; name another file")
     if suffix == ".json" and not as_json:
         raise UsageError(f"--out must be named .jsonl for JSON lines, got {out!r}; name it so, or add --json")
-    asked = _KINDS.get(suffix, CSV)
-    if as_json and asked not in (CSV, JSON):
-        raise UsageError(f"the output must be JSON or {asked}, got --json and {out!r}; leave one out")
-    return JSON if as_json else asked
+    form = _FORMATS.get(suffix, CSV)
+    if as_json and form not in (CSV, JSON):
+        raise UsageError(f"the output must be JSON or {form}, got --json and {out!r}; leave one out")
+    return JSON if as_json else form
 
 
 def write_text(text: str, out: str | None) -> None:
@@ -94,7 +94,7 @@ def write_answers(
 ) -> None:
     """Write to a file, or to standard output for None and ``-``; with `raw`, cells of CSV are not guarded."""
     _refuse_clash([*answers.names, *(answers.json_names if as_json else ())], kept, prefix)
-    kind = kind_asked(out, as_json)
+    kind = format_for(out, as_json)
     if kind in _WRITERS:
         with whole_file(str(out)) as passing:
             _WRITERS[kind](columns_of(answers, kept, prefix, lists=kind != WORKBOOK), passing)
@@ -193,8 +193,8 @@ def _write_json_lines(file: TextIO, answers: Columns, kept: Kept, prefix: str) -
     given = [
         dict(zip(kept.names, map(_plain, row), strict=True)) for row in zip(*kept.columns_with_gaps(), strict=True)
     ]
-    for row, said in enumerate(answers.objects()):
-        whole = (given[row] if given else {}) | {prefix + name: value for name, value in said.items()}
+    for row, words in enumerate(answers.objects()):
+        whole = (given[row] if given else {}) | {prefix + name: value for name, value in words.items()}
         file.write(to_json(whole) + "\n")
 
 

@@ -11,9 +11,9 @@ from hedgerow.cli.files.paths import check_out
 from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.match import LARGE_ROWS, prepare_for, table_for
-from hedgerow.cli.models import model_asked, presenter_of, undecided_words
+from hedgerow.cli.models import model_for, presenter_of, undecided_words
 from hedgerow.cli.options import PredictOptions
-from hedgerow.cli.output import Kept, kind_asked, write_answers
+from hedgerow.cli.output import Kept, format_for, write_answers
 from hedgerow.inference.columns import Columns
 from hedgerow.util.text import number_of
 
@@ -21,9 +21,9 @@ from hedgerow.util.text import number_of
 def predict(options: PredictOptions) -> None:
     """Load, read, predict, write."""
     require_one_stdin(options.model, *options.data)
-    form = kind_asked(options.out, options.as_json)
+    form = format_for(options.out, options.as_json)
     check_out(options.out, form, [options.model, *options.data, options.costs], force=options.force)
-    model = model_asked(options)
+    model = model_for(options)
     sheet = read_sheet(options.data, options)
     columns, kept = predictions_of(model, sheet, options)
     if sheet.n_rows >= LARGE_ROWS:  # the table

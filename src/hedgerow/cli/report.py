@@ -14,7 +14,7 @@ from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import SomeRows, labelled_rows
 from hedgerow.cli.match import immutable_columns, prepare_for, read_labels, table_for
-from hedgerow.cli.models import model_asked, presenter_of, require_target, target_columns, undecided_words
+from hedgerow.cli.models import model_for, presenter_of, require_target, target_columns, undecided_words
 from hedgerow.cli.options import ReportOptions
 from hedgerow.cli.output import write_text
 from hedgerow.inference.predictor import predictor_of
@@ -28,7 +28,7 @@ def report(options: ReportOptions) -> None:
     if options.as_json and options.out == "-":
         raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
     check_out(options.out, PAGE, [options.model, *options.data, options.train, options.costs], force=options.force)
-    model = model_asked(options, explained=True)
+    model = model_for(options, explained=True)
     presenter = presenter_of(model)
     sheet = _read(model, options)
     target = target_columns(presenter, options) or _found_target(model, sheet, (options.id, *options.by))

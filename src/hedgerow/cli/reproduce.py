@@ -1,4 +1,4 @@
-"""Reproduce: the name of a paper -> its experiment, run or resumed, and its report."""
+"""`hedgerow reproduce`: the experiments of a paper."""
 
 from __future__ import annotations
 

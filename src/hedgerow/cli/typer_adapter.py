@@ -1,4 +1,4 @@
-"""Declare: a class of options and a function of them -> a command that typer understands."""
+"""Commands for typer from classes of options."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def command(options: type[Options], function: Callable[[Options], None]) -> Call
     def run_command(**given: Any) -> None:
         from hedgerow.cli.exit_codes import run
 
-        asked = options(**{name: tuple(value or ()) if name in several else value for name, value in given.items()})
-        raise typer.Exit(run(lambda: function(asked)))
+        filled = options(**{name: tuple(value or ()) if name in several else value for name, value in given.items()})
+        raise typer.Exit(run(lambda: function(filled)))
 
     run_command.__annotations__ = {each.name: each.annotation for each in parameters}
     run_command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -45,7 +45,7 @@ def _in_order(options: Any) -> Iterator[Field[Any]]:
 def _parameter(field: Field[Any], hint: Any) -> Parameter:
     """A field -> the parameter that typer reads: several words are a list."""
     default = Parameter.empty if field.default is MISSING else field.default
-    if get_origin(hint) is Annotated and (kind := get_args(hint))[0] == SEVERAL:
-        hint = Annotated[list[str] if default is Parameter.empty else list[str] | None, kind[1]]
+    if get_origin(hint) is Annotated and (args := get_args(hint))[0] == SEVERAL:
+        hint = Annotated[list[str] if default is Parameter.empty else list[str] | None, args[1]]
         default = default or None
     return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)

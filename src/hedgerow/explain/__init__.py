@@ -1,23 +1,23 @@
-"""Explain: a fitted forest -> what its features add to a prediction, and why a sample is indeterminate.
+"""Explanations and importances of features.
 
 =============================  =========================================================================================
-`describe`                     a fitted model -> one page about its data, trees, doubt and features
-`explain`                      a forest and samples -> why each answer is as it is, and what would settle it
-`shap_values`                  a forest and samples -> what each feature adds to the answers
-`oob_permutation_importance`   what trees lose on the rows outside their bags when a feature is permuted
-`permutation_importance`       what the forest loses on any rows, as scikit-learn measures it
-`debiased_importance`          decrease of impurity on the rows outside the bags: zero for a useless feature
+`describe`                     one page about the data, trees, uncertainty and features of a model
+`explain`                      explanations of single predictions, with counterfactuals
+`shap_values`                  Shapley values
+`oob_permutation_importance`   loss of trees on out-of-bag rows when a feature is permuted
+`permutation_importance`       loss of the forest on any rows, as scikit-learn measures it
+`debiased_importance`          decrease of impurity on out-of-bag rows: zero for a useless feature
 `first_use_depth`              depth of the first split on a feature
-`split_counts`                 how often trees split on a feature, and begin with it
+`split_counts`                 numbers of splits on a feature, and of trees that begin with it
 `correlated_groups`            features that should be permuted together
-`importance_test`              p-values of importances, from forests grown where the null hypothesis is true
-`correct_pvalues`              p-values -> p-values corrected for their number
+`importance_test`              p-values of importances, from forests grown under the null hypothesis
+`correct_pvalues`              correction of p-values for their number
 =============================  =========================================================================================
 
-An explanation has several parts, one file each: `doubt` (by cause), `settle` (confirmed cases, caution, measurement),
-`change` (the smallest change of features, searched in the `space` of the leaves' boxes), `cases` (nearest training
-rows, leaf rules), `shap`. All start from a `question`; `why` joins them; `explanation`, `words`, `text` and `html`
-present the result. The explanation of a number is an `estimate`.
+The parts of an explanation have a module each: `sources` (of uncertainty), `remedies` (confirmed cases, caution,
+measurement), `change` (counterfactuals, searched in the `space` of leaf bounding boxes), `cases` (nearest training
+rows, leaf rules), `shap`. All start from a `question`. `classification` and `regression` join them; `explanation`,
+`words`, `text` and `html` present the result. `presenters` has what depends on the prediction type.
 """
 
 from hedgerow.explain.explanation import Explanation

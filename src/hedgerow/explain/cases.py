@@ -1,4 +1,4 @@
-"""Cases: samples and training rows -> the most similar rows, and the rules of the leaves reached in plain words."""
+"""Nearest training rows, and the rules of leaves in words."""
 
 from __future__ import annotations
 

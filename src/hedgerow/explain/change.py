@@ -1,4 +1,4 @@
-"""Change: an undecided sample -> the smallest change of its features after which one class remains.
+"""Counterfactuals: the smallest change of features after which one class remains.
 
 The core searches: see ``src/core/read/change.hpp``.
 """

@@ -1,4 +1,4 @@
-"""Explanation: the results of all parts -> one object, and JSON."""
+"""Explanation of one prediction of a classifier."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SettledBy(NamedTuple):
 
 
 class Explained:
-    """What explanations of classes and of numbers share: a title, and how notebooks show them."""
+    """Base class of explanations: a title, and how notebooks show them."""
 
     row: int
     name: str | None
@@ -89,7 +89,11 @@ class Explained:
         """The explanation as a self-contained fragment of HTML; every name and value is escaped."""
         from hedgerow.explain.html import html_from
 
-        return html_from(self)  # type: ignore[arg-type]
+        return html_from(self)
+
+    @abstractmethod
+    def html_sections(self) -> str:
+        """Return the sections of `to_html` below the sentence."""
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -207,6 +211,12 @@ class Explanation(Explained):
         from hedgerow.explain.text import text_from_explanation
 
         return text_from_explanation(self)
+
+    def html_sections(self) -> str:
+        """Return intervals, sources of uncertainty, remedies, nearest cases, rules and contributions."""
+        from hedgerow.explain.html import sections_of_class
+
+        return sections_of_class(self)
 
 
 def _settle(settle: SettledBy) -> dict[str, Any]:

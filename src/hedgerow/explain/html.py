@@ -1,4 +1,4 @@
-"""HTML: explanations -> a self-contained fragment or page; every name and value is escaped."""
+"""Explanations as HTML; every name and value is escaped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hedgerow.explain.explanation import Explanation
+from hedgerow.explain.explanation import Explained, Explanation
 from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.text import (
     WALL,
@@ -60,13 +60,13 @@ h1{margin:.2rem 0 1rem;font:600 2rem/1.2 "Iowan Old Style","Palatino Linotype",P
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def html_from(explanation: Explanation | RegressionExplanation) -> str:
-    """An explanation -> what its `to_html` returns."""
+def html_from(explanation: Explained) -> str:
+    """Return an explanation as a fragment."""
     return f'<section class="hedgerow-why"><style>{STYLE}</style>{_body(explanation)}</section>'
 
 
-def page_from_explanations(explanations: Iterable[Explanation | RegressionExplanation], title: str) -> str:
-    """Explanations -> a whole page, one below the other."""
+def page_from_explanations(explanations: Iterable[Explained], title: str) -> str:
+    """Return a whole page of explanations, one below the other."""
     sections = "".join(f'<section class="hedgerow-why">{_body(each)}</section>\n' for each in explanations)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -79,18 +79,21 @@ def page_from_explanations(explanations: Iterable[Explanation | RegressionExplan
     )
 
 
-def _body(explanation: Explanation | RegressionExplanation) -> str:
-    return tied(_parts(explanation))
-
-
-def _parts(explanation: Explanation | RegressionExplanation) -> str:
+def _body(explanation: Explained) -> str:
     start = f"<h3>{escape(explanation.title)}</h3><p>{escape(explanation.sentence)}</p>"
-    if isinstance(explanation, RegressionExplanation):
-        rests = _section("What it rests on", _list(rests_words(explanation)))
-        near = _section("Nearest training cases", _cases(explanation, added_features(explanation), "target"))
-        return start + rests + near + _added(explanation)
+    return tied(start + explanation.html_sections())
+
+
+def sections_of_number(explanation: RegressionExplanation) -> str:
+    """Return the sections of an explanation of a regressor."""
+    rests = _section("What it rests on", _list(rests_words(explanation)))
+    near = _section("Nearest training cases", _cases(explanation, added_features(explanation), "target"))
+    return rests + near + _added(explanation)
+
+
+def sections_of_class(explanation: Explanation) -> str:
+    """Return the sections of an explanation of a classifier."""
     parts = [
-        start,
         _intervals(explanation),
         _section("Where the doubt comes from", _doubt(explanation)),
         _section("What would settle it", _list(settle_words(explanation))),

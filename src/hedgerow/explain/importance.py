@@ -1,4 +1,4 @@
-"""Importance: a fitted forest -> how much each feature matters to its trees."""
+"""Importance of features."""
 
 from __future__ import annotations
 
@@ -349,10 +349,12 @@ OOB_MEASURES: dict[str, Any] = {"classes": _Classes(), "numbers": _Numbers()}
 
 def oob_measure(rows: TrainingRows) -> Any:
     """Training rows -> how those outside the bags are judged."""
-    task = rows.target.kind
-    if task not in OOB_MEASURES:
-        raise ValueError(f"forest must predict classes or numbers, got one of {task}; use permutation_importance")
-    return OOB_MEASURES[task]
+    target_kind = rows.target.kind
+    if target_kind not in OOB_MEASURES:
+        raise ValueError(
+            f"forest must predict classes or numbers, got one of {target_kind}; use permutation_importance"
+        )
+    return OOB_MEASURES[target_kind]
 
 
 def oob_permuted(

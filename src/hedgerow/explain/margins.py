@@ -1,4 +1,4 @@
-"""Margins: contents of leaves -> the arrays from which the core finds by how much one class is ahead of another.
+"""Arrays from which the core computes the margin between classes.
 
 Under a decision that follows dominance, a class remains alone where its lower bound is above the upper bounds of all
 others. Margins are these differences, lower[k] - upper[j]. They are sums over trees, or a map of such sums; see

@@ -1,4 +1,4 @@
-"""P-values: importances -> how often a feature without information would look as important."""
+"""P-values of importances."""
 
 from __future__ import annotations
 

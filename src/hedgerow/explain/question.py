@@ -1,4 +1,4 @@
-"""Question: a fitted forest and samples -> what every part of an explanation needs."""
+"""Samples to explain, with their leaves and opinions."""
 
 from __future__ import annotations
 

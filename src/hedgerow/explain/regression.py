@@ -150,6 +150,12 @@ class RegressionExplanation(Explained):
 
         return text_from_estimate(self)
 
+    def html_sections(self) -> str:
+        """Return the rows that it rests on, nearest cases and contributions."""
+        from hedgerow.explain.html import sections_of_number
+
+        return sections_of_number(self)
+
 
 def explain_numbers(forest: Any, X: Any, request: ExplainRequest) -> list[RegressionExplanation]:
     """Explain the predictions of a regressor; arguments about classes are refused."""

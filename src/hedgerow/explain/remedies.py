@@ -1,4 +1,4 @@
-"""Settle: undecided samples -> what would leave one class: more cases, less caution, a measurement."""
+"""Remedies for undecided samples: more cases, less caution, a measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shap: a forest, samples and a quantity -> what each feature adds to this quantity."""
+"""Shapley values."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ def shap_values(
     True
     """
     predictor = predictor_of(forest)
-    if predictor.kind not in _KINDS:
+    if predictor.kind not in _EXPLAINERS:
         raise TypeError(
             f"forest must answer by the mean of its trees, got a {type(forest).__name__}, which combines its trees"
             " in another way; use another classifier or regressor"
         )
     codes, trees = predictor.read(X).codes, predictor.forest
-    explained = _KINDS[predictor.kind](predictor.under(rule, caution), what)
+    explained = _EXPLAINERS[predictor.kind](predictor.under(rule, caution), what)
     n_threads = predictor.threads(codes.shape[1] * trees.n_trees)
     others = None if background is None else predictor.read(background).codes
     values, base = explain_values(trees, codes, explained.groups(), explained.width, interactions, others, n_threads)
@@ -287,7 +287,7 @@ def _of_classes(predictor: ClassificationPredictor, what: Any) -> _Classes | _Do
 
 
 #: What can be explained, for each kind of answers.
-_KINDS: dict[str, Any] = {"classes": _of_classes, "numbers": _Numbers}
+_EXPLAINERS: dict[str, Any] = {"classes": _of_classes, "numbers": _Numbers}
 
 
 def leaf_covers(trees: Forest) -> Floats:

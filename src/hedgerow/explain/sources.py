@@ -1,4 +1,4 @@
-"""Doubt: the leaves that samples reach -> how much keeps the forest from being sure of one class, by cause.
+"""Sources of uncertainty about the class of a sample.
 
 Each tree has one unit of trust to give. A leaf of n rows reserves the share ``caution/(n + caution)`` for unseen rows.
 Of the rest, a share is not trusted if values lie outside the training data. What is left is **held** by the classes of

@@ -1,4 +1,4 @@
-"""Space: a forest -> what the search for the smallest change needs to know of its leaves and features."""
+"""Search space of counterfactuals: leaves and features of a forest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summary: a fitted model -> one page about its data, its trees, its doubt and its features, as text and as HTML."""
+"""Summary of a fitted model, as text and as HTML."""
 
 from __future__ import annotations
 

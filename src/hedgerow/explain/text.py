@@ -1,4 +1,4 @@
-"""Text: an explanation -> aligned lines for a terminal or a letter."""
+"""Explanations as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Usage: a fitted forest -> how often its trees split on each feature."""
+"""Counts of splits by feature."""
 
 from __future__ import annotations
 

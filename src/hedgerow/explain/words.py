@@ -1,4 +1,4 @@
-"""Words: figures of an explanation -> sentences."""
+"""Sentences of explanations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export: a tree -> text, a drawing or a program; a forest -> a model of another library."""
+"""Exports: text, drawings, programs, and models of other libraries."""
 
 from hedgerow.export.code import export_code
 from hedgerow.export.graphviz import export_graphviz

@@ -1,4 +1,4 @@
-"""Code: a tree or a forest -> a program in Python, C or JavaScript without dependencies."""
+"""Programs in Python, C or JavaScript without dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forest code: a fitted forest -> a program in Python, C or JavaScript that gives its probabilities, bounds and sets.
+"""Programs of forests in Python, C or JavaScript, with probabilities, bounds and sets.
 
 A program is tables of numbers, written here, and the functions that read them, which are files beside this one.
 """

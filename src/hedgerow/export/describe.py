@@ -1,4 +1,4 @@
-"""Branches: a tree -> a list of yes-or-no questions, for programs that have only binary trees."""
+"""Trees as lists of yes-or-no questions."""
 
 from __future__ import annotations
 

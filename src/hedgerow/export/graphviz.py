@@ -1,4 +1,4 @@
-"""Graphviz: a tree -> a drawing in the DOT language."""
+"""Trees in the DOT language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models: a fitted estimator -> its answers, refused where another program could not give them."""
+"""Checks of models before an export."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ def exported(model: Any, formats: Mapping[str, _Format]) -> tuple[Any, _Format]:
     predictor = predictor_of(model, wanted)
     if not predictor.predicts:
         raise TypeError(f"{wanted}, got {type(model).__name__}")
+    if predictor.kind not in formats and not len(predictor.classes):
+        raise NotImplementedError(f"forest must predict classes or numbers for this export, got {type(model).__name__}")
     if predictor.kind not in formats:
         raise NotImplementedError(
             f"forest must have trees that are about all classes, got {type(model).__name__}, whose trees are about two"

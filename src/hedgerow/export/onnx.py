@@ -1,4 +1,4 @@
-"""ONNX: a fitted classifier -> a model for onnxruntime, with bounds and sets."""
+"""ONNX models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chosen: a decision and a recorded opinion -> the classes that remain, recorded."""
+"""Decisions in ONNX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX of pairs: the masses of the leaves of all pairs -> the mass over all classes, by pivots in an ONNX loop.
+"""Pairwise coupling in ONNX, by pivots in a loop.
 
 `hedgerow.belief.masses.pairwise` solves a non-negative least-squares problem for each sample. ONNX has no solver, but
 the problem is also a linear complementarity problem w = Mz + q, w >= 0, z >= 0, wᵀz = 0 with a positive definite M.

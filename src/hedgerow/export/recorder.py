@@ -1,4 +1,4 @@
-"""Recorded: NumPy code that runs on these arrays -> the operators of an ONNX graph that does the same.
+"""Recorder of NumPy code as an ONNX graph.
 
 The arithmetic of a rule is written once, in ``Rule.finish``. To export it, it is run on a special array. This array
 holds one example sample, so that shapes and types are known, and records every operator that is applied to it.

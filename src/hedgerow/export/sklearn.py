@@ -1,4 +1,4 @@
-"""scikit-learn: a fitted estimator of ours -> one of scikit-learn's with the same trees."""
+"""Export to scikit-learn."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def to_sklearn(forest: Any) -> Any:
     >>> bool((theirs.apply(X) == forest.apply(X)).all())
     True
     """
-    predictor, kind = exported(forest, _KINDS)
+    predictor, task_format = exported(forest, _FORMATS)
     schema, trees = predictor.fitted.schema, predictor.fitted.trees()
     check_averages(predictor, trees, "scikit-learn")
     nominal = [trees[0].name_of(feature) for feature in np.flatnonzero(schema.nominal).tolist()]
@@ -99,7 +99,7 @@ def to_sklearn(forest: Any) -> Any:
             f"features must be numeric for scikit-learn, got the nominal {nominal[:5]}; encode them before fitting,"
             " or use to_onnx"
         )
-    theirs = _template(forest, predictor, kind)
+    theirs = _template(forest, predictor, task_format)
     places = [theirs] if forest._single_tree else theirs.estimators_
     for number, (place, tree) in enumerate(zip(places, trees, strict=True)):
         impurity = _impurity_of(predictor.fitted, number, tree, theirs.criterion)
@@ -116,22 +116,22 @@ def _impurity_of(fitted: Fitted, number: int, tree: Tree, criterion: str) -> Flo
     return tree.evidence.impurity(criterion)
 
 
-def _template(forest: Any, predictor: Any, kind: _Kind) -> Any:
+def _template(forest: Any, predictor: Any, task_format: _Format) -> Any:
     """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of zeros."""
     shared = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
     parameters = {name: value for name, value in shared.items() if value is not None}
     if "bootstrap" in parameters:
         parameters["bootstrap"] = bool(parameters["bootstrap"])
-    parameters["criterion"] = kind.criterion(predictor.fitted.criterion)
+    parameters["criterion"] = task_format.criterion(predictor.fitted.criterion)
     if parameters["criterion"] == "entropy" and forest.criterion == "log_loss":  # scikit-learn, too, has both names
         parameters["criterion"] = "log_loss"
     sizes = {name: parameters.pop(name) for name in _SIZES & parameters.keys()}
     if forest._single_tree:
-        theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)
+        theirs: Any = getattr(single, f"DecisionTree{task_format.ending}")(**parameters)
     else:
         name = "RandomForest" if forest.splitter == "best" else "ExtraTrees"
-        theirs = getattr(ensemble, f"{name}{kind.ending}")(predictor.forest.n_trees, **parameters)
-    labels, schema = kind.labels(predictor), predictor.fitted.schema
+        theirs = getattr(ensemble, f"{name}{task_format.ending}")(predictor.forest.n_trees, **parameters)
+    labels, schema = task_format.labels(predictor), predictor.fitted.schema
     theirs.fit(np.zeros((len(labels), schema.n_features)), labels)
     if schema.names is not None:
         theirs.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -164,7 +164,7 @@ def _number_criterion(criterion: Any) -> str:
     return str(criterion) if criterion in NUMBER_CRITERIA else NUMBER_CRITERIA[0]
 
 
-class _Kind(NamedTuple):
+class _Format(NamedTuple):
     """What an estimator of scikit-learn is called, its criterion, and labels to fit it to."""
 
     ending: str
@@ -172,15 +172,15 @@ class _Kind(NamedTuple):
     labels: Callable[[Any], NDArray[Any]]
 
 
-_KINDS = {
-    "classes": _Kind("Classifier", _class_criterion, lambda predictor: predictor.classes),
-    "numbers": _Kind("Regressor", _number_criterion, lambda predictor: np.ones(2)),
+_FORMATS = {
+    "classes": _Format("Classifier", _class_criterion, lambda predictor: predictor.classes),
+    "numbers": _Format("Regressor", _number_criterion, lambda predictor: np.ones(2)),
 }
 
 
 def _their_tree(empty: Any, tree: Tree, answers: Floats, impurity: Floats) -> Any:
     """A tree of theirs, one of ours, answers (N, K) and impurities (N,) of its nodes -> a new tree of scikit-learn."""
-    kind, arguments, state = empty.__reduce__()
+    task_format, arguments, state = empty.__reduce__()
     dtype = state["nodes"].dtype
     if set(dtype.names) != _FIELDS:
         raise NotImplementedError(
@@ -197,6 +197,6 @@ def _their_tree(empty: Any, tree: Tree, answers: Floats, impurity: Floats) -> An
     nodes["n_node_samples"] = tree.counts.sum(axis=1)
     nodes["missing_go_to_left"] = tree.missing_left
     values = np.ascontiguousarray(answers[:, None, :])
-    theirs = kind(*arguments)
+    theirs = task_format(*arguments)
     theirs.__setstate__({**state, "max_depth": tree.depth, "node_count": len(nodes), "nodes": nodes, "values": values})
     return theirs

@@ -1,4 +1,4 @@
-"""SVG: a tree -> a picture that any browser shows."""
+"""Trees as SVG."""
 
 from __future__ import annotations
 

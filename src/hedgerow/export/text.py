@@ -1,4 +1,4 @@
-"""Text: a tree -> indented lines."""
+"""Trees as indented text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""treelite: a fitted estimator -> a model that treelite compiles, serialises and runs."""
+"""Export to treelite."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     10
     """
     require("treelite", "treelite")
-    predictor, kind = exported(forest, _KINDS)
+    predictor, task_format = exported(forest, _FORMATS)
     schema, trees = predictor.fitted.schema, predictor.fitted.trees()
     check_averages(predictor, trees, "treelite")
-    builder = _builder(kind, schema.n_features, len(trees), len(predictor.about.names), 3 if bounds else 1)
+    builder = _builder(task_format, schema.n_features, len(trees), len(predictor.about.names), 3 if bounds else 1)
     for tree in trees:
         answers = predictor.node_answers(tree)
         builder.start_tree()
@@ -60,7 +60,7 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     return builder.commit()
 
 
-class _Kind(NamedTuple):
+class _Format(NamedTuple):
     """How treelite calls a task, which class a leaf speaks of (-1 for all), and what becomes of the sums."""
 
     task: str
@@ -68,10 +68,10 @@ class _Kind(NamedTuple):
     finish: str
 
 
-_KINDS = {"classes": _Kind("kMultiClf", -1, "identity_multiclass"), "numbers": _Kind("kRegressor", 0, "identity")}
+_FORMATS = {"classes": _Format("kMultiClf", -1, "identity_multiclass"), "numbers": _Format("kRegressor", 0, "identity")}
 
 
-def _builder(kind: _Kind, n_features: int, n_trees: int, k: int, n_targets: int) -> Any:
+def _builder(task_format: _Format, n_features: int, n_trees: int, k: int, n_targets: int) -> Any:
     """A model of treelite without its trees."""
     from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
 
@@ -80,7 +80,7 @@ def _builder(kind: _Kind, n_features: int, n_trees: int, k: int, n_targets: int)
         leaf_output_type="float64",
         metadata=Metadata(
             num_feature=n_features,
-            task_type=kind.task,
+            task_type=task_format.task,
             average_tree_output=True,
             num_target=n_targets,
             num_class=[k] * n_targets,
@@ -89,9 +89,9 @@ def _builder(kind: _Kind, n_features: int, n_trees: int, k: int, n_targets: int)
         tree_annotation=TreeAnnotation(
             num_tree=n_trees,
             target_id=[-1 if n_targets > 1 else 0] * n_trees,  # -1: a leaf has a value for each target
-            class_id=[kind.class_id] * n_trees,
+            class_id=[task_format.class_id] * n_trees,
         ),
-        postprocessor=PostProcessorFunc(name=kind.finish),
+        postprocessor=PostProcessorFunc(name=task_format.finish),
         base_scores=[0.0] * (n_targets * k),
     )
 

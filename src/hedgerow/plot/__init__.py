@@ -1,4 +1,4 @@
-"""Plot: a fitted forest, or its predictions -> pictures, as scikit-learn's Display classes.
+"""Plots, as Display classes of scikit-learn.
 
 =======================  ====================================================================================
 `IntervalDisplay`        lower and upper probability of each class, for some rows

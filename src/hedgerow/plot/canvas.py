@@ -1,4 +1,4 @@
-"""Canvas: axes or None -> axes in the style of all displays; the only module that imports matplotlib.pyplot."""
+"""Axes in the style of all displays; the only module that imports matplotlib.pyplot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves: answers and their confidence -> error against coverage; cautions -> their effect."""
+"""Curves of error by coverage, and of the effect of caution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importance: the importance of each feature -> bars with error bars."""
+"""Bars of feature importances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals: lower and upper probabilities of some rows -> bars."""
+"""Bars of lower and upper probabilities."""
 
 from __future__ import annotations
 

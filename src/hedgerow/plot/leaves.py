@@ -1,4 +1,4 @@
-"""Leaves: the counts of the leaves one row reaches -> an interval for each tree."""
+"""Intervals of single trees."""
 
 from __future__ import annotations
 

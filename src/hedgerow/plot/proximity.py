@@ -1,4 +1,4 @@
-"""Proximity: rows and the leaves they share -> a map on which similar rows are close."""
+"""Maps of rows by proximity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ternary: bounds of three classes -> the possible distributions, in a triangle."""
+"""Credal sets of three classes in a triangle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees: one tree -> its splits and the evidence in its leaves, drawn."""
+"""Drawings of trees."""
 
 from __future__ import annotations
 

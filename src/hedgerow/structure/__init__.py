@@ -1,4 +1,4 @@
-"""Structure: which rows share the leaves of a forest -> outliers, maps, clusters, and replacements for missing values.
+"""Outliers, maps, clusters and imputation from proximities.
 
 ====================  ==================================================================================================
 `outlier_scores`      how far each row is from the others of its class

@@ -1,4 +1,4 @@
-"""Impute: a table with missing values -> the table filled with values of rows in the same leaves."""
+"""Imputation of missing values by proximity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outliers: proximities within a class -> how far each row is from the others."""
+"""Outlier scores from proximities within a class."""
 
 from __future__ import annotations
 

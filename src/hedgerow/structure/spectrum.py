@@ -1,4 +1,4 @@
-"""Spectrum: products with proximities, which are never stored -> leading eigenvectors -> a map, or clusters."""
+"""Leading eigenvectors of proximities: maps and clusters."""
 
 from __future__ import annotations
 

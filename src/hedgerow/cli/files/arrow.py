@@ -1,4 +1,4 @@
-"""Typed: a Parquet or Arrow file -> sheet with the same types; answers -> a Parquet file."""
+"""Parquet and Arrow files."""
 
 from __future__ import annotations
 

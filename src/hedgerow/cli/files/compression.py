@@ -1,4 +1,4 @@
-"""Packed: a compressed file, recognised by its first bytes -> the one table that is in it."""
+"""Compressed files, recognised by their first bytes."""
 
 from __future__ import annotations
 

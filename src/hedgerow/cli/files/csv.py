@@ -1,4 +1,4 @@
-"""Delimited: a CSV file -> sheet of numbers and texts; what is wrong with it is said with its line."""
+"""CSV files."""
 
 from __future__ import annotations
 
@@ -219,8 +219,8 @@ def _header(reader: Iterator[list[str]]) -> tuple[str, ...]:
         return ("column 1", *names[1:])
     if unnamed or twice:
         got = f"no name for column {unnamed[0]}" if unnamed else f"{twice[0]!r} twice"
-        asked = "is there a title above the header, or no header at all?" if len(names) > 1 else "add a header"
-        raise DataError(f"the columns of a header must have different names, got {got}; rename them; {asked}")
+        hint = "is there a title above the header, or no header at all?" if len(names) > 1 else "add a header"
+        raise DataError(f"the columns of a header must have different names, got {got}; rename them; {hint}")
     return names
 
 

@@ -1,4 +1,4 @@
-"""Narrow: numbers as a CSV file has them -> as few bytes as give them back exactly."""
+"""Columns of CSV files in few bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoding: the bytes of a text file -> the same text in UTF-8; what was guessed is said."""
+"""Encodings of text files."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def as_utf8(data: bytes | Path, encoding: str | None = None) -> bytes | Path:
     head = first_bytes(data, 1000)
     for mark, name in _MARKS.items():
         if head.startswith(mark):
-            return data if name == "utf-8" else _decoded(data, name, said=True)
+            return data if name == "utf-8" else _decoded(data, name, words=True)
     if guessed := _without_mark(head):
-        return _decoded(data, guessed, said=True)
+        return _decoded(data, guessed, words=True)
     return data if _is_utf8(data) else _from_western(all_bytes(data))
 
 
@@ -48,7 +48,7 @@ def _known(encoding: str) -> str:
     return "utf-8-sig" if name == "utf-8" else name
 
 
-def _decoded(data: bytes | Path, encoding: str, *, said: bool = False) -> bytes:
+def _decoded(data: bytes | Path, encoding: str, *, words: bool = False) -> bytes:
     """Bytes in an encoding -> UTF-8."""
     whole = all_bytes(data)
     try:
@@ -58,7 +58,7 @@ def _decoded(data: bytes | Path, encoding: str, *, said: bool = False) -> bytes:
         raise DataError(
             f"the file must be {encoding}, got byte 0x{whole[reason.start]:02x} in line {line}; give another --encoding"
         ) from None
-    if said:
+    if words:
         note(f"note: read as {encoding.upper()}; --encoding names another encoding")
     return text.removeprefix("\ufeff").encode()
 

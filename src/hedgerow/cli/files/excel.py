@@ -1,4 +1,4 @@
-"""Workbook: a spreadsheet (.xlsx, .ods, .xls) -> the text of one of its sheets; answers -> a spreadsheet."""
+"""Spreadsheets (.xlsx, .ods, .xls)."""
 
 from __future__ import annotations
 

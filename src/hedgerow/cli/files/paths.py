@@ -1,4 +1,4 @@
-"""Paths: what a command reads and where it is to write -> refused before any work if something would be lost."""
+"""Checks of input and output paths, before any work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sheet: the columns of a file -> numbers, categories and labels, or an error that names the lines."""
+"""Columns of a file as numbers, categories and labels; errors name the lines."""
 
 from __future__ import annotations
 
@@ -243,8 +243,8 @@ class Sheet(ABC):
         """Bad rows (n_rows,) -> a line for each of the first `MOST_NAMED`."""
         rows = np.flatnonzero(bad)
         cells = self.cells(name)
-        said = [f"{self.where(row)}, column {name!r}: {str(cells[row])[:40]!r}" for row in rows[:MOST_NAMED].tolist()]
-        return said + ([f"… and {len(rows) - MOST_NAMED:,} more"] if len(rows) > MOST_NAMED else [])
+        words = [f"{self.where(row)}, column {name!r}: {str(cells[row])[:40]!r}" for row in rows[:MOST_NAMED].tolist()]
+        return words + ([f"… and {len(rows) - MOST_NAMED:,} more"] if len(rows) > MOST_NAMED else [])
 
 
 def _gaps(values: Array, missing: frozenset[str]) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Source: a path, or - for standard input -> a sheet or a model."""
+"""Tables and models from paths, addresses and standard input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notation: texts as people and programs write numbers -> numbers; and which texts only look like numbers."""
+"""Numbers and texts as people write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views: sheets -> one sheet of several files, of some rows, or with dates as numbers."""
+"""Sheets of several files, of some rows, or with dates as numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Class page: a classifier, rows and their classes -> what the page of a report shows and lets the reader change."""
+"""Report page of classifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Number page: a regressor, rows and their targets -> what the page of a report shows and lets the reader change."""
+"""Report page of regressors."""
 
 from __future__ import annotations
 

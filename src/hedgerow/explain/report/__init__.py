@@ -1,20 +1,22 @@
-"""Report: a fitted forest, rows and their classes -> one page that can be e-mailed.
+"""Reports: one page that can be e-mailed.
 
-==============  ===============================================================================================
-`page`          a model, rows and labels or targets -> one HTML file that contains its style and script
-`class_page`    a classifier and rows -> the parts of its page
-`number_page`   a regressor and rows -> the parts of its page
-`figures`       a classifier, rows and labels -> summary, metrics, what the undecided cases have in common
-`places`        rows and which of them are doubtful -> a few rules in plain words
-`cases`         a forest and some rows -> the evidence of their leaves, packed so that a page can fold it again
-`why`           undecided rows -> the explanations of `forest.explain`
-`values`        rows -> their values, beside what is usual in training
-`plots`         predictions and targets -> small pictures
-`readable`      a model and names for its codes -> the same model with names that people know
-==============  ===============================================================================================
+==============  ===================================================================================
+`page`          `make_report` and `Report`: one HTML file with its style and script
+`request`       arguments of a report, and the parts of a page
+`figures`       metrics of classifiers, and facts about models and features
+`rates`         rates of two classes, and calibration of probabilities
+`tables`        costs, and metrics by group
+`places`        rules that describe where undecided rows concentrate
+`cases`         leaf counts of single rows, which the page combines again
+`why`           explanations short enough for a page
+`values`        feature values of single rows, with the usual values in training
+`plots`         small plots
+`answers_file`  answers that a reader saves from the page
+==============  ===================================================================================
 
-The page's style, scripts and templates are files in ``assets/``: ``kit.js`` is shared; ``arithmetic.js`` computes rules
-and decisions, ``doubt.js`` explanations; the tests compare both with the library.
+The parts of a page that depend on the prediction type come from its presenter. Style, scripts and templates are files
+in ``assets/``: ``kit.js`` is shared; ``arithmetic.js`` computes rules and decisions, ``doubt.js`` explanations; the
+tests compare both with the library.
 """
 
 from __future__ import annotations

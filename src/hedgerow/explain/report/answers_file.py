@@ -1,4 +1,4 @@
-"""Answers: a model and a table -> marks by which both are known again; a file of answers -> rows and what they were."""
+"""Files of answers from a report, and fingerprints of the model and table they belong to."""
 
 from __future__ import annotations
 

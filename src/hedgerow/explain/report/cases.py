@@ -1,4 +1,4 @@
-"""Cases: a forest and some rows -> the evidence of their leaves, packed so that a page can fold it again."""
+"""Leaf counts of single rows, packed for the page."""
 
 from __future__ import annotations
 

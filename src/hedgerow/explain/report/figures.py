@@ -1,4 +1,4 @@
-"""Figures: a forest, rows and their classes -> the figures of a report."""
+"""Metrics and facts of a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pack: arrays -> short JSON that a page turns back into typed arrays."""
+"""Arrays as short JSON, which a page turns back into typed arrays."""
 
 from __future__ import annotations
 

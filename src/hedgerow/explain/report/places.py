@@ -1,4 +1,4 @@
-"""Places: rows and which of them are undecided -> where these are, as a few rules in plain words."""
+"""Rules that describe where undecided rows concentrate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots: predictions and targets -> the points and lines of small pictures in a page."""
+"""Points and lines of small plots."""
 
 from __future__ import annotations
 

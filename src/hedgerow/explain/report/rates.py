@@ -1,4 +1,4 @@
-"""Rates: what a classifier said and what is true -> figures of two classes, and whether probabilities come true."""
+"""Rates of two classes, and calibration of probabilities."""
 
 from __future__ import annotations
 

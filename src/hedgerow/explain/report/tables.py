@@ -1,4 +1,4 @@
-"""Tables: a judgement, and what the reader asked of it -> costs and figures of groups, as numbers and as tables."""
+"""Tables of costs and of metrics by group."""
 
 from __future__ import annotations
 

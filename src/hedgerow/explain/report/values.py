@@ -1,4 +1,4 @@
-"""Values: the columns of some rows -> what a case shows of its features, beside what is usual in training."""
+"""Feature values of single rows, with the usual values in training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why: undecided cases -> the explanations of `forest.explain`, short enough for a page."""
+"""Explanations short enough for a page."""
 
 from __future__ import annotations
 
