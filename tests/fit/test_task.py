@@ -22,7 +22,7 @@ from hedgerow.forest.target import ReadTarget, TargetInfo
 from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish, update_fitted
 from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
-from hedgerow.params.table import rows_of
+from hedgerow.params.table import Params, rows_of
 from hedgerow.rules import Average, Setting
 from hedgerow.storage.describe import describe_file
 from hedgerow.storage.parameters import Decoder, Encoder
@@ -69,6 +69,14 @@ class CurvePredictor(Predictor):
         hazard = np.divide(shares[:, :, 1], at_risk, out=np.zeros_like(at_risk), where=at_risk > 0)
         return np.cumprod(1 - hazard, axis=1)
 
+    def evaluate_oob(self, metric: Any) -> Fitted:
+        fitted = self.fitted
+        if fitted.oob_rows is None:
+            return fitted
+        trace = Trace(fitted.oob_rows, Average(), Setting.of(len(fitted.info.names), 0.0))
+        trace.extend(fitted.forest)
+        return replace(fitted, figures=replace(fitted.figures, oob_score=1 - trace.errors[-1]))
+
 
 class Survival(SupervisedTask):
     """y has two columns: the time, and whether the event happened then."""
@@ -87,15 +95,8 @@ class Survival(SupervisedTask):
     def oob_trace(self, run: FitRun) -> Trace:
         return Trace(run.rows, Average(), Setting.of(len(run.rows.target.classes), 0.0))
 
-    def evaluate_oob(self, model: Any, fitted: Fitted) -> Fitted:
-        if fitted.oob_rows is None:
-            return fitted
-        trace = Trace(fitted.oob_rows, Average(), Setting.of(len(fitted.info.names), 0.0))
-        trace.extend(fitted.forest)
-        return replace(fitted, figures=replace(fitted.figures, oob_score=1 - trace.errors[-1]))
-
-    def predictor(self, model: Any, fitted: Fitted) -> CurvePredictor:
-        return CurvePredictor(model, fitted)
+    def predictor(self, fitted: Fitted, params: Params, estimator: type) -> CurvePredictor:
+        return CurvePredictor(fitted, params, estimator)
 
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
         encoder, fitted = Encoder(), fitted_of(model)
