@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import SMALLEST, Opinion
 
-RealTargets = list[float]
+Numbers = list[float]
 
 
 class RowOpinion(NamedTuple):
     """What `Opinion` says, about one sample; the score of two classes is that of the second one alone."""
 
-    probability: RealTargets
-    lower: RealTargets
-    upper: RealTargets
+    probability: Numbers
+    lower: Numbers
+    upper: Numbers
     conflict: float
     vacuity: float
     score: Any
@@ -58,18 +58,18 @@ def is_row(values: Any, n_classes: int) -> bool:
     return n_classes < 8 and type(values) is np.ndarray and len(values) == 1
 
 
-def summed(numbers: RealTargets) -> float:
+def summed(numbers: Numbers) -> float:
     """Numbers -> their sum from left to right; ``sum`` of Python 3.12 rounds otherwise."""
     return reduce(add, numbers, 0.0)
 
 
-def distribution_of(sums: RealTargets) -> tuple[RealTargets, float]:
+def distribution_of(sums: Numbers) -> tuple[Numbers, float]:
     """Sums of shares (K,) -> the distribution (K,), uniform if the sum is zero; the sum."""
     total = summed(sums)
     return ([share / total for share in sums] if total > 0 else [1.0 / len(sums)] * len(sums)), total
 
 
-def mean_of_row(state: RealTargets, n_classes: int, scale: float) -> RowOpinion | None:
+def mean_of_row(state: Numbers, n_classes: int, scale: float) -> RowOpinion | None:
     """The state of a rule that is a mean (2K + 2,) -> its opinion; None if a number is not finite."""
     if n_classes == 2:
         return _mean_of_two(state, scale)
@@ -87,7 +87,7 @@ def mean_of_row(state: RealTargets, n_classes: int, scale: float) -> RowOpinion 
 
 
 def bounded(
-    probability: RealTargets, lower: RealTargets, conflict: float, score: Any, vacuity: float | None = None
+    probability: Numbers, lower: Numbers, conflict: float, score: Any, vacuity: float | None = None
 ) -> RowOpinion:
     """The same as `opinion_from_lower`."""
     if len(lower) == 2:
@@ -104,7 +104,7 @@ def bounded(
 # Two classes are the most common case. Without lists they take half the time, 8 µs less for a mapped opinion.
 
 
-def _mean_of_two(state: RealTargets, scale: float) -> RowOpinion | None:
+def _mean_of_two(state: Numbers, scale: float) -> RowOpinion | None:
     """`mean_of_row` for two classes."""
     first, second, held_first, held_second, squares, reserve = state
     filled, whole = first + second, held_first + held_second + reserve
@@ -121,7 +121,7 @@ def _mean_of_two(state: RealTargets, scale: float) -> RowOpinion | None:
 
 
 def _two_bounded(
-    probability: RealTargets, lower: RealTargets, conflict: float, score: Any, vacuity: float | None
+    probability: Numbers, lower: Numbers, conflict: float, score: Any, vacuity: float | None
 ) -> RowOpinion:
     """`bounded` for two classes."""
     (first, second), (low, other_low) = probability, lower
@@ -142,7 +142,7 @@ def within(number: float, low: float, high: float) -> float:
     return high if least > high else least
 
 
-def calibrated_shares(calibration: Any, floor: float, probability: RealTargets) -> RealTargets:
+def calibrated_shares(calibration: Any, floor: float, probability: Numbers) -> Numbers:
     """A `Calibration`, its floor, and shares (K,) -> the mapped shares (K,)."""
     given = 1 + floor * len(probability)
     logs = np.log(np.array([(share + floor) / given for share in probability])).tolist()
@@ -153,12 +153,12 @@ def calibrated_shares(calibration: Any, floor: float, probability: RealTargets) 
             score += of_class * part
         scores.append(gain * score + offset)
     highest = max(scores)
-    shares: RealTargets = np.exp(np.array([score - highest for score in scores])).tolist()
+    shares: Numbers = np.exp(np.array([score - highest for score in scores])).tolist()
     total = summed(shares)
     return [share / total for share in shares]
 
 
-def with_shares(row: RowOpinion, shares: RealTargets) -> RowOpinion:
+def with_shares(row: RowOpinion, shares: Numbers) -> RowOpinion:
     """The same as `with_probability`."""
     said, vacuity = row.probability, row.vacuity
     mapped = shares if vacuity < 1 or max(said) > min(said) else said
@@ -166,13 +166,13 @@ def with_shares(row: RowOpinion, shares: RealTargets) -> RowOpinion:
     return bounded(mapped, [known * share for share in mapped], row.conflict, row.score, vacuity)
 
 
-def entropy_of(shares: RealTargets) -> float:
+def entropy_of(shares: Numbers) -> float:
     """A distribution (K,) -> its entropy in bits."""
     logs = np.log2(np.array([share if share > 0 else 1.0 for share in shares])).tolist()
     return 0.0 - summed([share * log for share, log in zip(shares, logs, strict=True)])
 
 
-def as_rows(numbers: RealTargets) -> list[NDArray[np.float64]]:
+def as_rows(numbers: Numbers) -> list[NDArray[np.float64]]:
     """Numbers -> an array (1,) of each."""
     array = np.array(numbers)
     return [array[at : at + 1] for at in range(len(numbers))]

@@ -54,7 +54,7 @@ Immutable = Annotated[
         help="Column the smallest change must not change, besides those of fit; repeatable, or with commas.",
     ),
 ]
-ClassLabels = Annotated[
+Labels = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Table of readable names, with the columns column, value and label."),
 ]
@@ -355,7 +355,7 @@ class ReportOptions(TargetOptions, ModelOptions, WriteOptions):
         typer.Option(min=0, metavar="NUMBER", help="Time to search for smallest changes of all rows; 0: no search."),
     ] = 5.0
     immutable: Immutable = ()
-    labels: ClassLabels = None
+    labels: Labels = None
     by: By = ()
     costs: CostsFile = None
     coverage: Annotated[

@@ -12,7 +12,7 @@ from hedgerow.inference.predictor import Predictor, predictor_of
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
-ClassLabels = NDArray[np.integer[Any]]
+Labels = NDArray[np.integer[Any]]
 
 
 def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
@@ -66,7 +66,7 @@ def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
 
 
 def _isolation(
-    predictor: Predictor, codes: Codes, groups: ClassLabels, known: Codes, groups_known: ClassLabels
+    predictor: Predictor, codes: Codes, groups: Labels, known: Codes, groups_known: Labels
 ) -> Floats:
     """Rows (p, n) and their groups (n,), training rows (p, m) and theirs -> (n,)."""
     n_trees, size = predictor.forest.n_trees, np.bincount(groups_known, minlength=int(groups.max(initial=0)) + 1)
@@ -81,7 +81,7 @@ def _isolation(
     return np.asarray(size[groups] / np.maximum(squared, n_trees**-2))
 
 
-def _in_units_of(isolation: Floats, groups: ClassLabels, usual: Floats, groups_usual: ClassLabels) -> Floats:
+def _in_units_of(isolation: Floats, groups: Labels, usual: Floats, groups_usual: Labels) -> Floats:
     """Isolation (n,) and groups (n,), and those of the training rows -> (n,): robust standard scores."""
     scores = np.empty(len(isolation))
     for group in np.unique(groups):

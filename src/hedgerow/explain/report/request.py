@@ -90,10 +90,10 @@ def checked_names(names: Any, n_rows: int) -> list[str] | None:
 
 
 #: Column -> value, as text -> its readable name; the value "" stands for the name of the column itself.
-ClassLabels = Mapping[str, Mapping[str, str]]
+ReadableNames = Mapping[str, Mapping[str, str]]
 
 
-def readable(model: Any, labels: ClassLabels | None) -> Any:
+def readable(model: Any, labels: ReadableNames | None) -> Any:
     """A fitted model -> one whose features, categories and classes have readable names.
 
     A column of `labels` that is no feature is about the classes. The result is for words only: it does not read tables,
@@ -120,7 +120,7 @@ def readable(model: Any, labels: ClassLabels | None) -> Any:
     return publish(copy(model), replace(fitted, info=info, schema=schema))
 
 
-def _readable_names(fitted: Fitted, labels: ClassLabels) -> tuple[str, ...]:
+def _readable_names(fitted: Fitted, labels: ReadableNames) -> tuple[str, ...]:
     """A fitted model -> readable names of its features; the month and the weekday of a date are named like the date."""
     names = fitted.codebook.names
     dates = [name for name, kind in zip(names, fitted.schema.kinds, strict=True) if kind in DATES]
@@ -128,7 +128,7 @@ def _readable_names(fitted: Fitted, labels: ClassLabels) -> tuple[str, ...]:
     return tuple(column_name(name, labels) if name in labels else of_dates.get(name, name) for name in names)
 
 
-def column_name(name: str, labels: ClassLabels | None) -> str:
+def column_name(name: str, labels: ReadableNames | None) -> str:
     """The name of a column -> its readable name."""
     return (labels or {}).get(name, {}).get("", name)
 
