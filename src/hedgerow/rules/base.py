@@ -210,7 +210,7 @@ def merge_states(states: Floats, merge: Merge) -> Floats:
     Parameters
     ----------
     states : float64 (n, T, S)
-    merge : {"add", "max", "both", "stack"}
+    merge : {"add", "mean", "max", "both", "stack"}
 
     Returns
     -------
@@ -224,8 +224,8 @@ def merge_states(states: Floats, merge: Merge) -> Floats:
     if merge == "stack":
         return states
     added: Floats = states.sum(axis=1)
-    if merge == "add":
-        return added
+    if merge in ("add", "mean"):
+        return added if merge == "add" else added / states.shape[1]
     largest: Floats = states.max(axis=1, initial=0.0)
     return largest if merge == "max" else np.hstack([largest, added])
 
