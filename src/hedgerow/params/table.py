@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -485,7 +486,7 @@ def key_of(holder: Any) -> tuple[Any, ...] | None:
     The key of an estimator does not contain class attributes.
     """
     given = vars(holder)
-    values = tuple(map(given.get, _keyed_of(type(holder))))
+    values: tuple[Any, ...] = _keyed_of(type(holder))(given)
     features = given.get("immutable_features")
     if features is not None:
         if not isinstance(features, list | tuple):
@@ -499,10 +500,11 @@ _KEYED = ("rule", "caution", "decision", "calibration", "novelty", "n_jobs", "le
 
 
 @lru_cache(maxsize=128)
-def _keyed_of(kind: type) -> tuple[str, ...]:
-    """Return the parameters of a class on which its predictors depend."""
+def _keyed_of(kind: type) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """Return a function that reads the parameters of a class on which its predictors depend."""
     own = getattr(kind, "_parameters", PARAMETERS)
-    return tuple(name for name in _KEYED if name in own)
+    names = [name for name in _KEYED if name in own]
+    return itemgetter(*names) if len(names) > 1 else lambda given: tuple(map(given.get, names))
 
 
 #: Types of values that cannot change.
