@@ -486,7 +486,8 @@ def key_of(holder: Any) -> tuple[Any, ...] | None:
     The key of an estimator does not contain class attributes.
     """
     given = vars(holder)
-    values: tuple[Any, ...] = _keyed_of(type(holder))(given)
+    kind: type = type(holder)
+    values = _keyed_of(kind)(given)
     features = given.get("immutable_features")
     if features is not None:
         if not isinstance(features, list | tuple):
