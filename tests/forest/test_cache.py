@@ -129,7 +129,7 @@ def test_leaf_states_that_were_evicted_are_counted_anew_before_all_leaves_are_li
     for _ in range(2):
         for row in range(100):
             model.predict_bounds(ROWS[row : row + 1])
-        states = [key for key, (value, _) in cache._kept.items() if isinstance(value, np.ndarray)]
+        states = [key for key, entry in cache._kept.items() if isinstance(entry.value, np.ndarray)]
         assert len(states) == 1
         assert not [key for key in cache._kept if isinstance(key, tuple) and states[0] in key]
         cache.discard(states[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Any, TypeVar
@@ -13,6 +12,15 @@ V = TypeVar("V")
 BUDGET = 256 << 20
 #: Values that do not tell their size are taken to have this many bytes.
 _SMALL = 1024
+
+
+class _Entry:
+    """A value, its size, and when it was used last."""
+
+    __slots__ = ("nbytes", "used", "value")
+
+    def __init__(self, value: Any, nbytes: int, used: int) -> None:
+        self.value, self.nbytes, self.used = value, nbytes, used
 
 
 class Cache:
@@ -32,30 +40,29 @@ class Cache:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._lock = Lock()
+        self._kept: dict[Hashable, _Entry] = {}
+        self._lock = Lock()  # held while entries are added or removed; reading one needs no lock
         self._nbytes = 0
+        self._clock = 0
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the value under a key; `make` computes it if there is none.
 
         Threads that miss the same value at the same time compute it at the same time, and all get the first result.
         """
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-                return found[0]  # type: ignore[no-any-return]
-        return self._put(key, make(), replace=False)
+        entry = self._kept.get(key)
+        if entry is None:
+            return self._put(key, make(), replace=False)
+        self._clock = entry.used = self._clock + 1
+        return entry.value  # type: ignore[no-any-return]
 
     def peek(self, key: Hashable) -> Any:
         """Return the value under a key, or None."""
-        with self._lock:
-            found = self._kept.get(key)
-            if found is None:
-                return None
-            self._kept.move_to_end(key)
-            return found[0]
+        entry = self._kept.get(key)
+        if entry is None:
+            return None
+        self._clock = entry.used = self._clock + 1
+        return entry.value
 
     def put(self, key: Hashable, value: Any) -> None:
         """Keep a value instead of the one that is kept under the key."""
@@ -69,22 +76,23 @@ class Cache:
     def _put(self, key: Hashable, value: V, *, replace: bool) -> V:
         nbytes = _nbytes(value)
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None and not replace:
-                return found[0]  # type: ignore[no-any-return]
+            entry = self._kept.get(key)
+            if entry is not None and not replace:
+                return entry.value  # type: ignore[no-any-return]
             self._remove(key)
             if nbytes > BUDGET:
                 return value
-            self._kept[key] = (value, nbytes)
+            self._clock += 1
+            self._kept[key] = _Entry(value, nbytes, self._clock)
             self._nbytes += nbytes
             while self._nbytes > BUDGET:
-                self._remove(next(iter(self._kept)))
+                self._remove(min(self._kept, key=lambda each: self._kept[each].used))
         return value
 
     def _remove(self, key: Hashable) -> None:
-        found = self._kept.pop(key, None)
-        if found is not None:
-            self._nbytes -= found[1]
+        entry = self._kept.pop(key, None)
+        if entry is not None:
+            self._nbytes -= entry.nbytes
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Cache, ()

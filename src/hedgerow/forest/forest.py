@@ -257,7 +257,7 @@ class Forest:
         """
         if self.weights is not None:
             return False
-        return bool(2 * n_rows * self.n_trees >= self.leaf_start[-1]) or self.cache.peek("distinct") is not None
+        return self.cache.peek("distinct") is not None or bool(2 * n_rows * self.n_trees >= self.leaf_start[-1])
 
     def fold(
         self,

@@ -12,8 +12,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.decisions import Decision, resolve_decision
@@ -484,8 +485,9 @@ def key_of(holder: Any) -> tuple[Any, ...] | None:
 
     The key of an estimator does not contain class attributes.
     """
-    given, kind = vars(holder), cast(type, type(holder))
-    values = tuple(map(given.get, _keyed_of(kind)))
+    given = vars(holder)
+    kind: type = type(holder)
+    values = _keyed_of(kind)(given)
     features = given.get("immutable_features")
     if features is not None:
         if not isinstance(features, list | tuple):
@@ -499,10 +501,11 @@ _KEYED = ("rule", "caution", "decision", "calibration", "novelty", "n_jobs", "le
 
 
 @lru_cache(maxsize=128)
-def _keyed_of(kind: type) -> tuple[str, ...]:
-    """Return the parameters of a class on which its predictors depend."""
+def _keyed_of(kind: type) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """Return a function that reads the parameters of a class on which its predictors depend."""
     own = getattr(kind, "_parameters", PARAMETERS)
-    return tuple(name for name in _KEYED if name in own)
+    names = [name for name in _KEYED if name in own]
+    return itemgetter(*names) if len(names) > 1 else lambda given: tuple(map(given.get, names))
 
 
 #: Types of values that cannot change.
