@@ -223,7 +223,7 @@ class _Classes:
         return values[..., :1] if self._maps and part.what == "width" else values
 
 
-class _Doubts:
+class _UncertaintyParts:
     """A kind of doubt of a classifier: vacuity, which is a sum over trees, conflict or epistemic doubt."""
 
     def __init__(self, predictor: ClassificationPredictor, what: Any) -> None:
@@ -281,9 +281,9 @@ class _Numbers:
         return self._predictor.mean(codes, lambda at: self._leaves[at]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
-def _of_classes(predictor: ClassificationPredictor, what: Any) -> _Classes | _Doubts:
+def _of_classes(predictor: ClassificationPredictor, what: Any) -> _Classes | _UncertaintyParts:
     """A classifier: the probabilities or bounds of its classes, or a kind of doubt."""
-    return _Doubts(predictor, what) if what in DOUBTS else _Classes(predictor, what)
+    return _UncertaintyParts(predictor, what) if what in DOUBTS else _Classes(predictor, what)
 
 
 #: What can be explained, for each kind of answers.
