@@ -82,7 +82,7 @@ def demo(options: DemoOptions) -> None:
         f"evidence in {seconds * 1000:.0f} ms.\n"
     )
     console.print(_table(wrong, is_open, forest.oob_score_))
-    _show_doubtful(console, forest, X_new, is_open)
+    _show_widest(console, forest, X_new, is_open)
     console.print(
         "\nTry this next; X may be a NumPy, pandas, polars or Arrow table, with text and missing values:\n"
         "  forest = RandomForestClassifier(caution='auto').fit(X, y)\n"
@@ -167,7 +167,7 @@ def _table(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], oob_score: floa
     return table
 
 
-def _show_doubtful(
+def _show_widest(
     console: Console, forest: RandomForestClassifier, X: NDArray[np.float64], is_open: NDArray[np.bool_]
 ) -> None:
     """The undecided patient with the widest interval, in one line."""

@@ -165,12 +165,12 @@ def _one(
         rules=leaf_rules(question, row),
         shap=None if added is None or row not in added.place else _shap_of(predictor, added, added.place[row], label),
         settle=remedy,
-        strange=_strange(question, row),
+        strange=_novelty(question, row),
         unknown=_unknown(question, row),
     )
 
 
-def _strange(question: Question, row: int) -> Strange | None:
+def _novelty(question: Question, row: int) -> Strange | None:
     """One sample -> that it is a stranger, if it is trusted less than others."""
     predictor = question.predictor
     novelty = predictor.novelty(question.batch)

@@ -200,7 +200,7 @@ class Explanation(Explained):
             "cases": None if self.cases is None else [finite(case._asdict()) for case in self.cases],
             "rules": list(self.rules),
             "shap": None if self.shap is None else self.shap._asdict(),
-            "settle": None if settle is None else _settle(settle),
+            "settle": None if settle is None else _remedies(settle),
             "strange": None if self.strange is None else self.strange._asdict(),
             "unknown": list(self.unknown),
             "sentence": self.sentence,
@@ -219,7 +219,7 @@ class Explanation(Explained):
         return sections_of_class(self)
 
 
-def _settle(settle: SettledBy) -> dict[str, Any]:
+def _remedies(settle: SettledBy) -> dict[str, Any]:
     """What would settle a sample -> the keys of ``settle``."""
     return {
         "confirmed": [{"class": label, "number": number} for label, number in settle.confirmed],

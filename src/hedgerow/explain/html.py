@@ -21,7 +21,7 @@ from hedgerow.explain.text import (
     shown_classes,
     shown_features,
 )
-from hedgerow.explain.words import percents, settle_words
+from hedgerow.explain.words import percents, remedy_words
 from hedgerow.util.text import tied
 
 #: The colours and letters are those of the report.
@@ -95,8 +95,8 @@ def sections_of_class(explanation: Explanation) -> str:
     """Return the sections of an explanation of a classifier."""
     parts = [
         _intervals(explanation),
-        _section("Where the doubt comes from", _doubt(explanation)),
-        _section("What would settle it", _list(settle_words(explanation))),
+        _section("Where the doubt comes from", _uncertainty(explanation)),
+        _section("What would settle it", _list(remedy_words(explanation))),
         _section("Nearest training cases", _cases(explanation, shown_features(explanation), "class")),
         _section("The weightiest leaf of each class that remains", _list(explanation.rules)),
         _shap(explanation),
@@ -127,7 +127,7 @@ def _intervals(explanation: Explanation) -> str:
     return f'<div class="wide"><table>{head}{"".join(rows)}</table></div><p>{escape(words)}</p>'
 
 
-def _doubt(explanation: Explanation) -> str:
+def _uncertainty(explanation: Explanation) -> str:
     shares = percents([each.share for each in explanation.doubt])
     lines = [(share, each.text) for share, each in zip(shares, explanation.doubt, strict=True) if share > 0]
     bars = [

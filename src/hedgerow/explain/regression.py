@@ -146,9 +146,9 @@ class RegressionExplanation(Explained):
 
     def to_text(self) -> str:
         """The explanation as lines for a terminal or a letter, without colours."""
-        from hedgerow.explain.text import text_from_estimate
+        from hedgerow.explain.text import text_from_regression
 
-        return text_from_estimate(self)
+        return text_from_regression(self)
 
     def html_sections(self) -> str:
         """Return the rows that it rests on, nearest cases and contributions."""
@@ -168,10 +168,12 @@ def explain_numbers(forest: Any, X: Any, request: ExplainRequest) -> list[Regres
     training = training_rows(predictor, request.train, request.y_train)
     batch = predictor.read(X, all_features=True)
     coverage = COVERAGE if request.coverage is None else request.coverage
-    return list(estimates_of(predictor, batch, training, cases=request.cases, shap=request.shap, coverage=coverage))
+    return list(
+        explain_number_batch(predictor, batch, training, cases=request.cases, shap=request.shap, coverage=coverage)
+    )
 
 
-def estimates_of(
+def explain_number_batch(
     predictor: RegressionPredictor,
     batch: Batch,
     training: KnownRows | None,
@@ -222,7 +224,7 @@ def _block(
             leaf_rows=float(sizes[row]),
             rests=rests,
             missing=[predictor.codebook.names[j] for j in missing_features(predictor, codes[:, row])],
-            outside=_outside(predictor, columns, row),
+            outside=_out_of_range(predictor, columns, row),
             values=predictor.codebook.of_row(columns, row),
             cases=near,
             adds=None if adds is None else _of_row(predictor, adds, row),
@@ -275,7 +277,7 @@ def _of_row(predictor: RegressionPredictor, adds: tuple[ShapValues, ShapValues],
     return Adds(list(predictor.codebook.names), prediction.values[row].tolist(), width.values[row].tolist(), base)
 
 
-def _outside(predictor: RegressionPredictor, columns: list[Array], row: int) -> list[str]:
+def _out_of_range(predictor: RegressionPredictor, columns: list[Array], row: int) -> list[str]:
     """Numeric features that trees ask about and whose value lies outside the training data."""
     found = []
     for j in predictor.forest.used_features.tolist():

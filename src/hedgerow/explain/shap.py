@@ -177,7 +177,7 @@ class _Classes:
     """An answer about classes: a sum over trees, or a map of such sums."""
 
     def __init__(self, predictor: ClassificationPredictor, what: str | None) -> None:
-        self._predictor, self._what = predictor, what or "probability"
+        self.predictor, self._what = predictor, what or "probability"
         self._maps = self._what in CARRIED and predictor.is_calibrated
         whats = CARRIED[self._what] if self._maps else (self._what,)
         self.sums = _SideBySide(
@@ -188,16 +188,16 @@ class _Classes:
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
         """Values (leaves, S) of trees first to last - 1, group by group."""
-        return _leaf_values(self._predictor.forest, self.sums, self._predictor.setting, self._predictor.weights)
+        return _leaf_values(self.predictor.forest, self.sums, self.predictor.setting, self.predictor.weights)
 
     def base(self, base: Floats) -> Floats:
         """Mean of the values (S,) -> the sums if no feature is known."""
-        offsets = [self._of_classes(part, part.offset(self._predictor.setting)) for part in self.sums.parts]
+        offsets = [self._of_classes(part, part.offset(self.predictor.setting)) for part in self.sums.parts]
         return self._sums(base) + np.concatenate(offsets)
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
         """Codes (p, n) -> the mean of the sums."""
-        predictor = self._predictor
+        predictor = self.predictor
         text = fold(
             predictor.forest, codes, self.sums, predictor.setting, weights=predictor.weights, n_threads=n_threads
         )
@@ -208,12 +208,12 @@ class _Classes:
         sums = self._sums(values)
         if not self._maps:
             return ShapValues(sums, base)
-        of_base, of_features = calibrated_shap(self._predictor.calibration, self._what, base, sums)
+        of_base, of_features = calibrated_shap(self.predictor.calibration, self._what, base, sums)
         return ShapValues(of_features, of_base)
 
     def _sums(self, values: Floats) -> Floats:
         """Values (..., S) -> the sums that the answer is made of: those of each class, a vacuity once (..., Z)."""
-        ends, setting = np.cumsum(self._widths), self._predictor.setting
+        ends, setting = np.cumsum(self._widths), self.predictor.setting
         parts = zip(self.sums.parts, ends, self._widths, strict=True)
         of_parts = [(part, part.of_classes(values[..., end - width : end], setting)) for part, end, width in parts]
         return np.concatenate([self._of_classes(part, each) for part, each in of_parts], axis=-1)
@@ -223,16 +223,16 @@ class _Classes:
         return values[..., :1] if self._maps and part.what == "width" else values
 
 
-class _Doubts:
+class _UncertaintyParts:
     """A kind of doubt of a classifier: vacuity, which is a sum over trees, conflict or epistemic doubt."""
 
     def __init__(self, predictor: ClassificationPredictor, what: Any) -> None:
-        self._predictor, self._sums = predictor, doubt_sums(predictor.plain_rule, what, predictor.forest.n_trees)
+        self.predictor, self._sums = predictor, doubt_sums(predictor.plain_rule, what, predictor.forest.n_trees)
         self.width = self._sums.width(predictor.setting)
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
         """Values (leaves, S) of trees first to last - 1, group by group."""
-        return _leaf_values(self._predictor.forest, self._sums, self._predictor.setting, None)
+        return _leaf_values(self.predictor.forest, self._sums, self.predictor.setting, None)
 
     def base(self, base: Floats) -> Floats:
         """Sums if no feature is known (S,) -> the same."""
@@ -240,7 +240,7 @@ class _Doubts:
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
         """Codes (p, n) -> the mean of the sums."""
-        predictor = self._predictor
+        predictor = self.predictor
         text = fold(predictor.forest, codes, self._sums, predictor.setting, n_threads=n_threads)
         return np.asarray(text.mean(axis=0))
 
@@ -262,11 +262,11 @@ class _Numbers:
             raise ValueError(
                 f"what must be one of {', '.join(text)} for a regressor, got {what!r}; choose one of these"
             )
-        self._predictor, self._leaves = predictor, text[what][:, None]
+        self.predictor, self._leaves = predictor, text[what][:, None]
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
         """Values (leaves, 1) of all trees."""
-        yield 0, self._predictor.forest.n_trees, self._leaves / self._predictor.forest.n_trees
+        yield 0, self.predictor.forest.n_trees, self._leaves / self.predictor.forest.n_trees
 
     def base(self, base: Floats) -> Floats:
         """(1,) -> the number."""
@@ -278,12 +278,12 @@ class _Numbers:
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
         """Codes (p, n) -> the mean answer."""
-        return self._predictor.mean(codes, lambda at: self._leaves[at]).mean(axis=0)[0]  # type: ignore[no-any-return]
+        return self.predictor.mean(codes, lambda at: self._leaves[at]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
-def _of_classes(predictor: ClassificationPredictor, what: Any) -> _Classes | _Doubts:
+def _of_classes(predictor: ClassificationPredictor, what: Any) -> _Classes | _UncertaintyParts:
     """A classifier: the probabilities or bounds of its classes, or a kind of doubt."""
-    return _Doubts(predictor, what) if what in DOUBTS else _Classes(predictor, what)
+    return _UncertaintyParts(predictor, what) if what in DOUBTS else _Classes(predictor, what)
 
 
 #: What can be explained, for each kind of answers.

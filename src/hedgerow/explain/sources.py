@@ -87,7 +87,7 @@ def uncertainty_from_counts(
     >>> CAUSES
     ('few', 'overlap', 'disagree', 'missing', 'outside')
     >>> cases = np.array([[[3.0, 0.0]] * 2, [[150.0, 150.0]] * 2, [[300.0, 0.0], [0.0, 300.0]]])
-    >>> (doubt_from_counts(cases, caution=5.0).shares + 0.0).round(2)
+    >>> (uncertainty_from_counts(cases, caution=5.0).shares + 0.0).round(2)
     array([[1.  , 0.  , 0.  , 0.  , 0.  ],
            [0.02, 0.98, 0.  , 0.  , 0.  ],
            [0.02, 0.01, 0.98, 0.  , 0.  ]])
@@ -148,7 +148,7 @@ class Marginals:
     """
 
     def __init__(self, predictor: ClassificationPredictor, training: Codes | None) -> None:
-        self._predictor, self._training = predictor, training
+        self.predictor, self._training = predictor, training
         self._known: dict[int, NDArray[np.int64]] = {}
 
     def of(self, feature: int, how_many: int = COMPLETIONS) -> NDArray[np.int64]:
@@ -159,10 +159,10 @@ class Marginals:
     def _codes(self, feature: int) -> NDArray[np.int64]:
         """All codes of a feature, sorted."""
         if feature not in self._known:
-            codes = np.arange(max(1, self._predictor.fitted.bins.n_bins[feature]))
+            codes = np.arange(max(1, self.predictor.fitted.bins.n_bins[feature]))
             if self._training is not None:
                 own = self._training[feature]
-                own = own[own != self._predictor.codebook.missing_code]
+                own = own[own != self.predictor.codebook.missing_code]
                 codes = np.sort(own).astype(np.int64) if len(own) else codes
             self._known[feature] = codes
         return self._known[feature]

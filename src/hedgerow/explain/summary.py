@@ -103,7 +103,7 @@ def describe(model: Any, *, doubt: bool = True) -> Summary:
     predictor = predictor_of(model)
     parts = [_data(predictor), _trees(predictor)]
     if predictor.combines_leaves:
-        parts += [_opinion(predictor), _doubt(predictor) if doubt else {}]
+        parts += [_opinion(predictor), _uncertainty(predictor) if doubt else {}]
     score = predictor.fitted.figures.oob_score
     if score is not None:
         parts.append({"out-of-bag score": f"{score:.3f}"})
@@ -153,7 +153,7 @@ def _caution(predictor: Any) -> str:
         return "not known"
 
 
-def _doubt(predictor: Any) -> dict[str, str]:
+def _uncertainty(predictor: Any) -> dict[str, str]:
     """How the model decides about rows outside the bags; nothing if it has none."""
     rows = predictor.fitted.oob_rows
     if rows is None or rows.target.known is not None:

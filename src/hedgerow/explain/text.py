@@ -10,7 +10,7 @@ from hedgerow.decisions import all_decisions
 from hedgerow.explain.cases import Case, amount, class_words, number, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.regression import RegressionExplanation
-from hedgerow.explain.words import percents, settle_words
+from hedgerow.explain.words import percents, remedy_words
 from hedgerow.util.text import printable_lines
 
 #: Columns of a line, and of the picture of an interval.
@@ -30,8 +30,8 @@ def text_from_explanation(explanation: Explanation) -> str:
     parts = [
         _wrapped(f"{explanation.title}: {explanation.sentence}", ""),
         _intervals(explanation),
-        _section("Where the doubt comes from", _doubt(explanation)),
-        _section("What would settle it", _settle(explanation)),
+        _section("Where the doubt comes from", _uncertainty(explanation)),
+        _section("What would settle it", _remedies(explanation)),
         _section("Nearest training cases", _cases(explanation, shown_features, "class")),
         _section(
             "The weightiest leaf of each class that remains",
@@ -42,7 +42,7 @@ def text_from_explanation(explanation: Explanation) -> str:
     return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
 
 
-def text_from_estimate(estimate: RegressionExplanation) -> str:
+def text_from_regression(estimate: RegressionExplanation) -> str:
     """An explanation of a number -> what `RegressionExplanation.to_text` returns, safe for a terminal."""
     parts = [
         _wrapped(f"{estimate.title}: {estimate.sentence}", ""),
@@ -143,15 +143,15 @@ def _intervals(explanation: Explanation) -> str:
     return "\n".join([*lines, "", f"  {decision_words(explanation)}", *note])
 
 
-def _doubt(explanation: Explanation) -> list[str]:
+def _uncertainty(explanation: Explanation) -> list[str]:
     """Lines with percentages and causes."""
     shares = percents([each.share for each in explanation.doubt])
     lines = [(share, each.text) for share, each in zip(shares, explanation.doubt, strict=True) if share > 0]
     return [_wrapped(text, f"  {share:>3} %  ", " " * 9) for share, text in lines]
 
 
-def _settle(explanation: Explanation) -> list[str]:
-    return [_wrapped(line, "  - ", "    ") for line in settle_words(explanation)]
+def _remedies(explanation: Explanation) -> list[str]:
+    return [_wrapped(line, "  - ", "    ") for line in remedy_words(explanation)]
 
 
 def _adds(estimate: RegressionExplanation) -> list[str]:

@@ -60,13 +60,13 @@ def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
     predictor, counts = question.predictor, question.counts[row]
     names = predictor.codebook.names
     missing = [names[feature] for feature in question.missing(row)]
-    outside = [_outside_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
+    out_of_range = [_range_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
     figures = {
         "few": _few_words(counts, predictor.setting.caution),
         "overlap": f"similar cases are {_mixture_words(counts, labels_of(predictor))}",
         "disagree": _leaning_words(counts, labels_of(predictor)),
         "missing": joined(name_some(missing, 6)) if missing else "none",
-        "outside": joined(outside[:4]) if outside else "none",
+        "outside": joined(out_of_range[:4]) if out_of_range else "none",
     }
     return {cause: f"{NAMES[cause]}: {figures[cause]}" for cause in CAUSES}
 
@@ -97,23 +97,23 @@ def cases_words(count: int, label: Any) -> str:
     return f"{count:,} further case{'' if count == 1 else 's'} like this one, confirmed to be {class_words(label)}"
 
 
-def settle_words(explanation: Explanation) -> list[str]:
+def remedy_words(explanation: Explanation) -> list[str]:
     """An explanation -> what would settle it, one line each."""
-    settle = explanation.settle
-    if settle is None:
+    remedies = explanation.settle
+    if remedies is None:
         return []
     lines = []
     if explanation.unknown:
         lines.append(f"a value of {joined(name_some(explanation.unknown))} like those of the training rows")
-    if (explanation.unknown or explanation.strange) and not (settle.confirmed or settle.change):
-        return lines + _measure_words(settle.measure)  # what leaves say is not the doubt
-    if settle.confirmed:
-        (label, count), *others = settle.confirmed
+    if (explanation.unknown or explanation.strange) and not (remedies.confirmed or remedies.change):
+        return lines + _measure_words(remedies.measure)  # what leaves say is not the doubt
+    if remedies.confirmed:
+        (label, count), *others = remedies.confirmed
         more = f" (or {joined([f'{n:,} to be {class_words(each)}' for each, n in others[:3]], 'or')})" if others else ""
         lines.append(cases_words(count, label) + more)
     else:
         lines.append("no number of further cases of one class, up to 1,000")
-    return [*lines, *_measure_words(settle.measure), *change_words(settle.change)]
+    return [*lines, *_measure_words(remedies.measure), *change_words(remedies.change)]
 
 
 def change_words(change: dict[str, Any] | None) -> list[str]:
@@ -169,7 +169,7 @@ def _leaning_words(counts: Floats, labels: list[Any]) -> str:
     return joined(text)
 
 
-def _outside_words(question: Question, row: int, feature: int) -> str:
+def _range_words(question: Question, row: int, feature: int) -> str:
     low, high = question.predictor.codebook.range_of(feature)
     kind = question.predictor.codebook.schema.kinds[feature]
     value, least, most = (number_or_date(each, kind) for each in (float(question.columns[feature][row]), low, high))

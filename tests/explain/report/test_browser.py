@@ -11,7 +11,7 @@ import pytest
 
 from hedgerow import RandomForestClassifier, RandomForestRegressor
 from hedgerow.explain.report.answers_file import model_mark, read_answers
-from hedgerow.explain.words import settle_words
+from hedgerow.explain.words import remedy_words
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import NamedColumns
 from hedgerow.table.codebook import date_words
@@ -187,7 +187,7 @@ def test_case_shows_what_explain_says_of_it(open_page, report, cancer):
         if each.cause in found:
             assert found[each.cause] == pytest.approx(each.amount, abs=1e-9)
     said = " ".join(page.locator("#case").inner_text().split())
-    assert settle_words(more)[0] in said
+    assert remedy_words(more)[0] in said
 
 
 @pytest.mark.parametrize("scripts", [True, False])

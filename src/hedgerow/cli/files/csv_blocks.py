@@ -47,9 +47,9 @@ def scaled_integers(numbers: NDArray[np.float64]) -> ScaledIntegers | NDArray[np
 
     Examples
     --------
-    >>> narrowed(np.array([0.25, -1.5, np.nan]))
-    Narrow(whole=array([    25,   -150, -32768], dtype=int16), scale=100.0)
-    >>> narrowed(np.array([0.1 + 0.2]))
+    >>> scaled_integers(np.array([0.25, -1.5, np.nan]))
+    ScaledIntegers(whole=array([    25,   -150, -32768], dtype=int16), scale=100.0)
+    >>> scaled_integers(np.array([0.1 + 0.2]))
     array([0.3])
     """
     gaps = np.isnan(numbers)

@@ -128,8 +128,8 @@ def _repeated_places(text: bytes) -> int:
     places, times = 0, 1
     for found in _ROW.finditer(text):
         tag = found[0]
-        said = _REPEATED.search(tag)
-        repeated = 1 if said is None else int(said[1][:10])
+        match = _REPEATED.search(tag)
+        repeated = 1 if match is None else int(match[1][:10])
         if tag.startswith(b"<table:table-row"):
             times = repeated
         elif b"value" in tag or not tag.endswith(b"/>"):

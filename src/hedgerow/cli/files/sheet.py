@@ -64,10 +64,10 @@ class Sheet(ABC):
         if name not in self.names:
             near = get_close_matches(folded(name), [folded(each) for each in self.names], n=1)
             same = [each for each in self.names if [folded(each)] == near]
-            offered = f"; did you mean {printable(same[0])!r}?" if same else self._doubt_about_header()
+            offered = f"; did you mean {printable(same[0])!r}?" if same else self._header_hint()
             raise DataError(f"{role} must be one of the columns ({listed(self.names, 100)}), got {name!r}{offered}")
 
-    def _doubt_about_header(self) -> str:
+    def _header_hint(self) -> str:
         """What may be wrong with a header that has no name that was asked for."""
         if len(self.names) == 1 and not self.typed:
             return "; a table of one column: is a title above its header, or another delimiter than , ; tab or | in it?"

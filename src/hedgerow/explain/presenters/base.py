@@ -79,7 +79,7 @@ class Feedback(ABC):
 
     @abstractmethod
     def targets(self, model: Any, answers: list[Any]) -> Array:
-        """Return the targets (m,) that a reader has marked in a report; raise a ValueError if they are none."""
+        """Return the targets (m,) that a reader has marked in a report; raise a ValueError for other values."""
 
     @abstractmethod
     def change(self, before: Array, after: Array, rows: Array) -> Change:

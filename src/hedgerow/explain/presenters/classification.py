@@ -174,11 +174,13 @@ class ClassificationPresenter(Presenter):
 
     def page(self, model: Any, X: Any, y: Any, request: Any) -> Any:
         """Return the parts of the page; `coverage`, which is about intervals, is refused."""
-        from hedgerow.explain.presenters.class_page import class_parts  # here, because only reports need it
+        from hedgerow.explain.presenters.classification_page import (
+            classification_parts,  # here, because only reports need it
+        )
 
         if request.coverage is not None:
             raise ValueError(f"coverage must be None for a classifier, got {request.coverage!r}; it is for regressors")
-        return class_parts(model, X, y, request)
+        return classification_parts(model, X, y, request)
 
     def unsupported(self, model: Any, option: str, value: Any) -> str | None:
         """Refuse --coverage, which is about the intervals of regressors."""

@@ -132,7 +132,7 @@ class RegressionPresenter(Presenter):
 
     def page(self, model: Any, X: Any, y: Any, request: Any) -> Any:
         """Return the parts of the page; `immutable` and `costs`, which are about classes, are refused."""
-        from hedgerow.explain.presenters.regression_page import number_parts  # here, because only reports need it
+        from hedgerow.explain.presenters.regression_page import regression_parts  # here, because only reports need it
 
         if request.immutable is not None and request.immutable != ():
             raise ValueError(
@@ -142,7 +142,7 @@ class RegressionPresenter(Presenter):
             raise ValueError("costs must be left out for a regressor, got some; they are about classes")
         if request.coverage is not None and not 0 < request.coverage < 1:
             raise ValueError(f"coverage must be a number between 0 and 1, got {request.coverage!r}")
-        return number_parts(model, X, y, request)
+        return regression_parts(model, X, y, request)
 
     def unsupported(self, model: Any, option: str, value: Any) -> str | None:
         """Refuse options about classes, and --coverage without out-of-bag rows, from which intervals are made."""

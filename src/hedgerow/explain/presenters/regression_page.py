@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.cases import KnownRows, number, training_rows, value_words
-from hedgerow.explain.presenters.class_page import renamed_columns
-from hedgerow.explain.regression import RegressionExplanation, estimates_of
+from hedgerow.explain.presenters.classification_page import renamed_columns
+from hedgerow.explain.regression import RegressionExplanation, explain_number_batch
 from hedgerow.explain.report.answers_file import model_mark, table_mark
 from hedgerow.explain.report.cases import choose_cases
 from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, most_important, novel_rows
@@ -84,13 +84,13 @@ class RegressionFigures:
     metrics: list[tuple[str, str, str]]  # name, value, meaning
     values: dict[str, float | None]
     places: list[Place]
-    strangers: NovelRows | None
+    novel: NovelRows | None
     model: list[tuple[str, str]]
     features: list[Feature]
     plots: list[Plot]
 
 
-def number_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
+def regression_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
     """A regressor, rows and perhaps their targets -> the parts of the page."""
     predictor: RegressionPredictor = predictor_of(forest)
     coverage = COVERAGE if request.coverage is None else request.coverage
@@ -172,7 +172,7 @@ def _figures(
         metrics=_metric_rows(found, coverage),
         values=found,
         places=undecided_places(most_important(importance, predictions.table), predictions.is_wide),
-        strangers=novel_rows(forest, predictions.batch.novelty, predictions.table, predictions.is_wide),
+        novel=novel_rows(forest, predictions.batch.novelty, predictions.table, predictions.is_wide),
         model=_model_facts(forest, predictor),
         features=features_of(importance, predictor, predictions.table, training),
         plots=[]
@@ -231,7 +231,7 @@ def _explained(
     shap = len(predictor.forest.nodes) * len(rows) <= MOST_VISITS
 
     def explain(batch: Batch) -> list[dict[str, Any]]:
-        found = estimates_of(predictor, batch, training, cases=NEAREST, shap=shap, coverage=coverage)
+        found = explain_number_batch(predictor, batch, training, cases=NEAREST, shap=shap, coverage=coverage)
         return [_words(estimate, request.first_row) for estimate in found]
 
     return explained_within(
@@ -321,8 +321,8 @@ def _plain(figures: RegressionFigures) -> dict[str, Any]:
         {"conditions": list(place.conditions), "rows": place.rows, "widest": place.undecided}
         for place in figures.places
     ]
-    strangers = None if figures.strangers is None else figures.strangers.number
-    known = {"rows": figures.n_rows, "strangers": strangers}
+    novel = None if figures.novel is None else figures.novel.number
+    known = {"rows": figures.n_rows, "strangers": novel}
     if figures.has_intervals:
         known |= {"median_interval_width": figures.middle_width, "asked_coverage": figures.coverage}  # type: ignore[dict-item]
     return known | figures.values | {"places": places}

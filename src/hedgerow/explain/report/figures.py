@@ -95,7 +95,7 @@ class ReportFigures:
     values: dict[str, float | None]  # the same, as numbers
     confusion: Confusion | None
     places: list[Place]
-    strangers: NovelRows | None
+    novel: NovelRows | None
     model: list[tuple[str, str]]
     features: list[Feature]
 
@@ -139,7 +139,7 @@ def figures_of(
         values=values,
         confusion=None if predictions.truth is None else _confusion(predictor.classes, predictions),
         places=undecided_places(most_important(importance, predictions.table), is_open),
-        strangers=novel_rows(forest, predictions.batch.novelty, predictions.table, predictions.is_open),
+        novel=novel_rows(forest, predictions.batch.novelty, predictions.table, predictions.is_open),
         model=_model_facts(forest, predictor),
         features=features_of(importance, predictor, predictions.table, training),
     )

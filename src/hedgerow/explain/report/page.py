@@ -205,7 +205,7 @@ def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
 def _rendered(parts: Parts, request: ReportRequest, title: str) -> str:
     """The parts of a page -> the page."""
     figures = parts.figures
-    novel = [] if figures.strangers is None else [row for row, *_ in figures.strangers.listed]
+    novel = [] if figures.novel is None else [row for row, *_ in figures.novel.listed]
     return page_from(
         f"{parts.template}.html",
         ("kit.js", *parts.scripts),

@@ -17,7 +17,7 @@ from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.places import Place
 from hedgerow.explain.report.request import ReportRequest
 from hedgerow.explain.text import shown_features
-from hedgerow.explain.words import percents, settle_words
+from hedgerow.explain.words import percents, remedy_words
 from hedgerow.inference.batch import Batch
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
@@ -44,9 +44,9 @@ def worth_explaining(predictions: ReportData, places: list[Place]) -> NDArray[np
     others = predictions.opinion.upper[rows].copy()
     others[np.arange(len(rows)), label[rows]] = -np.inf
     ahead = others.max(axis=1, initial=-np.inf) - predictions.opinion.lower[rows, label[rows]]
-    doubtful = rows[np.argsort(-ahead, kind="stable")[:MOST_DOUBTFUL]].tolist()
+    uncertain = rows[np.argsort(-ahead, kind="stable")[:MOST_DOUBTFUL]].tolist()
     examples = [row for place in places for row in place.examples]
-    return np.array(list(dict.fromkeys(doubtful + examples)), dtype=np.int64)
+    return np.array(list(dict.fromkeys(uncertain + examples)), dtype=np.int64)
 
 
 def explanations_of(
@@ -104,7 +104,7 @@ def _words(explanation: Explanation, first: int) -> dict[str, Any]:
     return {
         "sentence": one_line(explanation.sentence),
         "doubt": doubt,
-        "settle": [one_line(line) for line in settle_words(explanation)],
+        "settle": [one_line(line) for line in remedy_words(explanation)],
         "rules": [one_line(line) for line in explanation.rules],
         "near": nearest_words(explanation, shown_features(explanation)[:SHOWN], first),
         "adds": _added(explanation),

@@ -35,7 +35,7 @@ from hedgerow.tasks.classification.predictor import ClassificationPredictor
 PLAIN_ROWS = 200
 
 
-def class_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
+def classification_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
     """A classifier, rows and perhaps their classes -> the parts of the page."""
     predictor: ClassificationPredictor = predictor_of(forest)
     predictions, classes = predictions_for(predictor, X, y), predictor.classes
@@ -156,7 +156,7 @@ def _plain(figures: ReportFigures, rates: dict[str, Estimate]) -> dict[str, Any]
         {"conditions": list(place.conditions), "rows": place.rows, "undecided": place.undecided}
         for place in figures.places
     ]
-    strangers = None if figures.strangers is None else figures.strangers.number
-    known = {"rows": figures.n_rows, "indeterminate": figures.n_open, "strangers": strangers}
+    novel = None if figures.novel is None else figures.novel.number
+    known = {"rows": figures.n_rows, "indeterminate": figures.n_open, "strangers": novel}
     two = {"two_classes": {name: each._asdict() for name, each in rates.items()}} if rates else {}
     return known | figures.values | two | {"places": places}
