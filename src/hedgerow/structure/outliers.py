@@ -65,9 +65,7 @@ def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
     return _in_units_of(_isolation(predictor, codes, of_rows, known, groups), of_rows, usual, groups)
 
 
-def _isolation(
-    predictor: Predictor, codes: Codes, groups: Labels, known: Codes, groups_known: Labels
-) -> Floats:
+def _isolation(predictor: Predictor, codes: Codes, groups: Labels, known: Codes, groups_known: Labels) -> Floats:
     """Rows (p, n) and their groups (n,), training rows (p, m) and theirs -> (n,)."""
     n_trees, size = predictor.forest.n_trees, np.bincount(groups_known, minlength=int(groups.max(initial=0)) + 1)
     squared = np.empty(codes.shape[1])
