@@ -169,7 +169,7 @@ class OnDask:
 
 def _lazy_method(name: str) -> Any:
     def method(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        ordinary = getattr(super(_kind_on_dask(type(self)), self), name)
+        ordinary = getattr(super(_class_on_dask(type(self)), self), name)
         return lazily(self.to_local(), name, X, *args, **options) if is_dask(X) else ordinary(X, *args, **options)
 
     method.__name__ = name
@@ -191,11 +191,11 @@ def _on_dask(kind: type) -> Any:
 
 def _ordinary(kind: type) -> type:
     """A class on Dask, or derived from one -> the ordinary class."""
-    found = _kind_on_dask(kind)
+    found = _class_on_dask(kind)
     return found.__mro__[found.__mro__.index(OnDask) + 1]
 
 
-def _kind_on_dask(kind: type) -> type:
+def _class_on_dask(kind: type) -> type:
     return next(each for each in kind.__mro__ if "_is_on_dask" in each.__dict__)
 
 

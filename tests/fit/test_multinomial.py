@@ -53,7 +53,7 @@ def test_later_rows_have_poisson_draws_and_bags_cannot_be_continued() -> None:
     assert 250 < bags.times(0, 40, 340).sum() < 350
     rows = np.array([3, 39, 30_000])
     expected = np.stack([bags.times(tree, 0, 30_001)[rows] == 0 for tree in range(3)], axis=1)
-    np.testing.assert_array_equal(bags.outside_each(3, rows), expected)
+    np.testing.assert_array_equal(bags.oob_each(3, rows), expected)
     grown = Provenance(3, 0, 5, -1.0, "all", 40, 40, (20.0, 20.0))
     assert drawn_once(grown)
     assert not drawn_once(grown.after(np.zeros(2, dtype=np.int64)))

@@ -14,7 +14,7 @@ import hedgerow
 from hedgerow import estimators
 from hedgerow.cluster.estimators import checked_target
 from hedgerow.errors import ModelFileError
-from hedgerow.estimators.later import SupervisedTrees
+from hedgerow.estimators.supervised import SupervisedTrees
 from hedgerow.fit.incremental import merge, partial_fit
 from hedgerow.fit.run import FitRun, fit
 from hedgerow.fit.task import SupervisedTask
@@ -54,8 +54,8 @@ class CellTarget(ClassificationTarget):
     def info(self) -> Any:
         return CellInfo(self.classes, float(self.times.max()))
 
-    def plus(self, later: Any) -> CellTarget:
-        both = super().plus(later)
+    def concat(self, later: Any) -> CellTarget:
+        both = super().concat(later)
         return CellTarget(both.classes, both.core, both.weights, times=np.concatenate([self.times, later.times]))
 
 

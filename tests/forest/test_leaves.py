@@ -10,7 +10,7 @@ import pytest
 
 from hedgerow import RandomForestClassifier, RandomForestRegressor
 from hedgerow.forest.class_counts import DENSE_CLASSES, ClassCounts
-from hedgerow.forest.forest import TYPES, Forest, join_forests, some_trees
+from hedgerow.forest.forest import TYPES, Forest, join_forests, trees_between
 from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.payload import LeafPayload
 
@@ -55,7 +55,7 @@ def test_arrays_are_named_and_typed_as_files_hold_them(kind: str) -> None:
 @EVERY_KIND
 def test_leaves_taken_apart_and_joined_are_what_they_were(kind: str) -> None:
     forest = fitted(kind).forest_
-    again = join_forests(*(some_trees(forest, tree, tree + 1) for tree in range(forest.n_trees)))
+    again = join_forests(*(trees_between(forest, tree, tree + 1) for tree in range(forest.n_trees)))
     assert_same(again.evidence, forest.evidence)
     if forest.evidence.later is not None:
         for name, held in vars(forest.evidence.later).items():
@@ -66,7 +66,7 @@ def test_leaves_taken_apart_and_joined_are_what_they_were(kind: str) -> None:
 def test_the_nodes_of_a_tree_hold_the_leaves_below_them(kind: str) -> None:
     model = fitted(kind)
     forest, tree = model.forest_, model.trees_[0]
-    leaves = forest.evidence.some(0, int(forest.leaf_start[1]))
+    leaves = forest.evidence.between(0, int(forest.leaf_start[1]))
     number = tree.nodes.leaf_number[tree.is_leaf]
     np.testing.assert_array_equal(tree.counts[tree.is_leaf], leaves.table(number))
     np.testing.assert_array_equal(tree.weights[tree.is_leaf], leaves.table(number, weighted=True))

@@ -68,13 +68,13 @@ def test_every_node_but_a_root_is_a_child_of_its_parent() -> None:
 
 def test_trees_taken_apart_and_joined_are_what_they_were() -> None:
     nodes = fitted().forest_.structure
-    parts = [nodes.some(tree, tree + 1) for tree in range(nodes.n_trees)]
+    parts = [nodes.between(tree, tree + 1) for tree in range(nodes.n_trees)]
     for name, array in Nodes.join(*parts).arrays().items():
         np.testing.assert_array_equal(array, nodes.arrays()[name])
 
 
 def test_a_tree_cut_nowhere_is_the_tree_and_cut_at_its_root_a_leaf() -> None:
-    tree = fitted().forest_.structure.some(0, 1)
+    tree = fitted().forest_.structure.between(0, 1)
     whole, leaves = tree.cut(np.zeros(len(tree.bits), dtype=bool))
     np.testing.assert_array_equal(whole.bits, tree.bits)
     np.testing.assert_array_equal(leaves, np.flatnonzero(tree.is_leaf))

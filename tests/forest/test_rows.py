@@ -17,10 +17,10 @@ def test_a_bag_depends_on_seed_tree_and_row_alone() -> None:
         np.testing.assert_array_equal(bags.outside(tree), bags.times(tree) == 0)
     rows = np.array([0, 199, 230])
     expected = np.stack([bags.times(tree, 0, 231)[rows] == 0 for tree in range(3)], axis=1)
-    np.testing.assert_array_equal(bags.outside_each(3, rows), expected)
+    np.testing.assert_array_equal(bags.oob_each(3, rows), expected)
     few = np.array([5, 4_000])  # drawn one by one
     expected = np.stack([bags.times(tree, 0, 4_001)[few] == 0 for tree in range(20)], axis=1)
-    np.testing.assert_array_equal(bags.outside_each(20, few), expected)
+    np.testing.assert_array_equal(bags.oob_each(20, few), expected)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_bag_depends_on_seed_tree_and_row_alone() -> None:
 def test_leaves_count_the_rows_they_are_told_to(leaf_counts: str, counted) -> None:  # type: ignore[no-untyped-def]
     bags = Bags(1, 1.0, 80, leaf_counts=leaf_counts)
     np.testing.assert_array_equal(bags.counted(0, 10, 90), counted(bags.times(0, 10, 90)))
-    assert bags.count_outside == (leaf_counts == "oob")
+    assert bags.counts_oob == (leaf_counts == "oob")
 
 
 def test_without_bags_every_row_counts_once_and_no_tree_may_judge_it() -> None:

@@ -436,7 +436,7 @@ def test_nodes_of_many_classes_have_the_impurity_of_their_counts(criterion: str,
     for kind in (ExtraTreesClassifier, RandomDecisionTreesClassifier):
         model = kind(3, categorical_features=[3], random_state=0).fit(X, y, weights)
         for number, tree in enumerate(model.trees_):
-            leaves = model.forest_.evidence.some(*model.forest_.leaf_start[number : number + 2])
+            leaves = model.forest_.evidence.between(*model.forest_.leaf_start[number : number + 2])
             amount, impurity = leaves.impurity_at_nodes(tree.nodes, criterion)
             np.testing.assert_allclose(amount, tree.weights.sum(axis=1))
             np.testing.assert_allclose(impurity, resolve_criterion(criterion).impurity(tree.weights), atol=1e-12)

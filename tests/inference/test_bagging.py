@@ -26,7 +26,7 @@ from hedgerow import (
     theory,
 )
 from hedgerow.fit.run import feature_numbers
-from hedgerow.forest.forest import some_trees
+from hedgerow.forest.forest import trees_between
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, is_flat, stages
 from hedgerow.inference.predictor import predictor_of
@@ -113,11 +113,11 @@ def test_a_tree_that_knows_its_rows_by_heart_knows_nothing_of_others() -> None:
     ],
 )
 def test_relative_overfitting_weighs_the_632plus_estimate(
-    errors: BootstrapErrors, overfitting: float, plus: float | None
+    errors: BootstrapErrors, overfitting: float, concat: float | None
 ) -> None:
     assert errors.overfitting == pytest.approx(overfitting)
     weight = 0.632 / (1 - 0.368 * overfitting)
-    expected = (1 - weight) * errors.resubstitution + weight * errors.out_of_bag if plus is None else plus
+    expected = (1 - weight) * errors.resubstitution + weight * errors.out_of_bag if concat is None else concat
     assert errors.err632plus == pytest.approx(expected)
 
 
@@ -164,11 +164,11 @@ def test_some_trees_of_a_forest_are_a_forest() -> None:
         X, y = draw(7, n_classes=n_classes)
         forest = RandomForestClassifier(8, calibration=None, categorical_features=[3], random_state=0).fit(X, y)
         codes = predictor_of(forest).read(X).codes
-        part = some_trees(forest.forest_, 2, 5)
+        part = trees_between(forest.forest_, 2, 5)
         assert np.array_equal(part.leaves(codes), forest.forest_.leaves(codes)[:, 2:5])
         for tree in range(3):
             assert np.array_equal(part.leaf_counts(tree), forest.forest_.leaf_counts(tree + 2))
-        mean = np.mean([some_trees(forest.forest_, t, t + 1).probability(codes) for t in range(8)], axis=0)
+        mean = np.mean([trees_between(forest.forest_, t, t + 1).probability(codes) for t in range(8)], axis=0)
         np.testing.assert_allclose(forest.predict_proba(X), mean, atol=1e-12)
 
 
@@ -274,7 +274,7 @@ def test_regression_trees_are_grown_until_the_error_is_flat_and_no_further() -> 
     trace = regression_trace(fitted_of(forest).rows)
     flat = []
     for end in ends[: ends.index(n_trees) + 1]:
-        trace.extend(some_trees(forest.forest_, 0, end))
+        trace.extend(trees_between(forest.forest_, 0, end))
         flat.append(is_flat(trace.errors, trace.standard_error))
     assert flat == [False] * (len(flat) - 1) + [True]
     fixed = RandomForestRegressor(n_trees, random_state=0).fit(X, y)

@@ -29,7 +29,7 @@ from hedgerow.forest.leaf_ranges import (
     cells_of_table,
     draw_features,
     measure,
-    measure_outside,
+    measure_distance,
 )
 from hedgerow.inference.novelty import learned_novelty, novelty_of, p_values
 from hedgerow.inference.predictor import predictor_of
@@ -56,7 +56,7 @@ def test_scores_are_those_of_the_values_row_by_row(seed: int, n_trees: int) -> N
     rows, codebook = now.fitted.rows, now.codebook
     leaf_ranges = learned_novelty(now.fitted).leaf_ranges
     cells, every = cells_of_codes(rows.codes, leaf_ranges, codebook), np.arange(rows.n_rows)
-    own, half, number = measure_outside(leaf_ranges, forest.forest_, rows.codes, cells, codebook, every, rows.bags)
+    own, half, number = measure_distance(leaf_ranges, forest.forest_, rows.codes, cells, codebook, every, rows.bags)
     assert (number == rows.oob_mask.table(len(leaf_ranges.features)).sum(axis=1)).all()
     assert (np.isnan(half.total) == (number == 0)).all()
     np.testing.assert_allclose(

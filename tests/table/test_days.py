@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.table import NamedColumns, read_training_table
-from hedgerow.table.codebook import date_words, kind_of_days
+from hedgerow.table.codebook import date_words, type_of_days
 
 
 @given(st.datetimes(min_value=datetime.datetime(1000, 1, 1), max_value=datetime.datetime(9998, 1, 1)))
@@ -27,8 +27,8 @@ def test_what_is_no_date_stays_a_number(days):
 
 
 def test_whole_days_are_dates_and_others_have_times():
-    assert kind_of_days(np.array([1.0, np.nan, 20000.0])) == "date"
-    assert kind_of_days(np.array([1.0, np.nan, 20000.5])) == "time"
+    assert type_of_days(np.array([1.0, np.nan, 20000.0])) == "date"
+    assert type_of_days(np.array([1.0, np.nan, 20000.5])) == "time"
 
 
 def test_columns_named_as_dates_have_this_kind_in_some_rows_too():

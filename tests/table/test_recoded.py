@@ -11,7 +11,7 @@ import pytest
 import hedgerow
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import NamedColumns
-from hedgerow.table.binned import CompactColumn, recoded
+from hedgerow.table.binned import CompactColumn, compacted
 
 NAMES = ("plain", "rounded", "gaps", "tails", "constant", "empty")
 QUESTIONS = ["predict_proba", "predict_bounds", "predict_set", "predict_confidence", "predict_novelty"]
@@ -50,7 +50,7 @@ def later() -> list[Any]:
 def test_answers_are_those_about_the_column_itself(max_bins: int | str, novelty: float | None) -> None:
     forest, given = model(max_bins, novelty), later()
     codebook = fitted_of(forest).codebook
-    short = [recoded(column, feature, codebook) for feature, column in enumerate(given)]
+    short = [compacted(column, feature, codebook) for feature, column in enumerate(given)]
     assert [isinstance(column, CompactColumn) for column in short] == [True, False, True, True, True, True]
     whole, kept = NamedColumns(NAMES, given), NamedColumns(NAMES, short)
     for asked in QUESTIONS:
@@ -63,7 +63,7 @@ def test_answers_are_those_about_the_column_itself(max_bins: int | str, novelty:
 
 def test_numbers_outside_the_range_come_back_and_others_within_their_bin() -> None:
     column = later()[0]
-    found = recoded(column, 0, fitted_of(model()).codebook)
+    found = compacted(column, 0, fitted_of(model()).codebook)
     low, high = fitted_of(model()).codebook.range_of(0)
     outside = (column < low) | (column > high)
     assert outside.any()
@@ -77,4 +77,4 @@ def test_numbers_outside_the_range_come_back_and_others_within_their_bin() -> No
 def test_a_model_that_knows_every_value_gets_the_numbers() -> None:
     given = columns(0, 500)
     small = hedgerow.RandomForestClassifier(3, random_state=0).fit(NamedColumns(NAMES, given), given[0] > 0)
-    assert recoded(given[0], 0, fitted_of(small).codebook) is given[0]
+    assert compacted(given[0], 0, fitted_of(small).codebook) is given[0]

@@ -56,7 +56,7 @@ def calibrated_shap(calibration: Calibration, what: str, base: Floats, values: F
     array([[0.939, 0.061]])
     """
     n_samples, width = len(values), len(base)
-    of_base = mapped(calibration, what, base[None])[0]
+    of_base = calibrated(calibration, what, base[None])[0]
     found = np.empty((*values.shape[:-1], len(of_base)))
     block = max(1, _CELLS // (width * len(of_base)))
     for first in range(0, n_samples, block):
@@ -67,7 +67,7 @@ def calibrated_shap(calibration: Calibration, what: str, base: Floats, values: F
     return of_base, found
 
 
-def mapped(calibration: Calibration, what: str, quantities: Floats) -> Floats:
+def calibrated(calibration: Calibration, what: str, quantities: Floats) -> Floats:
     """Quantities (n, S) -> the mapped answer (n, K)."""
     n_classes = len(calibration.offsets)
     said = softmax(calibration.scores(log_shares(quantities[:, :n_classes])))
@@ -87,7 +87,7 @@ def _rates(calibration: Calibration, what: str, base: Floats, total: Floats) -> 
     rates: Any = 0.0
     for place, weight in zip((places + 1) / 2, weights / 2, strict=True):
         rates = rates + weight * _slope(calibration, what, base + place * total)
-    ends = [mapped(calibration, what, z) for z in (base[None], base + total)]
+    ends = [calibrated(calibration, what, z) for z in (base[None], base + total)]
     remainder = ends[1] - ends[0] - np.einsum("nkm,nm->nk", rates, total)
     length = (total**2).sum(axis=1)[:, None]
     return np.asarray(rates + remainder[:, :, None] * (total / np.where(length > 0, length, 1.0))[:, None, :])

@@ -63,7 +63,7 @@ def _read(model: Any, sheet: Sheet, options: EvaluateOptions) -> tuple[Sheet, Na
     prepare_for(model, sheet, [*target, *options.by])
     y = presenter.read_y(sheet, target, model)
     other = tuple(dict.fromkeys((*target, *options.by)))
-    rows = table_for(model, sheet, other, allow_missing=options.allow_missing_columns, only_asked=True)
+    rows = table_for(model, sheet, other, allow_missing=options.allow_missing_columns, only_used=True)
     return sheet, rows, y
 
 

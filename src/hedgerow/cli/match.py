@@ -18,7 +18,7 @@ from hedgerow.cli.files.values import known_places
 from hedgerow.cli.options import ReadOptions
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import Factors, NamedColumns, Schema
-from hedgerow.table.binned import recoded
+from hedgerow.table.binned import compacted
 from hedgerow.table.codebook import PARTS
 from hedgerow.table.named import Listed
 from hedgerow.util.text import folded, listed, number_of
@@ -54,12 +54,12 @@ LARGE_ROWS = 1 << 17
 
 
 def table_for(
-    model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_missing: bool = False, only_asked: bool = False
+    model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_missing: bool = False, only_used: bool = False
 ) -> NamedColumns:
     """Take columns by the names of the training table, or by position if it had none; `other` are not features.
 
     A column that the table does not have is refused or, with `allow_missing`, has no value in any row. If the model is
-    `only_asked` about the rows, and nobody looks at them, a large table is kept in a byte or two for each number.
+    `only_used` about the rows, and nobody looks at them, a large table is kept in a byte or two for each number.
     """
     codebook = fitted_of(model).codebook
     schema: Schema = codebook.schema
@@ -79,10 +79,10 @@ def table_for(
     columns: list[Listed] = []
     for feature, (name, categories) in enumerate(zip(names, schema.categories, strict=True)):
         column, is_large = _fitting(sheet, name, categories), sheet.n_rows >= LARGE_ROWS
-        if isinstance(column, Factors) or not (only_asked and is_large):
+        if isinstance(column, Factors) or not (only_used and is_large):
             columns.append(column)
         else:
-            columns.append(recoded(column, feature, codebook))
+            columns.append(compacted(column, feature, codebook))
         del column
         if is_large:  # the column as the file has it
             _core.give_back_memory()

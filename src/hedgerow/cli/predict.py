@@ -43,6 +43,6 @@ def predictions_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[C
     kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in named))
     prepare_for(model, sheet, texts=kept)
     other, allow = tuple(name for name, _ in named), options.allow_missing_columns
-    table = table_for(model, sheet, other, allow_missing=allow, only_asked=True)
+    table = table_for(model, sheet, other, allow_missing=allow, only_used=True)
     costs = costs_for(model, options.costs, options)
     return presenter_of(model).columns(model, table, options.coverage, costs), kept

@@ -123,7 +123,7 @@ class _Tree:
         return self.tops.sketch(self.place)
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """Tops that are being grown, and the tasks that they wait for."""
 
     tops: TopGrower
@@ -165,13 +165,13 @@ class _Growing:
         if not self.plan.keeps:
             # Every wave reads all pieces from disk, so a wave is a tree, though its rows may be spilled in turn.
             self.wave_bytes = max(self.wave_bytes, tree_bytes)
-        starting, under_way = deque(self._batches(n_trees)), list[_Asked]()
+        starting, under_way = deque(self._batches(n_trees)), list[_Request]()
         waves, flying, finished = deque[_Wave](), dict[Handle, _Flight](), dict[int, Forest]()
         while len(finished) < n_trees:
             # While the sums of some tops travel, workers add up those of others, or grow what is below finished tops.
             while starting and len(under_way) + bool(waves) < BATCHES:
                 tops = starting.popleft()
-                under_way.append(_Asked(tops, tops.grow(self.limits.sum_bytes // BATCHES, self._say), {}))
+                under_way.append(_Request(tops, tops.grow(self.limits.sum_bytes // BATCHES, self._say), {}))
                 self._ask_more(under_way, waves)
             # Two waves run at a time: while the last tasks of one run, the rows of the next are gathered.
             while waves and _bytes_of(flying) <= self.wave_bytes:
@@ -202,7 +202,7 @@ class _Growing:
         gather_rows = self.limits.gather_bytes // self.plan.row_bytes
         return [TopGrower(*shared, range(*span), gather_rows) for span in pairwise(firsts)]
 
-    def _ask_more(self, under_way: list[_Asked], waves: deque[_Wave]) -> None:
+    def _ask_more(self, under_way: list[_Request], waves: deque[_Wave]) -> None:
         """Ask for the next level of tops whose sums have all arrived; finished tops become waves."""
         for asked in list(under_way):
             if asked.waiting:

@@ -52,16 +52,16 @@ def lazily(model: Any, method: str, X: Any, /, *args: Any, **options: Any) -> An
     >>> bool((probability.compute() == forest.predict_proba(X)).all())
     True
     """
-    told = _Told(model, method, args, tuple(sorted(options.items())))
+    summary = _Fields(model, method, args, tuple(sorted(options.items())))
     if has_index(X):
-        return _frames(X, told)
+        return _frames(X, summary)
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
     row = np.zeros((1, X.shape[1]), dtype=X.dtype if X.dtype.kind in "fiub" else np.float64)
-    example = told(row)
+    example = summary(row)
     if isinstance(example, tuple):
-        parts = _blocks_of_parts(X, told, [np.asarray(part) for part in example])
+        parts = _blocks_of_parts(X, summary, [np.asarray(part) for part in example])
         return type(example)(*parts) if _has_names(example) else tuple(parts)
-    return _blocks(X, told, np.asarray(example))
+    return _blocks(X, summary, np.asarray(example))
 
 
 class LazyEvidence:
@@ -115,14 +115,14 @@ def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> An
         means over partitions.
     """
     model = model.to_local() if hasattr(model, "to_local") else model
-    told = delayed(model, pure=False)
-    tallies = [delayed(_judge)(told, coverage, *given) for given in partitions_from(X, y).each]
+    summary = delayed(model, pure=False)
+    tallies = [delayed(_evaluate)(summary, coverage, *given) for given in partitions_from(X, y).each]
     while len(tallies) > 1:
         tallies = [delayed(add_tallies)(tallies[i : i + FAN_IN]) for i in range(0, len(tallies), FAN_IN)]
     return delayed(_figures)(tallies[0])
 
 
-def _judge(model: Any, coverage: float | None, *given: Any) -> Any:
+def _evaluate(model: Any, coverage: float | None, *given: Any) -> Any:
     """A partition -> its tally; None if it has no rows."""
     rows = rows_from(*given)
     return predictor_of(model).tally(rows.X, rows.y, coverage) if len(rows.X) else None
@@ -135,7 +135,7 @@ def _figures(tally: Any) -> dict[str, Any]:
     return figures
 
 
-class _Told:
+class _Fields:
     """A method of a model with further arguments: samples -> its result. The model is sent to each worker once."""
 
     def __init__(self, model: Any, method: str, args: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> None:
@@ -150,12 +150,12 @@ class _Told:
         return getattr(self.model, self.method)(X, *self.args, **dict(self.options))
 
 
-def _blocks(X: Any, told: _Told, example: NDArray[Any]) -> Any:
+def _blocks(X: Any, summary: _Fields, example: NDArray[Any]) -> Any:
     """A dask array -> a dask array of results; the example is the result for one row."""
     rest = example.shape[1:]
     return X.map_blocks(
         _of_block,
-        told,
+        summary,
         example[:0],
         dtype=example.dtype,
         chunks=(X.chunks[0], *((size,) for size in rest)),
@@ -165,17 +165,17 @@ def _blocks(X: Any, told: _Told, example: NDArray[Any]) -> Any:
     )
 
 
-def _of_block(X: NDArray[Any], told: _Told, nothing: NDArray[Any]) -> NDArray[Any]:
+def _of_block(X: NDArray[Any], summary: _Fields, nothing: NDArray[Any]) -> NDArray[Any]:
     """A block of samples -> results."""
-    return np.asarray(told(X)) if len(X) else nothing
+    return np.asarray(summary(X)) if len(X) else nothing
 
 
-def _blocks_of_parts(X: Any, told: _Told, examples: list[NDArray[Any]]) -> list[Any]:
+def _blocks_of_parts(X: Any, summary: _Fields, examples: list[NDArray[Any]]) -> list[Any]:
     """A dask array -> a dask array for each part of a result; all parts of a block are computed once."""
     nothing = [example[:0] for example in examples]
     chunks = X.chunks[0]
     whole = X.map_blocks(
-        _parts_of_block, told, nothing, dtype=object, chunks=(chunks,), drop_axis=1, meta=np.empty(0, dtype=object)
+        _parts_of_block, summary, nothing, dtype=object, chunks=(chunks,), drop_axis=1, meta=np.empty(0, dtype=object)
     )
     return [
         whole.map_blocks(
@@ -190,20 +190,20 @@ def _blocks_of_parts(X: Any, told: _Told, examples: list[NDArray[Any]]) -> list[
     ]
 
 
-def _parts_of_block(X: NDArray[Any], told: _Told, nothing: list[NDArray[Any]]) -> list[NDArray[Any]]:
+def _parts_of_block(X: NDArray[Any], summary: _Fields, nothing: list[NDArray[Any]]) -> list[NDArray[Any]]:
     """A block of samples -> the parts of its result."""
-    return [np.asarray(part) for part in told(X)] if len(X) else nothing
+    return [np.asarray(part) for part in summary(X)] if len(X) else nothing
 
 
 def _part(parts: list[NDArray[Any]], number: int) -> NDArray[Any]:
     return parts[number]
 
 
-def _frames(X: Any, told: _Told) -> Any:
+def _frames(X: Any, summary: _Fields) -> Any:
     """A dask data frame -> a data frame or series of results; a tuple of them if the result has parts."""
     row = _row_without_values(X._meta)
-    tables = _tables(told(row), told, row.index)
-    whole = X.map_partitions(_of_frame, told, meta=_of_nothing(X._meta, told))
+    tables = _tables(summary(row), summary, row.index)
+    whole = X.map_partitions(_of_frame, summary, meta=_of_nothing(X._meta, summary))
     if not isinstance(tables, list):
         return whole
     ends = np.cumsum([1 if table.ndim == 1 else table.shape[1] for table in tables]).tolist()
@@ -217,28 +217,28 @@ def _frames(X: Any, told: _Told) -> Any:
     return tuple(parts)
 
 
-def _of_frame(X: Any, told: _Told) -> Any:
+def _of_frame(X: Any, summary: _Fields) -> Any:
     """A partition -> results with its index; parts are side by side, in numbered columns."""
     import pandas as pd
 
     if len(X) == 0:
-        return _of_nothing(X, told)
-    tables = _tables(told(X), told, X.index)
+        return _of_nothing(X, summary)
+    tables = _tables(summary(X), summary, X.index)
     return pd.concat(tables, axis=1, ignore_index=True) if isinstance(tables, list) else tables
 
 
-def _tables(result: Any, told: _Told, index: Any) -> Any:
+def _tables(result: Any, summary: _Fields, index: Any) -> Any:
     """A result -> a data frame or series; a list of them if it has parts without names."""
     import pandas as pd
 
     if _has_names(result):
         return pd.DataFrame(dict(zip(result._fields, result, strict=True)), index=index)
     if isinstance(result, tuple):
-        return [_tables(part, told, index) for part in result]
+        return [_tables(part, summary, index) for part in result]
     result = np.asarray(result)
     if result.ndim == 1:
-        return pd.Series(result, index=index, name=told.method.removeprefix("predict_"))
-    return pd.DataFrame(result.reshape(len(result), -1), index=index, columns=_columns(told, result))
+        return pd.Series(result, index=index, name=summary.method.removeprefix("predict_"))
+    return pd.DataFrame(result.reshape(len(result), -1), index=index, columns=_columns(summary, result))
 
 
 def _has_names(result: Any) -> bool:
@@ -246,23 +246,23 @@ def _has_names(result: Any) -> bool:
     return isinstance(result, tuple) and hasattr(result, "_fields")
 
 
-def _columns(told: _Told, result: NDArray[Any]) -> list[str]:
+def _columns(summary: _Fields, result: NDArray[Any]) -> list[str]:
     """Names for the columns of a result."""
-    classes = [str(label) for label in getattr(told.model, "classes_", [])]
+    classes = [str(label) for label in getattr(summary.model, "classes_", [])]
     width = int(np.prod(result.shape[1:]))
     if result.ndim == 3 and len(classes) == result.shape[1]:
         sides = ("lower", "upper") if result.shape[2] == 2 else ("lower", "probability", "upper")
         return [f"{label} {side}" for label in classes for side in sides]
-    if result.ndim == 2 and len(classes) == width and told.method not in ("apply", _LEAVES):
+    if result.ndim == 2 and len(classes) == width and summary.method not in ("apply", _LEAVES):
         return classes
-    if told.method == "predict_bounds" and width == 2:
+    if summary.method == "predict_bounds" and width == 2:
         return ["lower", "upper"]
     return [str(i) for i in range(width)]
 
 
-def _of_nothing(X: Any, told: _Told) -> Any:
+def _of_nothing(X: Any, summary: _Fields) -> Any:
     """A partition without rows -> a result without rows, with the columns of the result for a row of missing values."""
-    result = _of_frame(_row_without_values(X), told).iloc[:0]
+    result = _of_frame(_row_without_values(X), summary).iloc[:0]
     result.index = X.index
     return result
 

@@ -16,7 +16,7 @@ from hedgerow.forest.grow import GrowthParams, grow_forest
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.target import CoreTarget, read_weights_of_part
 from hedgerow.forest.training import bags_of
-from hedgerow.table import Schema, Table, read_table, read_training_table, values_of_one_kind
+from hedgerow.table import Schema, Table, read_table, read_training_table, values_of_one_type
 from hedgerow.table.bins import Bins, Codes, bins_from_columns, encode
 from hedgerow.table.schema import Kind
 
@@ -40,7 +40,7 @@ class Described(NamedTuple):
 
     n_rows: int
     schema: Schema | None
-    told: Any
+    summary: Any
     weighs: bool
 
 
@@ -54,8 +54,8 @@ def see(target: DistributedTarget, categorical_features: Any, rows: Rows) -> tup
     # All weights of a partition may be zero, though not all weights of the table.
     weights = read_weights_of_part(rows.weights, n_rows)
     weighs = weights is None or bool((weights > 0).any())
-    values, told = target.read(rows.y, n_rows)
-    return Described(n_rows, schema, told, weighs), Targets(values, told, weights)
+    values, summary = target.read(rows.y, n_rows)
+    return Described(n_rows, schema, summary, weighs), Targets(values, summary, weights)
 
 
 def schema_of_all(parts: list[Described]) -> Schema:
@@ -120,7 +120,7 @@ def _column_of_all(schemas: dict[int, Schema], feature: int) -> tuple[Array | No
         return None, "number" if len(kinds) > 1 else next(iter(kinds))
     numeric = all(known.dtype.kind != "O" for known in found)
     values = np.concatenate([known if numeric else known.astype(object) for known in found])
-    categories = np.unique(values if numeric else values_of_one_kind(values, where))
+    categories = np.unique(values if numeric else values_of_one_type(values, where))
     kind: Kind = "category" if "category" in kinds else next(iter(kinds))
     return categories, kind
 

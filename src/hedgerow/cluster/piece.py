@@ -243,7 +243,7 @@ def count_leaves(piece: Piece, plan: PartPlan, request: CountRequest) -> NDArray
 
 def _to_gather(piece: Piece, plan: PartPlan, sketch: Sketch, nodes: NDArray[np.uint32]) -> Arrived:
     """The rows of these nodes that are to be gathered; those in the bag may be known."""
-    outside = plan.bags.mean > 0 and plan.bags.count_outside
+    outside = plan.bags.mean > 0 and plan.bags.counts_oob
     known = piece.kept.take(sketch)
     if known is None:
         return _arrived(piece, plan, sketch, nodes, inside=True, outside=outside)

@@ -18,7 +18,7 @@ from hedgerow.fit.distributed import DistributedTarget, PartitionTarget, Weighed
 from hedgerow.fit.engine import Engine, Handle
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Provenance
-from hedgerow.forest.target import TargetInfo, check_some_weight
+from hedgerow.forest.target import TargetInfo, check_total_weight
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
 from hedgerow.params.checks import check_n_rows
@@ -118,10 +118,10 @@ def read_on_cluster(
     seen: list[Described] = engine.gather(engine.each("seen", _first, given), "partition {} (see)")
     check_n_rows(sum(each.n_rows for each in seen))
     schema = schema_of_all(seen)
-    check_some_weight(any(each.weighs for each in seen))
-    target = target.known(engine, [each.told for each in seen if each.n_rows], given)
+    check_total_weight(any(each.weighs for each in seen))
+    target = target.known(engine, [each.summary for each in seen if each.n_rows], given)
     table = WeighedTable.of(engine, given, target)
-    settled = target.settle(table, partial(settings_for, schema))
+    settled = target.resolve(table, partial(settings_for, schema))
     gaps = settled.settings.splitter == "random_decision"
     bins = _find_bins(engine, partitions, table, schema, max_bins, gaps)
     parts = engine.read(

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from hedgerow.criteria import Criterion
-from hedgerow.estimators.later import SupervisedTrees, leaves_are_sums
+from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import figure, or_not_there, stacked
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
@@ -120,9 +120,9 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         -------
         y : ndarray of shape (n_samples,), or (n_samples, n_outputs); with `return_set`, also the sets
         """
-        now = self._predictor()
-        batch = now.read(X, uncertain=True)
-        return now.labels_and_sets(batch) if return_set else now.labels(batch)
+        predictor = self._predictor()
+        batch = predictor.read(X, uncertain=True)
+        return predictor.labels_and_sets(batch) if return_set else predictor.labels(batch)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class; with the rule "average", the mean of the class shares in the leaves reached.
@@ -137,8 +137,8 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         probability : ndarray of shape (n_samples, n_classes), or a list of one for each output
             Rows sum to one. The columns are in the order of ``classes_``.
         """
-        now = self._predictor()
-        return now.probability(now.read(X, uncertain=True))
+        predictor = self._predictor()
+        return predictor.probability(predictor.read(X, uncertain=True))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`; minus infinity for a class of probability 0.
@@ -171,8 +171,8 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         -------
         confidence : ndarray of shape (n_samples,), or a list of one for each output
         """
-        now = self._predictor()
-        return now.confidence(now.read(X, uncertain=True))
+        predictor = self._predictor()
+        return predictor.confidence(predictor.read(X, uncertain=True))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of `predict`; for uncertain labels, the mean plausibility of the predicted classes.
@@ -213,11 +213,11 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         chosen : bool ndarray of shape (n_samples, n_classes), or a list of one for each output
             With `labels`, a list of the classes of each sample's set.
         """
-        now = self._predictor()
-        chosen = now.sets(now.read(X, uncertain=True))
+        predictor = self._predictor()
+        chosen = predictor.sets(predictor.read(X, uncertain=True))
         if not labels:
             return chosen
-        names = now.classes.tolist()
+        names = predictor.classes.tolist()
         return [[names[place] for place in np.flatnonzero(row)] for row in chosen]
 
     def predict_bounds(self, X: Any) -> Floats:
@@ -232,8 +232,8 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         -------
         bounds : ndarray of shape (n_samples, n_classes, 2), or a list of one for each output
         """
-        now = self._predictor()
-        return now.bounds(now.read(X, uncertain=True))
+        predictor = self._predictor()
+        return predictor.bounds(predictor.read(X, uncertain=True))
 
     def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
         """Masses over all subsets of the classes: the mean of the masses of the leaves reached.
@@ -258,8 +258,8 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         mass : ndarray of shape (n_samples, 2**n_classes)
             ``mass[:, 5]`` is the mass of the first and third of ``classes_`` together. At most 16 classes.
         """
-        now = self._predictor()
-        return now.mass(now.read(X).codes, model, alpha, ordinal)
+        predictor = self._predictor()
+        return predictor.mass(predictor.read(X).codes, model, alpha, ordinal)
 
     def predict_frame(self, X: Any) -> Any:
         """Everything about each sample in a data frame, with the columns of ``hedgerow predict``.
@@ -304,8 +304,8 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
             ``total``, ``aleatoric``, ``epistemic``, ``conflict``, ``vacuity`` and others, (n_samples,) each; a data
             frame with these columns if `set_output` asks for one.
         """
-        now = self._predictor()
-        return self._as_asked(X, now.uncertainty(now.read(X)))  # type: ignore[no-any-return]
+        predictor = self._predictor()
+        return self._as_requested(X, predictor.uncertainty(predictor.read(X)))  # type: ignore[no-any-return]
 
     def predict_variance(self, X: Any) -> SamplingVariance:
         """How much the probabilities (rule "average") would differ with another training table of the same kind.
@@ -325,8 +325,8 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
             ``forest``, ``tree`` (σ²), ``correlation`` (ρ), ``limit`` (ρσ²), (n_samples, n_classes) each; noisy unless
             there are about as many trees as training rows.
         """
-        now = self._predictor()
-        return now.variance(now.read(X).codes)
+        predictor = self._predictor()
+        return predictor.variance(predictor.read(X).codes)
 
     def evidence(self, X: Any) -> Evidence:
         """The leaves that samples reach, with their counts; any rule can combine them.
@@ -341,8 +341,8 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         Evidence
             With ``leaves`` (n, T), ``counts`` (n, T, K) and ``combine(rule, caution=...)``.
         """
-        now = self._predictor()
-        return now.evidence(now.read(X).codes)
+        predictor = self._predictor()
+        return predictor.evidence(predictor.read(X).codes)
 
     def tune(self, metric: Any = "u65", param_grid: dict[str, Any] | None = None) -> Self:
         """Choose rule, caution or decision by their scores on out-of-bag evidence; no tree is grown again.
@@ -359,10 +359,10 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         self
             The best combination is set as parameters, and ``tuning_`` is a list of (score, parameters), best first.
         """
-        now = self._predictor()
-        results = grid_scores(now, metric, {"caution": list(CAUTIONS)} if param_grid is None else param_grid)
+        predictor = self._predictor()
+        results = grid_scores(predictor, metric, {"caution": list(CAUTIONS)} if param_grid is None else param_grid)
         self.set_params(**results[0][1])
-        return publish(self, replace(now.fitted, figures=replace(now.fitted.figures, tuning=results)))
+        return publish(self, replace(predictor.fitted, figures=replace(predictor.fitted.figures, tuning=results)))
 
     @property
     def oob_evidence_(self) -> Evidence:
@@ -402,7 +402,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
     def oob_decision_function_(self) -> Floats:
         """(n_samples, n_classes[, n_outputs]): out-of-bag probabilities; a list if numbers of classes differ."""
         fitted, why = fitted_of(self), "after a fit with oob_score"
-        answers = [each.figures.oob_answers for each in fitted.outputs or (fitted,)]
+        answers = [each.figures.oob_predictions for each in fitted.outputs or (fitted,)]
         found = [figure(each, "oob_decision_function_", why) for each in answers]
         return stacked(found, bool(fitted.outputs))  # type: ignore[no-any-return]
 

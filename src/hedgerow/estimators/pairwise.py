@@ -183,13 +183,13 @@ class PairwiseTreesClassifier(TreesClassifier):
             The index of a set is its bit mask: ``mass[:, 5]`` is the mass of the first and third of ``classes_``
             together. There may be at most 16 classes.
         """
-        now = self._predictor()
-        codes, n_classes = now.read(X).codes, len(now.classes)
+        predictor = self._predictor()
+        codes, n_classes = predictor.read(X).codes, len(predictor.classes)
         if n_classes > LARGEST_FRAME:
             raise ValueError(
                 f"predict_mass must have at most {LARGEST_FRAME} classes, got {n_classes}; use predict_bounds"
             )
-        focal, masses, _ = now.solve(codes)
+        focal, masses, _ = predictor.solve(codes)
         return over_all_sets(focal, masses)
 
     @property

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from hedgerow.estimators.later import SupervisedTrees, leaves_are_sums
+from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import figure
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
@@ -114,10 +114,10 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         std : ndarray of the same shape
             Only with ``return_std=True``.
         """
-        now = self._predictor()
-        batch = now.read(X, uncertain=not return_std)
-        predicted = now.predicted(batch)
-        return (predicted, now.standard_deviation(batch.codes)) if return_std else predicted
+        predictor = self._predictor()
+        batch = predictor.read(X, uncertain=not return_std)
+        predicted = predictor.predicted(batch)
+        return (predicted, predictor.standard_deviation(batch.codes)) if return_std else predicted
 
     def predict_uncertainty(self, X: Any) -> TargetVariance:
         """Variance of the target of each sample, and its two parts: within leaves and between trees.
@@ -133,8 +133,8 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
             ``total``, ``aleatoric`` (within leaves) and ``epistemic`` (between trees), (n_samples,) each; a data frame
             with these columns if `set_output` asks for one.
         """
-        now = self._predictor()
-        return self._as_asked(X, now.variance(now.read(X).codes))  # type: ignore[no-any-return]
+        predictor = self._predictor()
+        return self._as_requested(X, predictor.variance(predictor.read(X).codes))  # type: ignore[no-any-return]
 
     def predict_frame(self, X: Any, coverage: float = 0.9) -> Any:
         """Everything about each sample in a data frame, with the columns of ``hedgerow predict``.
@@ -179,8 +179,8 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         ----------
         .. [1] S. Wager, T. Hastie, B. Efron: Confidence intervals for random forests. JMLR 15, 2014.
         """
-        now = self._predictor()
-        return now.jackknife(now.read(X).codes)
+        predictor = self._predictor()
+        return predictor.jackknife(predictor.read(X).codes)
 
     def predict_bounds(self, X: Any) -> Floats:
         """Lower and upper prediction: if every leaf had ``caution`` more rows, all with the smallest or largest target.
@@ -198,8 +198,8 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         -------
         bounds : ndarray of shape (n_samples, 2)
         """
-        now = self._predictor()
-        return now.bounds(now.read(X, uncertain=True))
+        predictor = self._predictor()
+        return predictor.bounds(predictor.read(X, uncertain=True))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "auto") -> Floats:
         """Interval that holds the target of each sample with a given probability, calibrated on out-of-bag rows.
@@ -234,8 +234,8 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         .. [1] B. Kim, C. Xu, R. F. Barber: Predictive inference is free with the jackknife+-after-bootstrap. NeurIPS
            2020.
         """
-        now = self._predictor()
-        return now.interval(now.read(X, uncertain=True), checked_coverage(coverage), method)
+        predictor = self._predictor()
+        return predictor.interval(predictor.read(X, uncertain=True), checked_coverage(coverage), method)
 
     def predict_quantiles(
         self,
@@ -280,8 +280,10 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         ----------
         .. [1] N. Meinshausen: Quantile regression forests. JMLR 7, 2006.
         """
-        now = self._predictor()
-        return now.quantiles(None if X is None else now.read(X).codes, quantiles, weighting, interpolation, method)
+        predictor = self._predictor()
+        return predictor.quantiles(
+            None if X is None else predictor.read(X).codes, quantiles, weighting, interpolation, method
+        )
 
     def quantile_ranks(self, X: Any, y: Any, *, weighting: str = "tree", kind: str = "rank") -> Floats:
         """Where a number lies in the distribution that `predict_quantiles` gives its sample; 0.9: above nine tenths.
@@ -305,8 +307,8 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         -------
         ranks : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        now = self._predictor()
-        return now.quantile_ranks(None if X is None else now.read(X).codes, y, weighting, kind)
+        predictor = self._predictor()
+        return predictor.quantile_ranks(None if X is None else predictor.read(X).codes, y, weighting, kind)
 
     @property
     def criterion_(self) -> str:
@@ -320,7 +322,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         With several outputs, (n_samples, n_outputs).
         """
         fitted = fitted_of(self)
-        found: list[Any] = [each.figures.oob_answers for each in fitted.outputs or (fitted,)]
+        found: list[Any] = [each.figures.oob_predictions for each in fitted.outputs or (fitted,)]
         figure(found[0], "oob_prediction_", "after a fit with oob_score")
         return np.column_stack(found) if fitted.outputs else np.asarray(found[0])
 

@@ -20,7 +20,7 @@ from hedgerow.forest.proximity import (
     NearestRows,
     heaviest_rows,
     leaf_table,
-    outside_proximity_table,
+    oob_proximity_table,
     proximity_table,
     weight_table,
 )
@@ -97,9 +97,9 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         -------
         leaves : ndarray of shape (n_samples, n_trees), or (n_samples,) for a single tree
         """
-        now = self._predictor()
-        codes = now.read(X).codes
-        nodes: NDArray[np.int32] = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
+        predictor = self._predictor()
+        codes = predictor.read(X).codes
+        nodes: NDArray[np.int32] = predictor.forest.leaf_nodes(codes, predictor.threads(codes.shape[1]))
         return nodes[:, 0] if self._single_tree else nodes
 
     def decision_path(self, X: Any) -> Any:
@@ -117,11 +117,11 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         n_nodes_ptr : ndarray of shape (n_trees + 1,)
             Where the nodes of each tree begin. Not returned for a single tree.
         """
-        now = self._predictor()
-        codes = now.read(X).codes
-        nodes = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
-        path: sparse.csr_array = decision_path(now.forest, now.fitted.trees(), nodes)
-        return path if self._single_tree else (path, now.forest.node_start.copy())
+        predictor = self._predictor()
+        codes = predictor.read(X).codes
+        nodes = predictor.forest.leaf_nodes(codes, predictor.threads(codes.shape[1]))
+        path: sparse.csr_array = decision_path(predictor.forest, predictor.fitted.trees(), nodes)
+        return path if self._single_tree else (path, predictor.forest.node_start.copy())
 
     def proximity(self, X: Any = None, Y: Any = None, *, oob: bool = False, top: int | None = None) -> sparse.csr_array:
         """Share of the trees in which two rows reach the same leaf; pairs that never do are not stored.
@@ -143,18 +143,18 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         proximity : sparse array of shape (n_samples, m_samples)
             ``proximity.toarray()`` is the whole table, which may be large.
         """
-        now, most = self._predictor(), 0 if top is None else _count("top", top)
+        predictor, most = self._predictor(), 0 if top is None else _count("top", top)
         if oob:
             if Y is not None:
                 raise ValueError("Y must be None with oob=True, got a table; only training rows can be out of bag")
-            codes = now.training_codes()
-            if X is not None and not _same_codes(now.forest, now.read(X).codes, codes):
+            codes = predictor.training_codes()
+            if X is not None and not _same_codes(predictor.forest, predictor.read(X).codes, codes):
                 raise ValueError("X must be None or the training rows with oob=True, got other rows; leave it out")
-            threads = now.many_threads(codes)
-            return outside_proximity_table(now.forest, codes, now.bags(), most=most, n_threads=threads)
-        codes = now.training_codes() if X is None else now.read(X).codes
-        others = codes if Y is None else now.read(Y).codes
-        return proximity_table(now.forest, codes, others, most=most, n_threads=now.many_threads(codes))
+            threads = predictor.many_threads(codes)
+            return oob_proximity_table(predictor.forest, codes, predictor.bags(), most=most, n_threads=threads)
+        codes = predictor.training_codes() if X is None else predictor.read(X).codes
+        others = codes if Y is None else predictor.read(Y).codes
+        return proximity_table(predictor.forest, codes, others, most=most, n_threads=predictor.many_threads(codes))
 
     def row_weights(self, X: Any, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
         """Weight of each training row in the prediction for each sample.
@@ -177,10 +177,12 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         weights : sparse array of shape (n_samples, n_train)
             Each row sums to one, unless `top` leaves some weights out. ``sample_weight`` is not used.
         """
-        now = self._predictor()
-        training = now.training_codes() if train is None else now.read(train).codes
-        codes, most = now.read(X).codes, 0 if top is None else _count("top", top)
-        return weight_table(now.forest, codes, training, now.bags(), most=most, n_threads=now.many_threads(codes))
+        predictor = self._predictor()
+        training = predictor.training_codes() if train is None else predictor.read(train).codes
+        codes, most = predictor.read(X).codes, 0 if top is None else _count("top", top)
+        return weight_table(
+            predictor.forest, codes, training, predictor.bags(), most=most, n_threads=predictor.many_threads(codes)
+        )
 
     def nearest_rows(self, X: Any, k: int = 5, train: Any = None) -> NearestRows:
         """The training rows with the largest weights in the prediction for each sample.
@@ -214,9 +216,9 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         leaves : sparse array of shape (n_samples, n_leaves)
             1 for the leaf reached in each tree, so each row sums to the number of trees.
         """
-        now = self._predictor()
-        codes = now.read(X).codes
-        return leaf_table(now.forest, codes, now.threads(codes.shape[1]))
+        predictor = self._predictor()
+        codes = predictor.read(X).codes
+        return leaf_table(predictor.forest, codes, predictor.threads(codes.shape[1]))
 
     def to_sklearn(self) -> Any:
         """Convert to an estimator of scikit-learn with the same trees; see `hedgerow.to_sklearn`.
@@ -331,9 +333,9 @@ def figure(value: Any, name: str, reason: str) -> Any:
     return value
 
 
-def stacked(outputs: list[Any], are_several: bool) -> Any:
+def stacked(outputs: list[Any], is_multi_output: bool) -> Any:
     """Arrays (n, K) of outputs -> (n, K, outputs), or a list if K differs; the array itself if there is one output."""
-    if not are_several:
+    if not is_multi_output:
         return outputs[0]
     return np.stack(outputs, axis=-1) if len({each.shape for each in outputs}) == 1 else outputs
 

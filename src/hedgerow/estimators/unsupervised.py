@@ -218,8 +218,8 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         >>> np.exp(trees.score_samples([[0.0], [1.0], [9.0]])).round(1)  # the truth is 0.40, 0.24, 0.00
         array([0.4, 0.2, 0. ])
         """
-        now = self._predictor()
-        fitted, batch = now.fitted, now.read(X)
+        predictor = self._predictor()
+        fitted, batch = predictor.fitted, predictor.read(X)
         ranges: Floats = fitted.info.ranges
         if any(fitted.schema.nominal) or not np.isfinite(ranges).all():
             raise ValueError(
@@ -231,9 +231,9 @@ class RandomTreesEmbedding(_UnlabelledTrees):
             return np.concatenate([leaf_log_density(tree, ranges) for tree in fitted.trees()])
 
         densities = fitted.learned.get("densities", None, make)
-        found = forest_log_density(now.forest, densities, batch.codes, batch.n_threads)
+        found = forest_log_density(predictor.forest, densities, batch.codes, batch.n_threads)
         assert batch.table is not None
-        found[_outside(batch.table, ranges)] = -np.inf
+        found[_is_outside(batch.table, ranges)] = -np.inf
         return found
 
 
@@ -416,13 +416,13 @@ class UnsupervisedForest(_UnlabelledTrees):
             Above 1/2 if features depend on each other as in the training rows, below if they do not. For training rows
             it is too high, because the trees were grown on them.
         """
-        now = self._predictor()
-        codes = now.read(X).codes
-        share: Floats = now.forest.probability(codes, now.threads(codes.shape[1]))[:, 1]
+        predictor = self._predictor()
+        codes = predictor.read(X).codes
+        share: Floats = predictor.forest.probability(codes, predictor.threads(codes.shape[1]))[:, 1]
         return share
 
 
-def _outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
+def _is_outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
     """Samples -> (n,) whether some value is missing or outside the range of the training rows."""
     outside = np.zeros(table.n_rows, dtype=bool)
     for first, columns in table.column_blocks():

@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow.decisions import decision_in_force
 from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
-from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf, Strange
+from hedgerow.explain.explanation import Cause, Explanation, NovelFeature, Remedy, ShapOf
 from hedgerow.explain.question import Floats, Question, labels_of, only_class, questions
 from hedgerow.explain.remedies import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.request import ExplainRequest, check_numbers
@@ -142,7 +142,7 @@ def _one(
     uncertainty: UncertaintySources,
     excess: Floats,
     near: list[list[Case]] | None,
-    remedy: SettledBy | None,
+    remedy: Remedy | None,
     added: _Added | None,
 ) -> Explanation:
     """Everything found about one sample -> its explanation."""
@@ -170,7 +170,7 @@ def _one(
     )
 
 
-def _novelty(question: Question, row: int) -> Strange | None:
+def _novelty(question: Question, row: int) -> NovelFeature | None:
     """One sample -> that it is a stranger, if it is trusted less than others."""
     predictor = question.predictor
     novelty = predictor.novelty(question.batch)
@@ -179,7 +179,7 @@ def _novelty(question: Question, row: int) -> Strange | None:
     trusted = float(discount_factor(novelty, predictor.novelty_level)[row])
     if trusted >= 1:
         return None
-    return Strange(float(novelty.p_value[row]), predictor.codebook.names[novelty.feature[row]], trusted)
+    return NovelFeature(float(novelty.p_value[row]), predictor.codebook.names[novelty.feature[row]], trusted)
 
 
 def _unknown(question: Question, row: int) -> list[str]:
@@ -197,7 +197,7 @@ def _causes(question: Question, row: int, uncertainty: UncertaintySources, exces
     return [Cause(CAUSES[i], float(shares[i]), float(uncertainty.amounts[row, i]), words[CAUSES[i]]) for i in order]
 
 
-def _remedies(request: _Request, question: Question) -> dict[int, SettledBy]:
+def _remedies(request: _Request, question: Question) -> dict[int, Remedy]:
     """Samples -> what would settle each undecided one.
 
     If leaves are sure of a sample, but a value is unknown or the sample is strange, they have no advice: more cases,
@@ -214,7 +214,7 @@ def _remedies(request: _Request, question: Question) -> dict[int, SettledBy]:
     for row in rows.tolist():
         measured = measure_first(question, row, request.marginals) if question.missing(row) else []
         less = calm.get(row)
-        found[row] = SettledBy(
+        found[row] = Remedy(
             confirmed=[_confirmed(each, labels) for each in by_cases.get(row, [])],
             caution=None if less is None else (less.caution, labels[less.label]),
             measure=[(names[f], share, None if k is None else labels[k]) for f, share, k in measured],

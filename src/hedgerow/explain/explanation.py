@@ -30,7 +30,7 @@ class Cause(NamedTuple):
     text: str
 
 
-class Strange(NamedTuple):
+class NovelFeature(NamedTuple):
     """That a sample is unlike the training rows: its p-value, the strangest feature, and how far it is trusted."""
 
     p_value: float
@@ -48,7 +48,7 @@ class ShapOf(NamedTuple):
     base: dict[str, float | None]
 
 
-class SettledBy(NamedTuple):
+class Remedy(NamedTuple):
     """What would leave one class.
 
     Attributes
@@ -153,9 +153,9 @@ class Explanation(Explained):
     cases: list[Case] | None
     rules: list[str]
     shap: ShapOf | None
-    settle: SettledBy | None
+    settle: Remedy | None
     name: str | None = None
-    strange: Strange | None = None
+    strange: NovelFeature | None = None
     unknown: list[str] = field(default_factory=list)
 
     @property
@@ -219,7 +219,7 @@ class Explanation(Explained):
         return sections_of_class(self)
 
 
-def _remedies(settle: SettledBy) -> dict[str, Any]:
+def _remedies(settle: Remedy) -> dict[str, Any]:
     """What would settle a sample -> the keys of ``settle``."""
     return {
         "confirmed": [{"class": label, "number": number} for label, number in settle.confirmed],

@@ -320,7 +320,7 @@ class _Classes:
 
     def permute(self, trees: Forest, rows: TrainingRows, worth: str, *rest: Any) -> None:
         """What each tree loses when groups are permuted."""
-        itself = rows.bags.count_outside
+        itself = rows.bags.counts_oob
         trees._reader.permute(rows.codes, rows.target.labels, self.worths.index(worth), itself, *rest)
 
     def gain(self, trees: Forest, rows: TrainingRows, *rest: Any) -> None:

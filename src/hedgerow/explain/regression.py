@@ -15,7 +15,7 @@ from hedgerow.explain.explanation import Explained, finite
 from hedgerow.explain.question import Array, missing_features
 from hedgerow.explain.request import ExplainRequest, check_numbers
 from hedgerow.explain.shap import ShapValues, explain_values
-from hedgerow.explain.words import joined, name_some
+from hedgerow.explain.words import joined, name_few
 from hedgerow.forest.proximity import weight_table
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import predictor_of
@@ -128,9 +128,9 @@ class RegressionExplanation(Explained):
                 else f"trees differ by about ± {number(self.disagreement)}, because few similar rows are known"
             )
         if self.missing:
-            causes.append(f"{joined(name_some(self.missing))} {'is' if len(self.missing) == 1 else 'are'} missing")
+            causes.append(f"{joined(name_few(self.missing))} {'is' if len(self.missing) == 1 else 'are'} missing")
         if self.outside:
-            causes.append(f"{joined(name_some(self.outside))} outside the training data")
+            causes.append(f"{joined(name_few(self.outside))} outside the training data")
         return f"The doubt: {'; '.join(causes)}." if causes else "All similar rows have this target."
 
     def to_dict(self) -> dict[str, Any]:

@@ -246,7 +246,7 @@ class _UncertaintyParts:
 
     def answer(self, values: Floats, base: Floats) -> ShapValues:
         """What features add to the sums (..., S), and the sums if none is known -> what they add to the doubt."""
-        return ShapValues(self._sums.carry(base, values), self._sums.doubt(base[None])[0])
+        return ShapValues(self._sums.propagate(base, values), self._sums.doubt(base[None])[0])
 
 
 class _Numbers:

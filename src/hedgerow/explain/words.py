@@ -31,7 +31,7 @@ def sentence_words(explanation: Explanation) -> str:
     """An explanation -> what is unknown or strange about the sample, the set, and where the doubt comes from."""
     text, strange = [_answer_words(explanation)], explanation.strange
     if explanation.unknown:
-        text.insert(0, f"No training row has such a value of {joined(name_some(explanation.unknown), 'or')}.")
+        text.insert(0, f"No training row has such a value of {joined(name_few(explanation.unknown), 'or')}.")
     if strange is not None:
         p_value = f"p = {number(float(f'{strange.p_value:.2g}'))}"
         text.insert(0, f"It is unlike the training rows ({p_value}), above all in {strange.feature}.")
@@ -51,7 +51,7 @@ def _answer_words(explanation: Explanation) -> str:
         return (
             f"{start}; the remaining doubt comes from {joined(causes)}." if causes else f"{start}, without any doubt."
         )
-    start = f"It could be {joined(name_some([class_words(label) for label in explanation.likely]), 'or')}"
+    start = f"It could be {joined(name_few([class_words(label) for label in explanation.likely]), 'or')}"
     return f"{start}: the doubt comes from {joined(causes)}." if causes else f"{start}: they are equally probable."
 
 
@@ -65,7 +65,7 @@ def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
         "few": _few_words(counts, predictor.setting.caution),
         "overlap": f"similar cases are {_mixture_words(counts, labels_of(predictor))}",
         "disagree": _leaning_words(counts, labels_of(predictor)),
-        "missing": joined(name_some(missing, 6)) if missing else "none",
+        "missing": joined(name_few(missing, 6)) if missing else "none",
         "outside": joined(out_of_range[:4]) if out_of_range else "none",
     }
     return {cause: f"{NAMES[cause]}: {figures[cause]}" for cause in CAUSES}
@@ -86,7 +86,7 @@ def joined(words: list[str], last: str = "and") -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else "nothing"
 
 
-def name_some(values: list[Any], most: int = NAMED_CLASSES) -> list[str]:
+def name_few(values: list[Any], most: int = NAMED_CLASSES) -> list[str]:
     """Values -> text; if there are many, the first few and how many others."""
     text = [str(value) for value in values]
     return text if len(text) <= most + 1 else [*text[:most], f"{len(text) - most:,} others"]
@@ -104,7 +104,7 @@ def remedy_words(explanation: Explanation) -> list[str]:
         return []
     lines = []
     if explanation.unknown:
-        lines.append(f"a value of {joined(name_some(explanation.unknown))} like those of the training rows")
+        lines.append(f"a value of {joined(name_few(explanation.unknown))} like those of the training rows")
     if (explanation.unknown or explanation.strange) and not (remedies.confirmed or remedies.change):
         return lines + _measure_words(remedies.measure)  # what leaves say is not the doubt
     if remedies.confirmed:

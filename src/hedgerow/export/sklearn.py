@@ -103,7 +103,7 @@ def to_sklearn(forest: Any) -> Any:
     places = [theirs] if forest._single_tree else theirs.estimators_
     for number, (place, tree) in enumerate(zip(places, trees, strict=True)):
         impurity = _impurity_of(predictor.fitted, number, tree, theirs.criterion)
-        place.tree_ = _their_tree(place.tree_, tree, predictor.node_answers(tree)[0], impurity)
+        place.tree_ = _their_tree(place.tree_, tree, predictor.node_predictions(tree)[0], impurity)
     return theirs
 
 

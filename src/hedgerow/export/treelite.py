@@ -53,7 +53,7 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     check_averages(predictor, trees, "treelite")
     builder = _builder(task_format, schema.n_features, len(trees), len(predictor.about.names), 3 if bounds else 1)
     for tree in trees:
-        answers = predictor.node_answers(tree)
+        answers = predictor.node_predictions(tree)
         builder.start_tree()
         _write_tree(builder, schema, tree, np.hstack(answers) if bounds else answers[0])
         builder.end_tree()

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import CheckpointError
 from hedgerow.fit.progress import progress_from
-from hedgerow.forest.forest import Forest, counted_rows, join_forests, some_trees
+from hedgerow.forest.forest import Forest, counted_rows, join_forests, trees_between
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.target import CoreTarget
@@ -66,7 +66,7 @@ class Checkpoint:
         seed = self._identity.get("seed")
         return seed if isinstance(seed, int) and 0 <= seed < 2**64 else drawn
 
-    def around(
+    def wrap(
         self,
         grow: Grow,
         estimator: str,
@@ -78,7 +78,7 @@ class Checkpoint:
         n_threads: int,
     ) -> Grow:
         """A function that grows trees -> one that first looks for them in the folder, and writes new trees there."""
-        self._settle(identity_of(estimator, labels, codes, bins, settings, ccp_alpha))
+        self._resolve(identity_of(estimator, labels, codes, bins, settings, ccp_alpha))
         bags = bags_of(settings, codes.shape[1])
 
         def kept(first_tree: int, n_trees: int, progress: Callable[[int], bool] | None = None) -> Forest:
@@ -105,7 +105,7 @@ class Checkpoint:
 
         return kept
 
-    def _settle(self, identity: dict[str, Any]) -> None:
+    def _resolve(self, identity: dict[str, Any]) -> None:
         """Refuse a folder of another fit; write into an empty one which fit it belongs to."""
         if self._identity is None:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ class Checkpoint:
                     raise CheckpointError(
                         f"checkpoint file {path} must hold {end - begin} trees, got {part.n_trees}; delete it"
                     )
-                return some_trees(part, tree - begin, min(last, end) - begin)
+                return trees_between(part, tree - begin, min(last, end) - begin)
         return None
 
     def _write(self, first: int, forest: Forest) -> None:
@@ -252,10 +252,10 @@ def _check_outputs(forest: Forest, labels: CoreTarget) -> None:
     if len(found) != len(wanted):
         raise ValueError(f"trees must be of {len(wanted)} outputs, got {len(found)}")
     for output, own in zip(found, wanted, strict=True):
-        _check_kind(output, own)
+        _check_model(output, own)
 
 
-def _check_kind(forest: Forest, labels: CoreTarget) -> None:
+def _check_model(forest: Forest, labels: CoreTarget) -> None:
     """The same for one output."""
     if forest.n_classes != labels.n_classes:
         raise ValueError(f"trees must count {labels.n_classes} classes, got {forest.n_classes}")

@@ -43,7 +43,7 @@ class Targets:
     """
 
     values: Array
-    told: Any
+    summary: Any
     weights: Floats | None
 
 
@@ -94,9 +94,9 @@ class WeighedTable:
         """Handles of the results of `see` -> the weighed targets."""
         there = engine.put("target", target)
         parts = engine.ask("weigh", _weigh, given, there)
-        told = engine.gather(engine.ask("tell", _tell, parts, there), "partition {} (weigh)")
+        summary = engine.gather(engine.ask("tell", _tell, parts, there), "partition {} (weigh)")
         engine.forget(given)
-        class_rows, weighted = zip(*told, strict=True)
+        class_rows, weighted = zip(*summary, strict=True)
         rows = [int(each.sum()) for each in class_rows]
         return cls(engine, parts, rows, np.sum(class_rows, axis=0), any(weighted))
 
@@ -147,7 +147,7 @@ class DistributedTarget(ABC):
         """Targets of a partition, on its worker -> values (n,), and a summary of them for `known`."""
 
     @abstractmethod
-    def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> Self:
+    def known(self, engine: Engine, summary: list[Any], given: list[Handle]) -> Self:
         """Summaries of the partitions that have rows, and handles of the results of `see` -> the target of all rows."""
 
     @abstractmethod
@@ -159,7 +159,7 @@ class DistributedTarget(ABC):
         """Weighed targets of a partition -> (K,): number of rows of each class; of all rows in a regression."""
 
     @abstractmethod
-    def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
+    def resolve(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
         """Weighed targets of all rows, and ``settings_for(n_rows, n_classes)`` -> what parts and models need."""
 
     @abstractmethod

@@ -123,7 +123,7 @@ class Engine(Protocol):
         return self.gather([handle], about)[0]
 
 
-def failure(about: str, reason: BaseException | None, said: str = "") -> Exception:
+def failure(about: str, reason: BaseException | None, text: str = "") -> Exception:
     """The exception of a task, or what is known about its failure -> the error of the fit.
 
     An error in the table is the same as on one machine, with the place in front of it.
@@ -131,8 +131,8 @@ def failure(about: str, reason: BaseException | None, said: str = "") -> Excepti
     for kind in (ValueError, TypeError):
         if type(reason) is kind:
             return kind(f"{about}: {reason}")
-    said = said or f"{type(reason).__name__}: {str(reason)[:300]}"
-    return ClusterError(f"{about} must be computed, got {said}; check that workers can read it and have enough memory")
+    text = text or f"{type(reason).__name__}: {str(reason)[:300]}"
+    return ClusterError(f"{about} must be computed, got {text}; check that workers can read it and have enough memory")
 
 
 def add_arrays(*arrays: Any) -> Any:

@@ -32,16 +32,16 @@ def grow(run: FitRun, kept: Callable[[Forest], Forest] = lambda forest: forest) 
     make: Callable[..., Forest] = partial(grow_pruned, run)
     if run.checkpoint:
         made_of = (run.rows.target.for_core(), run.rows.codes, run.bins, run.settings, model.ccp_alpha)
-        make = run.checkpoint.around(make, type(model).__name__, *made_of, n_threads=run.n_threads)
+        make = run.checkpoint.wrap(make, type(model).__name__, *made_of, n_threads=run.n_threads)
     open_ended = not model._single_tree and isinstance(model.n_estimators, str) and not run.n_trees
-    watch = _watch(run) if open_ended else None
+    enough = _stop_rule(run) if open_ended else None
     if has_callbacks(model):
-        spans = list(stages()) if watch else batches(there, wanted, run.n_threads)
-        forest = _grow_with_callbacks(run, make, spans, watch)
+        spans = list(stages()) if enough else batches(there, wanted, run.n_threads)
+        forest = _grow_with_callbacks(run, make, spans, enough)
     else:
         with progress_bar(model.verbose, wanted - there) as progress:
-            if watch:
-                forest = _grow_until_flat(make, watch, progress)
+            if enough:
+                forest = _grow_until_flat(make, enough, progress)
             else:
                 forest = make(first_tree=there, n_trees=wanted - there, progress=progress)
     return join_forests(before.forest, kept(forest)) if before else kept(forest)
@@ -56,7 +56,7 @@ def grow_pruned(run: FitRun, **which: Any) -> Forest:
     return prune_by_rows(forest, rows, settings.criterion, alpha, first, run.n_threads)
 
 
-def _watch(run: FitRun) -> Callable[[Forest], bool]:
+def _stop_rule(run: FitRun) -> Callable[[Forest], bool]:
     """For ``n_estimators="auto"``: a function that tells whether the out-of-bag error of a forest no longer falls."""
     trace = run.task.oob_trace(run)
 
@@ -85,7 +85,7 @@ def _grow_with_callbacks(
     run: FitRun,
     make: Callable[..., Forest],
     spans: list[tuple[int, int]],
-    watch: Callable[[Forest], bool] | None,
+    enough: Callable[[Forest], bool] | None,
 ) -> Forest:
     """Grow in batches and call scikit-learn's callbacks after each; growing ends if one of them asks for it."""
     model, (X, y) = run.model, run.given
@@ -100,7 +100,7 @@ def _grow_with_callbacks(
         so_far = partial(_as_attributes, run, forest)
         if step.call_on_fit_task_end(estimator=model, X=X, y=y, reconstruction_attributes=so_far):
             break
-        if watch and watch(forest):
+        if enough and enough(forest):
             break
     assert forest is not None
     context.call_on_fit_task_end(estimator=model, X=X, y=y, reconstruction_attributes=so_far)

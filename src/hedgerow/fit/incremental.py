@@ -30,13 +30,13 @@ Floats = NDArray[np.float64]
 def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
     """Add the evidence of new rows to the existing leaves; the first call fits."""
     if before is None:
-        task = task_of(model, several=columns_of(y) is not None)
+        task = task_of(model, multi_output=columns_of(y) is not None)
         return fit(model, X, y, sample_weight, classes=task.first_classes(classes))
     check_parameters(model)
-    task = task_of(model, several=bool(before.outputs))
+    task = task_of(model, multi_output=bool(before.outputs))
     before = with_origins(before)
-    codes = _read_later(model, before, X)
-    target, kept = task.read_later_y(model, y, sample_weight, codes.shape[1], before, classes)
+    codes = _read_more(model, before, X)
+    target, kept = task.read_more_y(model, y, sample_weight, codes.shape[1], before, classes)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
         raise ValueError(f"X must bring the number of rows to less than 2**31, got {target.n_rows} more; fit again")
@@ -56,7 +56,7 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
             "grow_more must be called on a forest whose trees have all counted the same rows, got a single tree, a"
             " merged forest, or one warm-started on other rows; fit another forest and merge both with hedgerow.merge"
         )
-    task = task_of(model, several=bool(before.outputs))
+    task = task_of(model, multi_output=bool(before.outputs))
     rows = before.rows if X is None else _rows_again(model, task, before, X, y, sample_weight)
     if rows is None:
         raise ValueError(
@@ -121,7 +121,7 @@ def with_origins(fitted: Fitted) -> Fitted:
 # ---- stages of partial_fit ------------------------------------------------------------------------
 
 
-def _read_later(model: Any, before: Fitted, X: Any) -> Codes:
+def _read_more(model: Any, before: Fitted, X: Any) -> Codes:
     """Later rows -> codes (p, m), of all features if the forest keeps its rows."""
     now = current_predictor(Predictor, model, before)
     return now.read(X, all_features=before.rows is not None).codes
@@ -136,7 +136,7 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
     fingerprint = _fingerprint_after(before, after, codes, target)
     rows = None
     if before.rows is not None and fingerprint is not None and before.rows.target.known is None:
-        rows = before.rows.plus(codes, target)
+        rows = before.rows.concat(codes, target)
     return replace(
         before,
         forest=forest,
@@ -144,7 +144,7 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         info=before.info.joined(target.info, rows_of(after)),
         fingerprint=fingerprint,
         rows=rows,
-        figures=replace(before.figures, oob_score=None, oob_answers=None),
+        figures=replace(before.figures, oob_score=None, oob_predictions=None),
         # If the rows are kept, everything is learned again; otherwise what has been learned is kept.
         learned=Learned()
         if rows is not None

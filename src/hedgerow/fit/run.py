@@ -186,12 +186,12 @@ def _task_for(model: Any, y: Any, before: Fitted | None) -> Any:
     if before and len(columns) != max(1, len(before.outputs)):
         had = max(1, len(before.outputs))
         raise ValueError(f"y must have the {had} outputs of the first fit in a warm start, got {len(columns)}")
-    return task_of(model, several=len(columns) > 1)
+    return task_of(model, multi_output=len(columns) > 1)
 
 
-def task_of(model: Any, *, several: bool) -> Any:
+def task_of(model: Any, *, multi_output: bool) -> Any:
     """The task of an estimator for y of one column or of several."""
-    return model._task.for_outputs() if several else model._task
+    return model._task.for_outputs() if multi_output else model._task
 
 
 def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:

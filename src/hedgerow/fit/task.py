@@ -91,7 +91,7 @@ class SupervisedTask(Task):
         """The classes that the first call of `partial_fit` declares, checked; None if the type has none."""
         return None
 
-    def read_later_y(
+    def read_more_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
     ) -> ReadTarget:
         """The target of rows that `partial_fit` adds to a fit."""

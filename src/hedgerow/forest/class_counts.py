@@ -49,7 +49,7 @@ class ClassCounts(LeafPayload):
         "weights": np.float64,
     }
     OPTIONAL: ClassVar[tuple[str, ...]] = ("entry_start", "entry_class", "weights")
-    TOLD_BY: ClassVar[str] = "counts"
+    KEY_ARRAY: ClassVar[str] = "counts"
 
     n_classes: int
     counts: NDArray[np.uint32]
@@ -178,7 +178,7 @@ class ClassCounts(LeafPayload):
         """Leaves (m,) -> the number of the first cell of each leaf."""
         return leaves * self.n_classes if self.entry_start is None else self.entry_start[leaves]
 
-    def some(self, first: int, last: int) -> ClassCounts:
+    def between(self, first: int, last: int) -> ClassCounts:
         """Leaves number `first` to ``last - 1``; their arrays are views of these."""
         start, label = self.entry_start, self.entry_class
         if start is None or label is None:
@@ -271,7 +271,7 @@ class ClassCounts(LeafPayload):
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> _Adding:
         """Class numbers (m,) and weights (m,) of later rows -> an object that counts them in leaves."""
-        kind = _AddingToAll if self.entry_start is None else _AddingToSome
+        kind = _AddingToAll if self.entry_start is None else _AddingToParts
         return kind(self, target, weights, origins, ends)
 
     def impurity(self, criterion: Any) -> Floats:
@@ -280,7 +280,7 @@ class ClassCounts(LeafPayload):
 
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
         """The counts of the classes that occur, as text."""
-        leaf = self.some(number, number + 1)
+        leaf = self.between(number, number + 1)
         held = zip(classes[leaf.cells].tolist(), leaf.counts.tolist(), strict=True)
         return ", ".join(f"{label}: {count}" for label, count in held if count) or "no rows"
 
@@ -367,7 +367,7 @@ class _AddingToAll(_Adding):
         return replace(self._leaves, counts=self._counts, weights=weights)
 
 
-class _AddingToSome(_Adding):
+class _AddingToParts(_Adding):
     """Counts rows in leaves of many classes, where only cells that hold rows are stored."""
 
     def __init__(self, leaves: ClassCounts, *given: Any) -> None:
@@ -489,9 +489,9 @@ def _of_block(
     for n_columns in np.unique(columns).tolist():
         alike = np.flatnonzero(columns == n_columns)
         for first in range(0, len(alike), step := max(1, CELLS // n_columns)):
-            some = alike[first : first + step]
-            table = np.zeros((len(some), n_columns))
-            row, entry = np.repeat(np.arange(len(some)), width[some]), each_from(start[some], width[some])
-            table[row, labels[entry] if criterion.ordered else entry - start[some][row]] = amounts[entry]
-            weight[some], impurity[some] = table.sum(axis=1), criterion.impurity(table)
+            between = alike[first : first + step]
+            table = np.zeros((len(between), n_columns))
+            row, entry = np.repeat(np.arange(len(between)), width[between]), each_from(start[between], width[between])
+            table[row, labels[entry] if criterion.ordered else entry - start[between][row]] = amounts[entry]
+            weight[between], impurity[between] = table.sum(axis=1), criterion.impurity(table)
     return weight, impurity

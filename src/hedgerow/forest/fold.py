@@ -76,7 +76,7 @@ def fold(
     return FoldPlan(forest, what, setting, oob_mask, weights, cache, key, n_threads).answer(codes)
 
 
-def fold_some(
+def fold_rows(
     forest: Forest, codes: Codes, what: Rule, setting: Any, oob_mask: OobMask, weights: Floats | None, n_threads: int
 ) -> Callable[[NDArray[np.int64]], Opinion]:
     """What `fold` takes -> a function: some rows (m,) -> their opinion. Only the merged states are kept of all rows."""
@@ -127,8 +127,8 @@ def merge_into(merged: Floats, rows: NDArray[np.intp], states: Floats, merge: st
     width = states.shape[1]
     if merge in ("add", "mean") and width == 1:  # NumPy adds to a vector in half the time
         column = merged[:, 0]
-        column[rows] = some = column.take(rows) + states[:, 0]
-        return some[:, None]
+        column[rows] = between = column.take(rows) + states[:, 0]
+        return between[:, None]
     part = merged.take(rows, axis=0)
     if merge in ("max", "both"):
         np.maximum(part[:, :width], states, out=part[:, :width])
@@ -442,7 +442,7 @@ class FoldPlan(Generic[Result]):
             if self.takes_out_own:
                 yield _Group(first, last, self._lift_without_each(*span), None)
             else:
-                yield _Group(first, last, evidence.some(*span).lift(self.what, self.setting), None)
+                yield _Group(first, last, evidence.between(*span).lift(self.what, self.setting), None)
 
     def _lift_without_each(self, first: int, last: int) -> Floats:
         """Leaves `first` to ``last - 1`` -> the state of each without one row of each class, some leaves at a time."""
@@ -451,7 +451,7 @@ class FoldPlan(Generic[Result]):
         cells = evidence.cell_start(ends) - evidence.cell_start(ends[:1])
         states = np.empty((int(cells[-1]), self.width))
         for at, (begin, end) in enumerate(pairwise(ends.tolist())):
-            states[cells[at] : cells[at + 1]] = evidence.some(begin, end).lift_without_each(self.what, self.setting)
+            states[cells[at] : cells[at + 1]] = evidence.between(begin, end).lift_without_each(self.what, self.setting)
         return states
 
     def _leaves_to_lift(self) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:

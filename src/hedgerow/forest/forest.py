@@ -70,7 +70,7 @@ class Forest:
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Forest:
         """Arrays by their names, of which some may be None or left out -> a forest; `counted_rows` checks it."""
         there = {name: array for name, array in arrays.items() if array is not None}
-        kind = next(kind for kind in reversed(LEAVES) if kind is LEAVES[0] or kind.TOLD_BY in there)
+        kind = next(kind for kind in reversed(LEAVES) if kind is LEAVES[0] or kind.KEY_ARRAY in there)
         if unknown := {name for name in there if name not in Nodes.TYPES and not kind.knows(name)}:
             raise ValueError(f"arrays must be those of {kind.__name__} of leaves, got {', '.join(sorted(unknown))} too")
         return cls(Nodes.from_arrays(there), kind.from_arrays(n_classes, there))
@@ -190,7 +190,7 @@ class Forest:
 
         What a row has added to a leaf is left out, one row of its class: labels must be certain. NaN where no tree may.
         """
-        own = np.ascontiguousarray(labels) if bags.count_outside else None
+        own = np.ascontiguousarray(labels) if bags.counts_oob else None
         return self._reader.average_outside(codes, rows, bags.n_rows, bags.seed, bags.mean, own, n_threads)
 
     def leaves(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
@@ -239,12 +239,12 @@ class Forest:
 
         See `hedgerow.forest.leaf_ranges`.
         """
-        told = (drawn, bins.n_bins, bins.nominal, bags.seed, bags.mean, bags.first_tree, n_threads)
-        return self._reader.marks(codes, *told)
+        fields = (drawn, bins.n_bins, bins.nominal, bags.seed, bags.mean, bags.first_tree, n_threads)
+        return self._reader.marks(codes, *fields)
 
-    def strangeness(self, codes: Codes, cells: NDArray[np.float64], **told: Any) -> Any:
+    def strangeness(self, codes: Codes, cells: NDArray[np.float64], **fields: Any) -> Any:
         """Codes (p, n), values of some features (u, n) and leaf ranges -> how far rows lie outside them."""
-        return self._reader.strangeness(codes, cells, **told)
+        return self._reader.strangeness(codes, cells, **fields)
 
     def distinct(self, n_threads: int = 1) -> Distinct:
         """The distinct contents of all leaves; they are found once and kept, at 4 bytes a leaf."""
@@ -282,13 +282,13 @@ class Forest:
         )
 
     def smallest_change(
-        self, codes: Codes, seconds: float, **told: Any
+        self, codes: Codes, seconds: float, **fields: Any
     ) -> tuple[NDArray[np.int32], int, float, float, bool]:
         """Codes (p, 1), seconds, what moves cost and classes gain -> codes, class, cost, bound, whether it is complete.
 
         See `hedgerow.explain.change`.
         """
-        return self._reader.smallest_change(codes, seconds, **told)
+        return self._reader.smallest_change(codes, seconds, **fields)
 
     def leaf_counts(self, tree: int, *, weighted: bool = False) -> NDArray[Any]:
         """-> (leaves of the tree, K): rows of each class in each leaf, or their weight."""
@@ -389,10 +389,10 @@ def join_forests(*forests: Forest) -> Forest:
     return Forest(Nodes.join(*(forest.structure for forest in forests)), first.join(*others))
 
 
-def some_trees(forest: Forest, first: int, last: int) -> Forest:
+def trees_between(forest: Forest, first: int, last: int) -> Forest:
     """Trees number `first` to ``last - 1`` as a forest; its arrays are views of those of the given one."""
     leaves = forest.leaf_start[first], forest.leaf_start[last]
-    return Forest(forest.structure.some(first, last), forest.evidence.some(*leaves))
+    return Forest(forest.structure.between(first, last), forest.evidence.between(*leaves))
 
 
 def counted_rows(

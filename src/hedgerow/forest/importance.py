@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.forest import Forest, some_trees
+from hedgerow.forest.forest import Forest, trees_between
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,10 @@ def impurity_importance(forest: Forest, n_features: int, criterion: Any, known: 
     firsts = range(0, forest.n_trees, group)
     spans = [(first, min(first + group, forest.n_trees)) for first in firsts]
     gain = np.concatenate(
-        [impurity_gains(some_trees(forest, *span), n_features, criterion, _in(forest, known, *span)) for span in spans]
+        [
+            impurity_gains(trees_between(forest, *span), n_features, criterion, _in(forest, known, *span))
+            for span in spans
+        ]
     )
     total = gain.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(gain, total, out=gain, where=total > 0))
@@ -54,6 +57,6 @@ def impurity_gains(forest: Forest, n_features: int, criterion: Any, known: Float
 
 def _impurity(forest: Forest, number: int, criterion: Any, known: Floats | None) -> Floats:
     """-> (N,): the impurity of each node of a tree, times the weight of its rows."""
-    leaves = forest.evidence.some(*forest.leaf_start[number : number + 2])
-    amount, impurity = leaves.impurity_at_nodes(forest.structure.some(number, number + 1), criterion)
+    leaves = forest.evidence.between(*forest.leaf_start[number : number + 2])
+    amount, impurity = leaves.impurity_at_nodes(forest.structure.between(number, number + 1), criterion)
     return amount * (impurity if known is None else known)

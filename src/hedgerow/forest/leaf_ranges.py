@@ -154,7 +154,7 @@ def features_of_trees(seed: int, n_trees: int, n_features: int) -> NDArray[np.in
     return draw_features(seed, with_hulls, n_features, n_drawn)
 
 
-def check_marks(leaf_ranges: LeafRanges, forest: Forest, bins: Bins) -> bool:
+def check_sketch(leaf_ranges: LeafRanges, forest: Forest, bins: Bins) -> bool:
     """Whether the marks of numeric features have levels of their feature, the low one first."""
     n_trees = len(leaf_ranges.features)
     tree = np.repeat(np.arange(n_trees), np.diff(forest.leaf_start[: n_trees + 1]))
@@ -249,11 +249,11 @@ def measure(
     leaf_ranges: LeafRanges, forest: Forest, codes: Codes, cells: Floats, codebook: Codebook, n_threads: int = 1
 ) -> NoveltyScores:
     """Codes (p, n) and cells (u, n) of rows -> how strange they are."""
-    whole, _, _ = forest.strangeness(codes, cells, **_told(leaf_ranges, codebook, None), n_threads=n_threads)
+    whole, _, _ = forest.strangeness(codes, cells, **_fields(leaf_ranges, codebook, None), n_threads=n_threads)
     return _strangeness(leaf_ranges, whole)
 
 
-def measure_outside(
+def measure_distance(
     leaf_ranges: LeafRanges,
     forest: Forest,
     codes: Codes,
@@ -269,11 +269,11 @@ def measure_outside(
     a category is does not count the row itself.
     """
     drawn = (rows, bags.n_rows, bags.seed, bags.mean, bags.first_tree)
-    whole, half, number = forest.strangeness(codes, cells, **_told(leaf_ranges, codebook, drawn), n_threads=n_threads)
+    whole, half, number = forest.strangeness(codes, cells, **_fields(leaf_ranges, codebook, drawn), n_threads=n_threads)
     return _strangeness(leaf_ranges, whole), _strangeness(leaf_ranges, half), number
 
 
-def _told(leaf_ranges: LeafRanges, codebook: Codebook, drawn: tuple[Any, ...] | None) -> dict[str, Any]:
+def _fields(leaf_ranges: LeafRanges, codebook: Codebook, drawn: tuple[Any, ...] | None) -> dict[str, Any]:
     """What the core must know of hulls, and of the bags if rows are training rows."""
     return {
         "places": leaf_ranges.places,

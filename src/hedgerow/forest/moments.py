@@ -56,7 +56,7 @@ class IncrementalMoments:
         sums = np.zeros((leaves.n_leaves, 3, 2), dtype=np.int64)
         return cls(leaves.amount, leaves.mean, leaves.variances, sums)
 
-    def some(self, first: int, last: int) -> IncrementalMoments:
+    def between(self, first: int, last: int) -> IncrementalMoments:
         """The same for leaves number `first` to ``last - 1``."""
         return IncrementalMoments(*(held[first:last] for held in vars(self).values()))
 
@@ -96,7 +96,7 @@ class LeafMoments(LeafPayload):
         "variances": np.float64,
     }
     OPTIONAL: ClassVar[tuple[str, ...]] = ("weights", "means")
-    TOLD_BY: ClassVar[str] = "values"
+    KEY_ARRAY: ClassVar[str] = "values"
     LEAST_WEIGHT: ClassVar[float] = LIGHTEST
     lifts_freely: ClassVar[bool] = True
 
@@ -105,7 +105,7 @@ class LeafMoments(LeafPayload):
     variances: Floats
     weights: Floats | None = None
     means: Floats | None = None
-    later: IncrementalMoments | None = None
+    incremental: IncrementalMoments | None = None
     errors: Floats | None = None
 
     n_classes: ClassVar[int] = 1  # type: ignore[misc]  # rows are counted as if they were of one class
@@ -145,23 +145,23 @@ class LeafMoments(LeafPayload):
         """Leaves (m,) with all their moments."""
         return self if which == slice(None) else self._each(lambda held: held[which])
 
-    def some(self, first: int, last: int) -> LeafMoments:
+    def between(self, first: int, last: int) -> LeafMoments:
         """Leaves number `first` to ``last - 1``; their arrays are views of these."""
-        later = None if self.later is None else self.later.some(first, last)
-        return replace(self._each(lambda held: held[first:last]), later=later)
+        incremental = None if self.incremental is None else self.incremental.between(first, last)
+        return replace(self._each(lambda held: held[first:last]), incremental=incremental)
 
     def join(self, *others: LeafMoments) -> LeafMoments:
         """These leaves followed by the others."""
         parts = (self, *others)
         has_means = any(part.means is not None for part in parts)
-        has_later = any(part.later is not None for part in parts)
+        has_later = any(part.incremental is not None for part in parts)
         return LeafMoments(
             np.concatenate([part.counts for part in parts]),
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.variances for part in parts]),
             join_weights(parts),
             np.concatenate([part.mean for part in parts]) if has_means else None,
-            IncrementalMoments.join(*(part.later or IncrementalMoments.none(part) for part in parts))
+            IncrementalMoments.join(*(part.incremental or IncrementalMoments.none(part) for part in parts))
             if has_later
             else None,
         )
@@ -274,10 +274,10 @@ class _Adding(Adding):
         origins: Sequence[Provenance],
         ends: NDArray[np.int64],
     ) -> None:
-        self._leaves, self._later = leaves, leaves.later or IncrementalMoments.none(leaves)
+        self._leaves, self._incremental = leaves, leaves.incremental or IncrementalMoments.none(leaves)
         self._numbers, self._origins, self._ends = numbers, origins, ends
         self._weights = np.ones(len(numbers)) if weights is None else weights
-        self._counts, self._sums = leaves.counts.copy(), self._later.sums.copy()
+        self._counts, self._sums = leaves.counts.copy(), self._incremental.sums.copy()
         self._room = _MOST - float(np.abs(self._sums).max(initial=0))
         self._powers: dict[int, tuple[Floats, Floats]] = {}  # by origin: powers 0, 1, 2 of numbers (3, m), weights (m,)
 
@@ -303,23 +303,25 @@ class _Adding(Adding):
 
     def added(self) -> LeafMoments:
         """The leaves with new means, variances and weights; those without later rows are unchanged."""
-        leaves, later = self._leaves, self._later
+        leaves, incremental = self._leaves, self._incremental
         new = np.flatnonzero(self._sums[:, 0].any(axis=1))
         owner = np.searchsorted(self._ends, new, side="right")
         centre = np.array([origin.grid.centre for origin in self._origins])[owner]
         exponent = np.array([origin.grid.exponent for origin in self._origins])[owner]
         weight, sum_, squares = (_of_parts(self._sums[new, power], power * exponent) for power in range(3))
-        away = later.mean[new] - centre
-        total = later.weight[new] + weight
-        mean = (later.weight[new] * away + sum_) / total
-        square = (later.weight[new] * (later.variance[new] + away**2) + squares) / total
+        away = incremental.mean[new] - centre
+        total = incremental.weight[new] + weight
+        mean = (incremental.weight[new] * away + sum_) / total
+        square = (incremental.weight[new] * (incremental.variance[new] + away**2) + squares) / total
         values, variances, weights = leaves.values.copy(), leaves.variances.copy(), leaves.weights
         values[new], variances[new] = centre + mean, np.maximum(square - mean**2, 0)
         if weights is not None or (total != self._counts[new]).any():
             weights = self._counts.astype(np.float64) if weights is None else weights.copy()
             weights[new] = total
-        later = replace(later, sums=self._sums)
-        return replace(leaves, counts=self._counts, values=values, variances=variances, weights=weights, later=later)
+        incremental = replace(incremental, sums=self._sums)
+        return replace(
+            leaves, counts=self._counts, values=values, variances=variances, weights=weights, incremental=incremental
+        )
 
 
 def _in_parts(values: Floats, exponent: NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -37,7 +37,7 @@ class MultiOutputLeaves(LeafPayload):
 
     TYPES: ClassVar[dict[str, Any]] = {"outputs": np.int64}
     OPTIONAL: ClassVar[tuple[str, ...]] = ()
-    TOLD_BY: ClassVar[str] = "outputs"
+    KEY_ARRAY: ClassVar[str] = "outputs"
 
     outputs: tuple[LeafPayload, ...]
 
@@ -81,9 +81,9 @@ class MultiOutputLeaves(LeafPayload):
         """Not available: leaves are read output by output."""
         raise NotImplementedError("the leaves of several outputs are read output by output")
 
-    def some(self, first: int, last: int) -> MultiOutputLeaves:
+    def between(self, first: int, last: int) -> MultiOutputLeaves:
         """Leaves number `first` to ``last - 1``; their arrays are views of these."""
-        return MultiOutputLeaves(tuple(output.some(first, last) for output in self.outputs))
+        return MultiOutputLeaves(tuple(output.between(first, last) for output in self.outputs))
 
     def join(self, *others: MultiOutputLeaves) -> MultiOutputLeaves:
         """These leaves followed by the others."""
@@ -136,5 +136,5 @@ class MultiOutputLeaves(LeafPayload):
 def _output_from(arrays: Mapping[str, Any], number: int, n_classes: int) -> LeafPayload:
     """The leaves of one output; the names of its arrays begin with its number."""
     own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{number}.")}
-    kind: type[LeafPayload] = LeafMoments if LeafMoments.TOLD_BY in own else ClassCounts
+    kind: type[LeafPayload] = LeafMoments if LeafMoments.KEY_ARRAY in own else ClassCounts
     return kind.from_arrays(n_classes, own)

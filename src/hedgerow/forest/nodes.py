@@ -163,7 +163,7 @@ class Nodes:
         """Name -> array, under the names they have in files."""
         return {name: getattr(self, "bits" if name == "nodes" else name) for name in self.TYPES}
 
-    def some(self, first: int, last: int) -> Nodes:
+    def between(self, first: int, last: int) -> Nodes:
         """Trees number `first` to ``last - 1``; their arrays are views of these."""
         nodes = slice(self.node_start[first], self.node_start[last])
         words = slice(self.set_start[first], self.set_start[last])
@@ -181,7 +181,7 @@ class Nodes:
     def in_parts(self) -> Iterator[Nodes]:
         """The trees, some neighbours at a time: what is made of all nodes at once takes several times their bytes."""
         step = max(1, self.n_trees * _PART_NODES // max(1, len(self.bits)))
-        return (self.some(first, min(first + step, self.n_trees)) for first in range(0, self.n_trees, step))
+        return (self.between(first, min(first + step, self.n_trees)) for first in range(0, self.n_trees, step))
 
     def families(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """-> the inner nodes (m,), how many children each of them has (m,), and all these children, one after another.

@@ -56,7 +56,7 @@ class LeafPayload(ABC):
     TYPES: ClassVar[dict[str, Any]]
     #: The arrays that may be absent, and the array whose presence tells that leaves are of this kind.
     OPTIONAL: ClassVar[tuple[str, ...]]
-    TOLD_BY: ClassVar[str]
+    KEY_ARRAY: ClassVar[str]
     #: The smallest weight of a leaf that has any.
     LEAST_WEIGHT: ClassVar[float] = 1 / MOST_WEIGHT
     #: Whether the states of leaves are just columns of their arrays, so that lifting costs almost nothing.
@@ -71,7 +71,7 @@ class LeafPayload(ABC):
     values: Floats | None = None
     means: Floats | None = None
     variances: Floats | None = None
-    later: IncrementalMoments | None = None
+    incremental: IncrementalMoments | None = None
 
     @classmethod
     @abstractmethod
@@ -150,7 +150,7 @@ class LeafPayload(ABC):
         raise NotImplementedError("only leaves that count classes have cells")
 
     @abstractmethod
-    def some(self, first: int, last: int) -> Self:
+    def between(self, first: int, last: int) -> Self:
         """Leaves number `first` to ``last - 1``; their arrays are views of these."""
 
     @abstractmethod

@@ -55,7 +55,7 @@ def proximity_blocks(
         first += len(start) - 1
 
 
-def outside_proximity_table(
+def oob_proximity_table(
     forest: Forest, codes: Codes, bags: Bags, *, most: int = 0, n_threads: int = 1
 ) -> sparse.csr_array:
     """Codes (p, n) of the training rows -> (n, n): share of trees in which two rows reach the same leaf, out of bag.

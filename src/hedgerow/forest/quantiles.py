@@ -68,7 +68,7 @@ def leaf_rows_of(forest: Forest, rows: TrainingRows, n_threads: int) -> LeafRows
     return find_leaf_rows(forest, rows.codes, core.values, core.weights, rows.bags, n_threads)
 
 
-def outside_leaves(forest: Forest, rows: TrainingRows, n_threads: int) -> NDArray[np.int32]:
+def oob_leaves(forest: Forest, rows: TrainingRows, n_threads: int) -> NDArray[np.int32]:
     """A forest and its training rows -> the leaf of each row in each tree, -1 if the bag holds the row, (n, T)."""
     leaves = forest.leaves(rows.codes, n_threads)
     for tree in range(forest.n_trees):

@@ -84,7 +84,7 @@ class Bags:
         return times_counted(self.leaf_counts, self.times(tree, first, last))
 
     @property
-    def count_outside(self) -> bool:
+    def counts_oob(self) -> bool:
         """Whether leaves count rows that are not in the bag of their tree."""
         return self.leaf_counts in ("all", "oob")
 
@@ -92,7 +92,7 @@ class Bags:
         """-> (m,): which of rows `first` to ``last - 1`` are not in the bag of a tree; by default, of all rows."""
         return np.asarray(self.times(tree, first, last) == 0)
 
-    def outside_each(self, n_trees: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def oob_each(self, n_trees: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Rows (m,), also later ones -> (m, T): which of them are not in the bags of T trees."""
         last = int(rows.max(initial=-1)) + 1
         if (

@@ -75,7 +75,7 @@ class Target(Protocol):
     def take(self, rows: NDArray[Any]) -> Self:
         """The target of some rows, in the order given."""
 
-    def plus(self, later: Self) -> Self:
+    def concat(self, more: Self) -> Self:
         """The target of these rows followed by later rows (`partial_fit`)."""
 
     def weighing(self) -> Weighing:
@@ -185,7 +185,7 @@ def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     """Weights as given -> (n,) float64, finite, not negative, at least one above zero; None stays None."""
     weights = read_weights_of_part(sample_weight, n_rows)
     if weights is not None:
-        check_some_weight(bool((weights > 0).any()))
+        check_total_weight(bool((weights > 0).any()))
     return weights
 
 
@@ -222,7 +222,7 @@ def joined_weights(first: Floats | None, n_first: int, second: Floats | None, n_
     return np.concatenate([np.ones(n) if w is None else w for w, n in ((first, n_first), (second, n_second))])
 
 
-def check_some_weight(weighs: bool) -> None:
+def check_total_weight(weighs: bool) -> None:
     """Refuse a table in which every row has the weight 0."""
     if not weighs:
         raise ValueError("sample_weight must have at least one weight above zero, got only zeros")

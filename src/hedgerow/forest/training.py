@@ -70,9 +70,9 @@ class TrainingRows:
     def oob_mask(self) -> OobMask:
         """Which trees may judge a row, and what the row itself has added to their leaves."""
         own = self.target.labels if self.target.own is None else self.target.own
-        return OobMask(self.bags, own if self.bags.count_outside else None, self.target.known)
+        return OobMask(self.bags, own if self.bags.counts_oob else None, self.target.known)
 
-    def plus(self, codes: Codes, target: Any) -> TrainingRows:
+    def concat(self, codes: Codes, target: Any) -> TrainingRows:
         """These rows followed by later rows, codes (p, m) with their target."""
         kept, whole = self.kept, np.concatenate([self.codes, codes], axis=1)
         if kept is not None:
@@ -80,7 +80,7 @@ class TrainingRows:
             kept = np.concatenate([kept, later]).astype(np.uint32)
         everything = whole if kept is None else np.concatenate([self.all_codes, codes], axis=1)
         bags = replace(self.bags, n_rows=whole.shape[1])
-        return TrainingRows(whole, everything, kept, self.target.plus(target), bags)
+        return TrainingRows(whole, everything, kept, self.target.concat(target), bags)
 
     def codes_of(self, rows: NDArray[np.int64]) -> Codes:
         """The codes (p, m) of some rows (m,), in ascending order; no copy if these are all."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow import _core
-from hedgerow.forest.forest import Forest, some_trees
+from hedgerow.forest.forest import Forest, trees_between
 from hedgerow.forest.importance import impurity_gains, impurity_importance
 from hedgerow.forest.lines import MOST_DEPTH, lines_of, questions_of
 from hedgerow.forest.moments import LeafMoments
@@ -56,7 +56,7 @@ class TreeArrays:
 
     def __init__(self, forest: Forest, number: int) -> None:
         self._forest, self._number = forest, number
-        nodes = self.nodes = forest.structure.some(number, number + 1)
+        nodes = self.nodes = forest.structure.between(number, number + 1)
         self._code, self._kind = nodes.code, nodes.kind
         child, flag = nodes.child, nodes.flag
         self.is_leaf: NDArray[np.bool_] = child == np.arange(len(child))
@@ -107,7 +107,7 @@ class TreeArrays:
     @property
     def leaf_evidence(self) -> LeafPayload:
         """The evidence of the leaves."""
-        return self._forest.evidence.some(*self.leaves)
+        return self._forest.evidence.between(*self.leaves)
 
     @cached_property
     def evidence(self) -> LeafPayload:
@@ -278,12 +278,12 @@ impurity, n_node_samples, weighted_n_node_samples
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Samples (n, p) -> (n,): the leaf that each reaches, as the number of its node."""
         codes = encode(read_table(X, self.schema), self._bins)
-        nodes = some_trees(self._forest, self._number, self._number + 1).leaf_nodes(codes)
+        nodes = trees_between(self._forest, self._number, self._number + 1).leaf_nodes(codes)
         return np.asarray(nodes[:, 0])
 
     def decision_path(self, X: Any) -> sparse.csr_array:
         """Samples (n, p) -> (n, N): 1 for each node that a sample passes."""
-        alone = some_trees(self._forest, self._number, self._number + 1)
+        alone = trees_between(self._forest, self._number, self._number + 1)
         return decision_path(alone, [self], self.apply(X)[:, None])
 
     def predict(self, X: Any) -> Floats:
@@ -292,7 +292,7 @@ impurity, n_node_samples, weighted_n_node_samples
 
     def compute_feature_importances(self, normalize: bool = True) -> Floats:
         """(n_features,): how much the splits on each feature decrease the impurity; they sum to one if normalised."""
-        alone = some_trees(self._forest, self._number, self._number + 1)
+        alone = trees_between(self._forest, self._number, self._number + 1)
         if normalize:
             return np.asarray(impurity_importance(alone, self.n_features, self.criterion, self._impurities)[0])
         gains = impurity_gains(alone, self.n_features, self.criterion, self._impurities)[0]

@@ -86,7 +86,7 @@ class Completions(NamedTuple):
         weight = np.add.reduceat(self.share, first).reshape((-1,) + (1,) * (values.ndim - 1))
         return np.asarray(np.add.reduceat(weight * extreme, np.searchsorted(first, self.start[:-1])))
 
-    def hull(self, intervals: Floats) -> Floats:
+    def envelope(self, intervals: Floats) -> Floats:
         """Intervals of all completions (W, 2) -> (m, 2): the smallest intervals that contain those of each row."""
         low, high = intervals.T
         first = self.start[:-1]

@@ -432,7 +432,7 @@ def compare(
     """Compare new rows with the training rows, each in the trees whose bags do not hold it, or with a reference."""
     old = _training_rows(predictor, new.labels is not None) if reference is None else reference
     if old.oob_mask is not None:
-        new = _as_later(predictor, new)
+        new = _as_incremental(predictor, new)
     samples = (_sample_of(predictor, rows) for rows in (old, new))
     return find_drift(predictor.fitted.trees(), *samples, classes=classes, **options)
 
@@ -452,16 +452,16 @@ def _training_rows(predictor: Predictor, labelled: bool) -> Newcomers:
             " old rows that were not used to grow the trees"
         )
     some = spread_evenly(rows.n_rows, DRIFT_ROWS)
-    oob_mask = rows.bags.outside_each(predictor.forest.n_trees, some)
+    oob_mask = rows.bags.oob_each(predictor.forest.n_trees, some)
     labels = rows.target.truth[some] if labelled else None
     return Newcomers(rows.codes_of(some), labels, some, oob_mask)
 
 
-def _as_later(predictor: Predictor, new: Newcomers) -> Newcomers:
+def _as_incremental(predictor: Predictor, new: Newcomers) -> Newcomers:
     """New rows with judges that are drawn as if they were training rows, so that they have as many judges as these."""
     rows = predictor.fitted.oob_rows
     assert rows is not None
-    return new._replace(oob_mask=rows.bags.outside_each(predictor.forest.n_trees, rows.n_rows + new.rows))
+    return new._replace(oob_mask=rows.bags.oob_each(predictor.forest.n_trees, rows.n_rows + new.rows))
 
 
 def _sample_of(predictor: Predictor, rows: Newcomers) -> Sample:
@@ -516,9 +516,9 @@ def traffic_of(predictor: Predictor, codes: Codes, seed: int = 0) -> Traffic:
         reached, share = end_of_node[nodes[:, number]], tree.rows[ends] / total
         columns.append(offset + reached)
         values.append(1 / np.sqrt(share[reached]))
-        held_now = np.bincount(reached, minlength=len(ends)) / n_rows
-        beyond += float(((held_now - share) ** 2 / share).sum())
-        _add_excess(excess, tree, ends, held_now, share)
+        current_content = np.bincount(reached, minlength=len(ends)) / n_rows
+        beyond += float(((current_content - share) ** 2 / share).sum())
+        _add_excess(excess, tree, ends, current_content, share)
         offset += len(ends)
     shape = (n_rows, offset)
     start = np.arange(0, n_rows * predictor.forest.n_trees + 1, predictor.forest.n_trees)
@@ -582,10 +582,12 @@ def _chance(predictor: Predictor, known: float) -> float:
     return (2.25 if drawn is not None and drawn.leaf_counts == "inbag" else 1.25) / known
 
 
-def _add_excess(excess: Floats, tree: TreeArrays, ends: NDArray[np.int64], held_now: Floats, share: Floats) -> None:
+def _add_excess(
+    excess: Floats, tree: TreeArrays, ends: NDArray[np.int64], current_content: Floats, share: Floats
+) -> None:
     """Add the information of every split above the ends to its feature: how much children differ more than it does."""
     new, old = np.zeros(tree.n_nodes), np.zeros(tree.n_nodes)
-    at, new_part, old_part = ends.copy(), held_now.copy(), share.copy()
+    at, new_part, old_part = ends.copy(), current_content.copy(), share.copy()
     inner = np.zeros(tree.n_nodes, dtype=bool)
     while len(at):
         np.add.at(new, at, new_part)

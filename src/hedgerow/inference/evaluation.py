@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.table import Factors
 from hedgerow.table.categories import factors_from_cells, factors_from_numbers, learn_categories
-from hedgerow.table.codebook import date_words, kind_of_days
+from hedgerow.table.codebook import date_words, type_of_days
 
 Array: TypeAlias = NDArray[Any]
 
@@ -45,7 +45,7 @@ def group_rows(name: str, values: Array | Factors, *, dates: bool = False) -> di
 
 def _quarters(numbers: NDArray[np.float64], gaps: NDArray[np.bool_], *, dates: bool) -> dict[str, NDArray[np.bool_]]:
     """Numbers (n,) -> four groups of equal size, fewer if many are the same."""
-    kind, after = kind_of_days(numbers), "after" if dates else "above"
+    kind, after = type_of_days(numbers), "after" if dates else "above"
     cuts = np.unique(np.quantile(numbers[~gaps], [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf"))
     groups = {}
     for place, (low, high) in enumerate(pairwise(cuts.tolist())):

@@ -17,7 +17,7 @@ from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.cache import Cache
-from hedgerow.forest.fold import Result, fold, fold_some
+from hedgerow.forest.fold import Result, fold, fold_rows
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.reducers import ProbabilityReducer, Reducer, RuleStack, group_by_merge
 from hedgerow.forest.rows import OobMask, spread_evenly
@@ -140,11 +140,11 @@ class Evidence:
         opinion = self._fold(chosen, self._setting(caution, prior), chosen.key(), weights)
         return opinion if self.groups is None else replace(opinion, groups=self.groups)
 
-    def combine_some(self, weights: Floats | None = None) -> Callable[[NDArray[np.int64]], Opinion]:
+    def combine_rows(self, weights: Floats | None = None) -> Callable[[NDArray[np.int64]], Opinion]:
         """For out-of-bag evidence, a function: some samples (m,) -> their opinion, as `combine` makes it."""
         assert self.oob_mask is not None
         how = (self.rule, self._setting(None, None), self.oob_mask, weights, self.n_threads)
-        return fold_some(self.forest, self.codes, *how)
+        return fold_rows(self.forest, self.codes, *how)
 
     def probability(self) -> Floats:
         """The probabilities of the rule and caution of this evidence alone, (n, K), with the bits of `combine`."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.forest.cache import Cache
-from hedgerow.forest.forest import Forest, some_trees
+from hedgerow.forest.forest import Forest, trees_between
 from hedgerow.forest.importance import impurity_importance
 from hedgerow.forest.rows import Provenance
 from hedgerow.forest.target import TargetInfo
@@ -47,7 +47,7 @@ class FitMetrics:
     """
 
     oob_score: float | None = None
-    oob_answers: NDArray[np.float64] | None = None
+    oob_predictions: NDArray[np.float64] | None = None
     max_features: int | None = None
     max_features_errors: dict[int, float] | None = None
     label_shares: NDArray[np.float64] | None = None
@@ -200,7 +200,7 @@ class Fitted:
         learned, impurities = Learned(), self.impurities_in(number)
         if impurities is not None:
             learned.put("impurities", None, impurities)
-        forest = some_trees(self.forest, number, number + 1)
+        forest = trees_between(self.forest, number, number + 1)
         told = (self.schema, self.bins, self.info, forest, self.criterion, self.seed, self.fingerprint)
         return Fitted(*told, learned=learned).with_outputs()
 

@@ -75,7 +75,7 @@ def training_overlap(fitted: Fitted, blocks: Iterable[Codes]) -> TrainingOverlap
     each = (_hashes(fitted, codes) for codes in blocks)
     hashes = np.concatenate([found[found >> np.uint64(32) <= marks.below] for found in each])
     distinct, again = np.unique(hashes, return_counts=True)
-    found = np.isin(_marks_in(distinct), marks.kept)
+    found = np.isin(_sketch_of(distinct), marks.kept)
     if not found.any() or binom.sf(int(found.sum()) - 1, len(found), marks.chance) > IMPROBABLE:
         return None
     share = (again[found].sum() / len(hashes) - marks.chance) / (1 - marks.chance)
@@ -103,7 +103,7 @@ def _marks(fitted: Fitted) -> RowSketch:
     hashes = _hashes(fitted, fitted.rows.codes)
     distinct = np.unique(hashes)
     below = ALL_HASHES if len(distinct) <= MOST_MARKS else int(distinct[MOST_MARKS - 1] >> np.uint64(32))
-    return RowSketch(np.unique(_marks_in(distinct[:MOST_MARKS])), below, _repeats(fitted, hashes))
+    return RowSketch(np.unique(_sketch_of(distinct[:MOST_MARKS])), below, _repeats(fitted, hashes))
 
 
 def _repeats(fitted: Fitted, hashes: Hashes) -> float:
@@ -142,6 +142,6 @@ def _hashes(fitted: Fitted, codes: Codes, halved: frozenset[int] = frozenset()) 
     return result * _ODD
 
 
-def _marks_in(hashes: Hashes) -> NDArray[np.uint16]:
+def _sketch_of(hashes: Hashes) -> NDArray[np.uint16]:
     """Hashes (n,) -> marks (n,), of bits that do not say which are kept."""
     return ((hashes >> np.uint64(8)) & np.uint64(ALL_MARKS - 1)).astype(np.uint16)

@@ -26,7 +26,7 @@ from hedgerow.forest.leaf_ranges import (
     cells_of_table,
     find_leaf_ranges,
     measure,
-    measure_outside,
+    measure_distance,
 )
 from hedgerow.forest.rows import spread_evenly
 from hedgerow.forest.training import TrainingRows
@@ -127,7 +127,7 @@ def learn_novelty(
     codes = rows.codes_of(chosen)
     cells = cells_of_codes(codes, leaf_ranges, codebook)
     given = (leaf_ranges, forest, codes, cells, codebook, chosen, rows.bags, n_threads)
-    by_all, by_half, number = measure_outside(*given)
+    by_all, by_half, number = measure_distance(*given)
     judged = number > 0
     by_all, by_half = by_all.take(judged), by_half.take(judged)
     share = float(number[judged].mean()) / len(leaf_ranges.features) if judged.any() else 1.0

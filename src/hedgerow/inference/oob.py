@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.fold import fold, merge_into, oob_states
-from hedgerow.forest.forest import Forest, some_trees
+from hedgerow.forest.forest import Forest, trees_between
 from hedgerow.forest.reducers import Votes
 from hedgerow.forest.rows import OobMask
 from hedgerow.forest.training import TrainingRows
@@ -126,7 +126,7 @@ def regression_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_thr
     lost, oob_mask = np.zeros((2, rows.n_rows)), np.zeros((2, rows.n_rows))
     chance = 0.0
     for tree in range(forest.n_trees):
-        one = some_trees(forest, tree, tree + 1)
+        one = trees_between(forest, tree, tree + 1)
         assert one.values is not None
         predicted = one.values[one.leaves(rows.codes, n_threads)[:, 0]]
         losses, outside = target.losses(predicted, every), rows.bags.outside(tree)
@@ -215,7 +215,7 @@ class Trace:
             lifted = forest.evidence.lift(self._what, self._setting)
         for first in range(len(self.errors), forest.n_trees, group):
             last = min(first + group, forest.n_trees)
-            leaves = some_trees(forest, first, last).leaves(self._rows.codes, n_threads)
+            leaves = trees_between(forest, first, last).leaves(self._rows.codes, n_threads)
             for tree in range(first, last):
                 self._add(forest, tree, leaves[:, tree - first], lifted)
                 losses = self._oob_losses()
@@ -239,7 +239,7 @@ class Trace:
         what, merge = self._what, self._what.merge
         if merge == "stack":  # all trees so far are read again, so time is quadratic in their number
             self._number += self._mask.of(tree)
-            so_far = some_trees(forest, 0, tree + 1)
+            so_far = trees_between(forest, 0, tree + 1)
             answer = fold(so_far, self._rows.codes, what, self._setting, oob_mask=self._mask)
             self._losses = self._rows.target.losses(answer, np.arange(self._rows.n_rows))
             return

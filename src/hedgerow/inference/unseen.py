@@ -141,7 +141,7 @@ def _add_far_numbers(found: dict[int, Bools], table: Table, low: Floats, high: F
     for first, columns in table.column_blocks():
         if isinstance(columns, np.ndarray):
             here = slice(first, first + len(columns))
-            if not _some_far(columns, low[here], high[here]):
+            if not _is_far(columns, low[here], high[here]):
                 continue
         for feature, column in enumerate(columns, start=first):
             if np.isfinite(low[feature]):
@@ -150,7 +150,7 @@ def _add_far_numbers(found: dict[int, Bools], table: Table, low: Floats, high: F
                     found[feature] = found.get(feature, False) | beyond
 
 
-def _some_far(columns: Floats, low: Floats, high: Floats) -> bool:
+def _is_far(columns: Floats, low: Floats, high: Floats) -> bool:
     """Columns (p, n), bounds (p,) -> whether a number lies beyond them."""
     if columns.shape[1] == 1:  # a vector takes a third of the time, and `any` alone would take as long
         row = columns[:, 0]

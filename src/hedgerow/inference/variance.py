@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.forest import Forest, some_trees
+from hedgerow.forest.forest import Forest, trees_between
 from hedgerow.forest.rows import Bags
 from hedgerow.table.bins import Codes
 
@@ -66,7 +66,7 @@ def forest_variance(
     forest: Forest, samples: Codes, codes: Codes, labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
 ) -> SamplingVariance:
     """Samples (p, m), training rows (p, n) with labels (n,) and bags -> variance of each probability, (m, K) each."""
-    if forest.weights is not None and bags.count_outside:
+    if forest.weights is not None and bags.counts_oob:
         raise ValueError(
             f"leaf_counts must be 'inbag' or 'distinct' for the variance of a weighted forest, got"
             f" {bags.leaf_counts!r}; the weight of single rows is not kept"
@@ -92,7 +92,7 @@ def _variance_of_block(
         outside = bags.outside(tree)
         oob_mask += outside
         change[outside] += centred[None, :, tree]
-        if bags.count_outside:
+        if bags.counts_oob:
             row, sample, moved = _without_rows(forest, tree, leaves, labels, outside, reached[:, tree])
             silent = np.isnan(moved)
             change[row, sample] += np.where(silent, -centred[sample, tree], moved)
@@ -152,7 +152,7 @@ def _leaves_by_tree(forest: Forest, codes: Codes, n_threads: int) -> Iterator[tu
     group = max(1, BLOCK_BYTES // (4 * codes.shape[1]))
     for first in range(0, forest.n_trees, group):
         last = min(first + group, forest.n_trees)
-        leaves = some_trees(forest, first, last).leaves(codes, n_threads)
+        leaves = trees_between(forest, first, last).leaves(codes, n_threads)
         for tree in range(first, last):
             yield tree, leaves[:, tree - first]
 

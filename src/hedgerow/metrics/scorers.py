@@ -36,7 +36,7 @@ class SetScorer:
         """Fitted estimator, X (n, p), y (n,) -> score."""
         scored = SCORERS[self.name]
         options = {**scored.options, **self.options, "sample_weight": sample_weight}
-        return scored.sign * float(scored.judge(estimator, X, y, options))
+        return scored.sign * float(scored.metric(estimator, X, y, options))
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -78,20 +78,20 @@ def scorer(name: str, **options: Any) -> SetScorer:
 class _Scored(NamedTuple):
     """How a name is scored: a function, its default options, and -1 if smaller is better."""
 
-    judge: Callable[[Any, Any, ArrayLike, dict[str, Any]], float]
+    metric: Callable[[Any, Any, ArrayLike, dict[str, Any]], float]
     options: Mapping[str, Any] = MappingProxyType({})
     sign: float = 1.0
 
 
 def _of_sets(metric: Callable[..., Any]) -> Callable[[Any, Any, ArrayLike, dict[str, Any]], float]:
-    """Metric of (y, sets) -> judge of (estimator, X, y, options)."""
+    """Metric of (y, sets) -> scorer of (estimator, X, y, options)."""
 
-    def judge(estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]) -> float:
+    def scorer(estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]) -> float:
         chosen, classes = _predicted_sets(estimator, X)
         score: float = metric(y, chosen, classes=classes, **options)
         return score
 
-    return judge
+    return scorer
 
 
 def _of_confidence(estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]) -> float:

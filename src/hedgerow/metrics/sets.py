@@ -47,7 +47,7 @@ def utility(
     >>> round(utility(["a", "b", "b"], sets, z=0.8), 3)
     0.6
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     return _mean(quadratic_utility(rows.discount, z), rows.weight)
 
 
@@ -101,7 +101,7 @@ def discounted_accuracy(
     >>> discounted_accuracy([0, 1, 1], [[True, False], [True, True], [True, False]])
     0.5
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     return _mean(rows.discount, rows.weight)
 
 
@@ -120,7 +120,7 @@ def f_beta_of_sets(
     >>> round(f_beta_of_sets([0, 1, 1], [[True, False], [True, True], [True, False]]), 3)
     0.556
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     return _mean(rows.hit * f_beta_utility(rows.size, beta), rows.weight)
 
 
@@ -141,7 +141,7 @@ def mic(
     >>> round(mic([0, 1, 1], [[True, False], [True, True], [True, False]]), 3)
     0.0
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     n_classes = np.asarray(sets).shape[1]
     cost = np.log(n_classes) / max(n_classes - 1, 1)
     return _mean(np.where(rows.hit, np.log(n_classes / rows.size), -cost), rows.weight)
@@ -165,7 +165,7 @@ def set_cost(
     >>> set_cost([0, 1, 1], [[True, False], [True, True], [True, False]], [[0, 1], [10, 0]])
     5.0
     """
-    rows, chosen = _judge(y, sets, classes, sample_weight), checked_sets(sets)
+    rows, chosen = _evaluate(y, sets, classes, sample_weight), checked_sets(sets)
     truth, _ = columns_from_labels(y, chosen.shape[1], classes)
     table = np.asarray(costs, dtype=np.float64)
     if table.shape != (chosen.shape[1],) * 2 or not np.isfinite(table).all():
@@ -190,7 +190,7 @@ def coverage(
     >>> coverage([0, 1, 1, 0], [[True, False], [True, True], [True, False], [True, True]])
     0.75
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     return _mean(rows.hit, rows.weight)
 
 
@@ -210,7 +210,7 @@ def determinacy(
     >>> determinacy([0, 1, 1, 0], [[True, False], [True, True], [True, False], [True, False]])
     0.75
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     return _mean(rows.size == 1, rows.weight)
 
 
@@ -233,7 +233,7 @@ def single_set_accuracy(
     >>> single_set_accuracy([0, 1], [[True, True], [True, True]]) is None
     True
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     return _mean_where(rows.size == 1, rows.hit, rows.weight, otherwise)
 
 
@@ -255,7 +255,7 @@ def set_accuracy(
     >>> set_accuracy([0, 2, 1], sets)
     0.5
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     return _mean_where(rows.size > 1, rows.hit, rows.weight, otherwise)
 
 
@@ -277,7 +277,7 @@ def mean_set_size(
     >>> mean_set_size([0, 2, 1], sets)
     2.5
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     return _mean_where(rows.size > 1, rows.size, rows.weight, otherwise)
 
 
@@ -301,7 +301,7 @@ def abstention_accuracy(
     >>> abstention_accuracy(["a", "b", "b"], sets, ["a", "a", "b"])
     0.5
     """
-    rows = _judge(y, sets, classes, sample_weight)
+    rows = _evaluate(y, sets, classes, sample_weight)
     labels = np.asarray(predicted)
     if labels.shape != rows.hit.shape:
         raise ValueError(
@@ -311,7 +311,7 @@ def abstention_accuracy(
     return _mean_where(rows.size > 1, labels == np.asarray(y), rows.weight, otherwise)
 
 
-class _Judged(NamedTuple):
+class _Evaluated(NamedTuple):
     """For each row, (n,): whether y is in the set, how many classes the set has, the weight of the row."""
 
     hit: NDArray[np.bool_]
@@ -324,7 +324,7 @@ class _Judged(NamedTuple):
         return self.hit / self.size
 
 
-def _judge(y: ArrayLike, sets: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None) -> _Judged:
+def _evaluate(y: ArrayLike, sets: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None) -> _Evaluated:
     """(n,), (n, K), (K,), (n,) -> the arrays from which every metric is computed."""
     chosen = checked_sets(sets)
     columns, _ = columns_from_labels(y, chosen.shape[1], classes)
@@ -334,7 +334,7 @@ def _judge(y: ArrayLike, sets: ArrayLike, classes: ArrayLike | None, sample_weig
             "labels of the same rows"
         )
     weight = checked_weight(sample_weight, len(chosen))
-    return _Judged(chosen[np.arange(len(chosen)), columns], chosen.sum(axis=1), weight)
+    return _Evaluated(chosen[np.arange(len(chosen)), columns], chosen.sum(axis=1), weight)
 
 
 def checked_sets(sets: ArrayLike) -> NDArray[np.bool_]:

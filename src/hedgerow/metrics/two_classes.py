@@ -36,9 +36,9 @@ def share_of(right: int, rows: int, confidence: float = 0.95) -> Estimate:
     return Estimate(share, max(0.0, float(centre - half)), min(1.0, float(centre + half)))
 
 
-def rates(truth: ArrayLike, said: ArrayLike) -> dict[str, Estimate]:
+def rates(truth: ArrayLike, text: ArrayLike) -> dict[str, Estimate]:
     """Whether rows are positive (n,), and whether they are said to be (n,) -> four shares by their names."""
-    is_so, called = np.asarray(truth, dtype=bool), np.asarray(said, dtype=bool)
+    is_so, called = np.asarray(truth, dtype=bool), np.asarray(text, dtype=bool)
     both, neither = int((is_so & called).sum()), int((~is_so & ~called).sum())
     return {
         "sensitivity": share_of(both, int(is_so.sum())),

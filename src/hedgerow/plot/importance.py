@@ -41,8 +41,8 @@ class ImportanceDisplay(Display):
     ['dose', 'age']
     """
 
-    def __init__(self, importance: Floats, error: Floats | None, names: list[str], said: str, most: int) -> None:
-        self.importance, self.error, self.names, self.said, self.most = importance, error, names, said, most
+    def __init__(self, importance: Floats, error: Floats | None, names: list[str], text: str, most: int) -> None:
+        self.importance, self.error, self.names, self.text, self.most = importance, error, names, text, most
 
     @classmethod
     def from_estimator(cls, forest: Any, *, most: int = 20, ax: Any = None) -> Self:
@@ -79,7 +79,7 @@ class ImportanceDisplay(Display):
         error: Any = None,
         *,
         names: Any = None,
-        said: str = "importance",
+        text: str = "importance",
         most: int = 20,
         ax: Any = None,
     ) -> Self:
@@ -119,7 +119,7 @@ class ImportanceDisplay(Display):
         called = [f"x[{feature}]" for feature in range(len(means))] if names is None else list(names)
         if len(called) != len(means):
             raise ValueError(f"names must name the {len(means)} features, got {len(called)}; give a name for each")
-        return cls(means, spread, called, said, most).plot(ax)
+        return cls(means, spread, called, text, most).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.0 + 0.28 * min(self.most, len(self.importance))
@@ -136,7 +136,7 @@ class ImportanceDisplay(Display):
         ax.set_yticks(y, [cut(self.names[feature]) for feature in order])
         ax.set_ylim(len(order) - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
-        ax.set_xlabel(self.said)
+        ax.set_xlabel(self.text)
         calm(ax, grid="x")
         ax.spines["left"].set_visible(False)
 

@@ -84,7 +84,7 @@ class UncertaintySums:
                 " left out of the mean; fit with leaf_counts='all', or explain the vacuity"
             )
 
-    def carry(self, base: Floats, values: Floats) -> Floats:
+    def propagate(self, base: Floats, values: Floats) -> Floats:
         """Sums if no feature is known (S,), what features add (n, ..., S) -> what they add to doubt (n, ...)."""
         if self.what == "vacuity":
             return values[..., 0]

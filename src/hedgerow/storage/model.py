@@ -77,7 +77,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
     check_is_fitted(model)
     keep_novelty(fitted_of(model))
     keep_row_sketch(fitted_of(model))
-    contents, arrays = task_of(type(model), several=bool(fitted_of(model).outputs)).dump(model)
+    contents, arrays = task_of(type(model), multi_output=bool(fitted_of(model).outputs)).dump(model)
     metadata = {
         "format": FORMAT,
         "format_version": f"{_major_for(fitted_of(model))}.{MINOR}",
@@ -150,7 +150,7 @@ def _model_from(contents: Contents) -> Any:
     """Text and arrays -> estimator."""
     kind, given, newer = header_from(contents.metadata)
     arrays = dict(contents.arrays)
-    model = task_of(kind, several="outputs" in given).load(kind, given, arrays)
+    model = task_of(kind, multi_output="outputs" in given).load(kind, given, arrays)
     if arrays and not newer:
         raise ModelFileError(
             f"a model file must hold only the arrays of its model, got also {str(sorted(arrays))[:200]}"
@@ -165,7 +165,7 @@ def header_from(metadata: dict[str, str]) -> tuple[Any, dict[str, Any], bool]:
     name, known = given.pop("estimator", None), public_estimators()
     if not isinstance(name, str) or name not in known:
         raise ModelFileError(f"estimator of a model file must be one of {', '.join(known)}, got {str(name)[:60]!r}")
-    task = task_of(known[name], several="outputs" in given)
+    task = task_of(known[name], multi_output="outputs" in given)
     if "outputs" in given and task is known[name]._task:
         raise ModelFileError(f"a model file of {name} must be of one output, got several")
     keys = task.file_keys
@@ -176,9 +176,9 @@ def header_from(metadata: dict[str, str]) -> tuple[Any, dict[str, Any], bool]:
     return known[name], given, newer
 
 
-def task_of(estimator: Any, *, several: bool) -> Any:
+def task_of(estimator: Any, *, multi_output: bool) -> Any:
     """The class of an estimator -> its task, for one output or for several."""
-    return estimator._task.for_outputs() if several else estimator._task
+    return estimator._task.for_outputs() if multi_output else estimator._task
 
 
 def _check_version(metadata: dict[str, str]) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.leaf_ranges import LeafRanges, Usual, check_marks
+from hedgerow.forest.leaf_ranges import LeafRanges, Usual, check_sketch
 from hedgerow.forest.moments import MAX_TARGET, IncrementalMoments, LeafMoments, check_moments
 from hedgerow.forest.payload import MOST_WEIGHT, LeafPayload
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS, Grid, Provenance
@@ -181,11 +181,11 @@ def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
         listed.append([origin.leaf_counts, *(known[name] for name, *_ in _NUMBERS)])
     arrays: Arrays = {"origins.class_rows": np.array([origin.class_rows for origin in fitted.origins])}
     reported: dict[str, Json] = {"origins": listed}
-    later = fitted.forest.evidence.later
-    if later is not None:
+    incremental = fitted.forest.evidence.incremental
+    if incremental is not None:
         reported["later"] = True
-        arrays |= {f"later.{name}": vars(later)[name] for name in _MOMENTS}
-        arrays["later.sums"] = later.sums.reshape(-1, 6)
+        arrays |= {f"later.{name}": vars(incremental)[name] for name in _MOMENTS}
+        arrays["later.sums"] = incremental.sums.reshape(-1, 6)
     return reported, arrays
 
 
@@ -205,7 +205,7 @@ def origins_from_contents(
     if sum(origin.n_trees for origin in origins) != forest.n_trees:
         raise ModelFileError(f"origins must be those of {forest.n_trees} trees, got another number")
     if given.get("later") is True:
-        forest = replace(forest, evidence=_with_later(forest.evidence, arrays))
+        forest = replace(forest, evidence=_with_incremental(forest.evidence, arrays))
     return origins, forest
 
 
@@ -223,7 +223,7 @@ def _origin_from(given: Json, class_rows: Array) -> Provenance:
     return Provenance(leaf_counts=given[0], class_rows=tuple(class_rows.tolist()), grid=grid, **numbers)
 
 
-def _with_later(leaves: LeafPayload, arrays: Arrays) -> LeafMoments:
+def _with_incremental(leaves: LeafPayload, arrays: Arrays) -> LeafMoments:
     """Leaves with their evidence after growing, and the sums of later rows."""
     moments = [take(arrays, f"later.{name}", np.float64, length=leaves.n_leaves) for name in _MOMENTS]
     if not isinstance(leaves, LeafMoments):
@@ -232,7 +232,7 @@ def _with_later(leaves: LeafPayload, arrays: Arrays) -> LeafMoments:
         raise ModelFileError("leaves must have had weights of ordinary size after growing, got others")
     check_moments(moments[1], moments[2])
     sums = take(arrays, "later.sums", np.int64, shape=(leaves.n_leaves, 6))
-    return replace(leaves, later=IncrementalMoments(moments[0], moments[1], moments[2], sums.reshape(-1, 3, 2)))
+    return replace(leaves, incremental=IncrementalMoments(moments[0], moments[1], moments[2], sums.reshape(-1, 3, 2)))
 
 
 def sketch_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
@@ -291,7 +291,7 @@ def novelty_from_contents(
 
 def _novelty_from(state: State, n_rows: int, arrays: Arrays) -> Novelty:
     """What a forest knows of its training rows."""
-    leaf_ranges = _hulls_from(state, n_rows, arrays)
+    leaf_ranges = _leaf_ranges_from(state, n_rows, arrays)
     total, single, both = (take(arrays, f"novelty.{name}", np.float64).copy() for name in _SCORES)
     alike = len(total) == len(single) == len(both) <= MAX_SCORES
     if not alike or not all(np.isfinite(each).all() and (np.diff(each) >= 0).all() for each in (total, single, both)):
@@ -299,7 +299,7 @@ def _novelty_from(state: State, n_rows: int, arrays: Arrays) -> Novelty:
     return Novelty(leaf_ranges, total, single, both)
 
 
-def _hulls_from(state: State, n_rows: int, arrays: Arrays) -> LeafRanges:
+def _leaf_ranges_from(state: State, n_rows: int, arrays: Arrays) -> LeafRanges:
     """What leaves have seen, and what is usual for each feature."""
     bins, n_features = state.bins, state.schema.n_features
     features = take(arrays, "hulls.features", np.int32, shape=(None, None))
@@ -318,7 +318,7 @@ def _hulls_from(state: State, n_rows: int, arrays: Arrays) -> LeafRanges:
     ):
         raise ModelFileError("hulls must be of different features, with finite spreads and rows >= 0, got others")
     leaf_ranges = LeafRanges(features, marks, Usual(n_rows, spread, missing, rows))
-    if not check_marks(leaf_ranges, state.forest, bins):
+    if not check_sketch(leaf_ranges, state.forest, bins):
         raise ModelFileError("hulls of leaves must go from a low level to a high one, got others")
     return leaf_ranges
 

@@ -20,7 +20,7 @@ from hedgerow.storage.values import (
 )
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
-from hedgerow.table.categories import MAX_CATEGORIES, kind_of_values
+from hedgerow.table.categories import MAX_CATEGORIES, type_of_values
 from hedgerow.table.schema import Kind
 
 #: A file holds the place of a word in these tuples; add new words at the end.
@@ -145,7 +145,7 @@ def _kinds_of(known: Array | None) -> tuple[Kind, ...]:
     """Categories of a column, None if it is numeric -> the kinds of columns that have such."""
     if known is None:
         return ("number", "boolean", "null", "date", "time")
-    return ("category", kind_of_values(known))
+    return ("category", type_of_values(known))
 
 
 def _category_type(known: Array | None) -> int:

@@ -14,7 +14,7 @@ One file per subject: `schema` (the types), `read` (the public functions), `arra
 (uncertain cells).
 """
 
-from hedgerow.table.categories import MAX_CATEGORIES, values_of_one_kind
+from hedgerow.table.categories import MAX_CATEGORIES, values_of_one_type
 from hedgerow.table.named import NamedColumns
 from hedgerow.table.read import check_table, read_table, read_training_table, remember_features
 from hedgerow.table.schema import Factors, Schema, Table
@@ -31,5 +31,5 @@ __all__ = [
     "read_table",
     "read_training_table",
     "remember_features",
-    "values_of_one_kind",
+    "values_of_one_type",
 ]

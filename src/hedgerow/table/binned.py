@@ -176,7 +176,7 @@ class CompactColumn:
         return numbers
 
 
-def recoded(numbers: Array, feature: int, codebook: Codebook) -> CompactColumn | Array:
+def compacted(numbers: Array, feature: int, codebook: Codebook) -> CompactColumn | Array:
     """A column (n,) of a later table, and what the codes of a model mean -> the column in fewer bytes.
 
     The column is returned unchanged if bins do not say enough: if the model knows every training value, if the feature

@@ -87,7 +87,7 @@ def factors_from_cells(cells: Array, where: str) -> Factors:
 def numbers_of_values(factors: Factors, where: str) -> Array:
     """A column whose categories must be numbers -> these as float64 (K + 1,), the last NaN, for missing values."""
     present = factors.values[np.unique(factors.codes[factors.codes >= 0])]
-    if len(present) and values_of_one_kind(present, where).dtype == object:
+    if len(present) and values_of_one_type(present, where).dtype == object:
         raise ValueError(
             f"{where} must hold numbers, got text such as {present[0]!r}; to use it as nominal, name it in "
             "categorical_features or let that be 'from_dtype' when the model is fitted"
@@ -97,13 +97,13 @@ def numbers_of_values(factors: Factors, where: str) -> Array:
     return numbers
 
 
-def values_of_one_kind(values: Array, where: str) -> Array:
+def values_of_one_type(values: Array, where: str) -> Array:
     """Distinct values (k,), none missing -> the same as text, int64, uint64, float64 or bool."""
     kind = values.dtype.kind
     if kind in "UT":
         return values.astype(object)
     if kind == "O":
-        return _objects_of_one_kind(values, where)
+        return _objects_of_one_type(values, where)
     if kind == "u":
         return values.astype(np.int64 if values.max(initial=0) <= np.iinfo(np.int64).max else np.uint64)
     if kind in "bif":
@@ -111,7 +111,7 @@ def values_of_one_kind(values: Array, where: str) -> Array:
     raise _not_a_category(values[0], where)
 
 
-def kind_of_values(values: Array) -> Kind:
+def type_of_values(values: Array) -> Kind:
     """Values of one kind (k,) -> this kind."""
     return "text" if _is_text(values) else "boolean" if values.dtype.kind == "b" else "number"
 
@@ -182,7 +182,7 @@ def _held_values(factors: Factors, where: str) -> tuple[NDArray[np.intp], Array]
     else:
         present = np.ones(len(values), dtype=bool)
     held = np.flatnonzero(occurs[:-1] & present)
-    return held, values_of_one_kind(values[held], where)
+    return held, values_of_one_type(values[held], where)
 
 
 def _renumber(factors: Factors, held: NDArray[np.intp], numbers: Array) -> NDArray[np.int32]:
@@ -197,7 +197,7 @@ def _is_text(values: Array) -> bool:
     return values.dtype.kind == "O"
 
 
-def _objects_of_one_kind(values: Array, where: str) -> Array:
+def _objects_of_one_type(values: Array, where: str) -> Array:
     """Python objects (k,) -> text, int64, float64 or bool; the error names the types that are mixed."""
     types = set(map(type, values))
     if all(issubclass(each, str) for each in types):

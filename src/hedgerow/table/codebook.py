@@ -95,20 +95,20 @@ class Codebook:
         categories = self.schema.categories[feature]
         if categories is not None:
             return plain(categories[code])
-        return self._as_kind(feature, float(self.bins.centers[self.bins.center_start[feature] + code]))
+        return self._as_type(feature, float(self.bins.centers[self.bins.center_start[feature] + code]))
 
     def value(self, feature: int, cell: Any) -> Any:
         """A cell of a column as the forest reads it -> number, date, category, or None for missing and new ones."""
         categories = self.schema.categories[feature]
         if categories is not None:
             return None if cell < 0 else plain(categories[int(cell)])
-        return None if np.isnan(cell) else self._as_kind(feature, float(cell))
+        return None if np.isnan(cell) else self._as_type(feature, float(cell))
 
     def of_row(self, columns: list[NDArray[Any]], row: int) -> dict[str, Any]:
         """Columns (n,) each as the forest reads them -> feature name -> value of one row."""
         return {name: self.value(j, columns[j][row]) for j, name in enumerate(self.names)}
 
-    def _as_kind(self, feature: int, number: float) -> Any:
+    def _as_type(self, feature: int, number: float) -> Any:
         kind = self.schema.kinds[feature]
         if kind in DATES:
             return date_words(number, kind)
@@ -131,7 +131,7 @@ _FIRST = datetime.datetime(1970, 1, 1)
 _MINUTES = 24 * 60
 
 
-def kind_of_days(days: NDArray[np.floating]) -> Kind:
+def type_of_days(days: NDArray[np.floating]) -> Kind:
     """Days (n,), NaN where missing -> "date" if all are whole, else "time"."""
     known = days[np.isfinite(days)]
     return "date" if bool((known == np.floor(known)).all()) else "time"

@@ -17,9 +17,9 @@ from hedgerow.table.categories import (
     factors_from_cells,
     factors_from_numbers,
     is_missing,
-    kind_of_values,
     numbers_of_values,
-    values_of_one_kind,
+    type_of_values,
+    values_of_one_type,
 )
 from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, label
 
@@ -186,7 +186,7 @@ def _series_from(values: nw.Series[Any], where: str) -> Series:
         return Series(values, dtype, "null", where)
     if dtype in (nw.Object, nw.String, nw.Unknown):
         cells = np.asarray(values.to_numpy())
-        return Series(values, dtype, _kind_of_cells(cells[~missing], where), where, cells)
+        return Series(values, dtype, _type_of_cells(cells[~missing], where), where, cells)
     raise ValueError(f"{where} must hold numbers, text or categories, got {dtype}; make it several columns")
 
 
@@ -195,7 +195,7 @@ def _holds_objects(values: nw.Series[Any]) -> bool:
     return bool(_native_dtype(values) == np.dtype(object))
 
 
-def _kind_of_cells(cells: Array, where: str) -> Kind:
+def _type_of_cells(cells: Array, where: str) -> Kind:
     """Cells, none missing, of a column of unclear type -> their kind; the error names kinds that are mixed."""
     if cells.dtype.kind in "biuf":
         return "boolean" if cells.dtype.kind == "b" else "number"
@@ -205,7 +205,7 @@ def _kind_of_cells(cells: Array, where: str) -> Kind:
         raise ValueError(f"{where} must hold numbers, text or categories, got {cells.dtype}; convert it")
     listed = cells.tolist()
     one_of_each_type = [next(c for c in listed if type(c) is each) for each in set(map(type, listed))]
-    return kind_of_values(values_of_one_kind(np.fromiter(one_of_each_type, dtype=object), where))
+    return type_of_values(values_of_one_type(np.fromiter(one_of_each_type, dtype=object), where))
 
 
 def _numbers_from_objects(cells: Array) -> Array:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 
 from hedgerow.table.arrays import numeric_column
 from hedgerow.table.categories import factors_from_numbers, numbers_of_values
-from hedgerow.table.codebook import kind_of_days
+from hedgerow.table.codebook import type_of_days
 from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, label
 
 
@@ -112,7 +112,7 @@ def _kind(column: Listed, dated: bool) -> Kind:
     if isinstance(column, Factors):
         return "text" if column.values.dtype == object else "category"
     if dated:
-        return kind_of_days(column[:])
+        return type_of_days(column[:])
     return "boolean" if column.dtype.kind == "b" else "number"
 
 

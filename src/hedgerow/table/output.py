@@ -12,7 +12,7 @@ from sklearn import get_config
 OUTPUTS = ("default", "pandas", "polars")
 
 
-def asked_output(estimator: Any) -> str:
+def requested_output(estimator: Any) -> str:
     """An estimator -> the output that `set_output` or scikit-learn's configuration asks for."""
     own = vars(estimator).get("_sklearn_output_config", {})
     return str(own["transform"] if "transform" in own else get_config()["transform_output"])

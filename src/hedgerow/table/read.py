@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from hedgerow.table.arrays import source_from_array
-from hedgerow.table.categories import kind_of_values, learn_categories, match_categories, nominal_features
+from hedgerow.table.categories import learn_categories, match_categories, nominal_features, type_of_values
 from hedgerow.table.frames import source_from_frame
 from hedgerow.table.named import NamedColumns
 from hedgerow.table.schema import Array, Schema, Source, Table, label
@@ -213,7 +213,7 @@ def _learn(source: Source, nominal: list[bool]) -> Table:
         require_text(found.tolist(), f"categories of {label(source.names, feature)}")
         if len(found):
             given[feature], categories[feature] = numbers, found
-            kinds[feature] = "category" if kinds[feature] == "category" else kind_of_values(found)
+            kinds[feature] = "category" if kinds[feature] == "category" else type_of_values(found)
         else:
             given[feature], kinds[feature] = _nothing(n_rows), "null"
     schema = Schema(

@@ -48,8 +48,8 @@ def strength_of(forest: Any) -> Strength:
     >>> 0.8 < found.strength < 1.0 and 0.0 < found.correlation < 1.0
     True
     """
-    now = predictor_of(forest, "forest must be a fitted classifier with bootstrap=True")
-    evidence, labels = now.oob_evidence(), now.oob_rows().target.labels
+    predictor = predictor_of(forest, "forest must be a fitted classifier with bootstrap=True")
+    evidence, labels = predictor.oob_evidence(), predictor.oob_rows().target.labels
     oob_mask = evidence.tree_mask
     votes = _votes(evidence.counts) * oob_mask[:, :, None]
     n_judges = votes.sum(axis=(1, 2))

@@ -77,17 +77,17 @@ def bias_and_variance(
     >>> forest.variance < tree.variance
     True
     """
-    labels, said = np.asarray(y), []
+    labels, text = np.asarray(y), []
     kinds, numbers = np.unique(labels, return_inverse=True)
     test: Array = np.empty(0)
     for model, test in fits(estimator, X, labels, n_tables, share, test_share, random_state):
         rows = _taken(X, test)
-        said.append(_aligned(model, rows, kinds) if is_classifier(model) else np.asarray(model.predict(rows)))
+        text.append(_aligned(model, rows, kinds) if is_classifier(model) else np.asarray(model.predict(rows)))
     truth = numbers[test] if is_classifier(estimator) else labels[test]
-    return decomposed(np.array(said), truth)
+    return decomposed(np.array(text), truth)
 
 
-def decomposed(said: Floats, truth: Array) -> BiasVariance:
+def decomposed(text: Floats, truth: Array) -> BiasVariance:
     """Answers of several tables, numbers (tables, n) or probabilities (tables, n, K), and the truth (n,) -> the parts.
 
     Examples
@@ -96,13 +96,13 @@ def decomposed(said: Floats, truth: Array) -> BiasVariance:
     >>> parts.error, parts.bias, parts.variance
     (1.0, 0.5, 0.5)
     """
-    classes = said.ndim == 3
-    aim = np.eye(said.shape[2])[truth] if classes else truth[:, None]
-    cells = said if classes else said[:, :, None]
+    classes = text.ndim == 3
+    aim = np.eye(text.shape[2])[truth] if classes else truth[:, None]
+    cells = text if classes else text[:, :, None]
     mean = cells.mean(axis=0)
     errors = ((cells - aim) ** 2).sum(axis=2).mean(axis=1)
     bias, variance = ((mean - aim) ** 2).sum(axis=1).mean(), ((cells - mean) ** 2).sum(axis=2).mean()
-    differ = disagreement(said.argmax(axis=2)) if classes else np.nan
+    differ = disagreement(text.argmax(axis=2)) if classes else np.nan
     return BiasVariance(float(errors.mean()), float(bias), float(variance), float(differ), errors)
 
 
@@ -153,7 +153,7 @@ def _taken(X: Any, rows: Array) -> Any:
 
 def _aligned(model: Any, X: Any, kinds: Array) -> Floats:
     """A fitted classifier, samples, all classes (K,) -> probabilities (n, K); 0 for classes that it has not seen."""
-    said = np.asarray(model.predict_proba(X))
-    found = np.zeros((len(said), len(kinds)))
-    found[:, np.searchsorted(kinds, model.classes_)] = said
+    text = np.asarray(model.predict_proba(X))
+    found = np.zeros((len(text), len(kinds)))
+    found[:, np.searchsorted(kinds, model.classes_)] = text
     return found

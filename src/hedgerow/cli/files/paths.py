@@ -51,7 +51,7 @@ def check_out(
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{option} must be in a folder that exists, got {out!r}; make the folder first")
     _refuse_input(str(out), inputs, option)
-    found = kind if force or not path.is_file() else _kind_of(path)
+    found = kind if force or not path.is_file() else _type_of(path)
     if found not in (kind, ""):
         raise UsageError(
             f"{option} must be a new file or {kind}, got {out!r}, which is {found}; name another file, or add --force"
@@ -76,7 +76,7 @@ def check_study(folder: Path, data: Path | None, *, force: bool) -> None:
     check_folder(str(folder), [os.environ.get("HEDGEROW_DATA") if data is None else str(data)], "--out")
     page, figures = folder / "README.md", folder / "figures"
     files = [path for path in (page, folder / "report.json") if path.is_file()]
-    others = [path for path in files if _kind_of(path) not in (STUDY, "")]
+    others = [path for path in files if _type_of(path) not in (STUDY, "")]
     if figures.exists() and not files and not (folder / "units").is_dir():
         others.append(figures)
     if others and not force:
@@ -166,7 +166,7 @@ def _words(path: str) -> str:
     return "standard input" if path == STREAM else repr(path)
 
 
-def _kind_of(path: Path) -> str:
+def _type_of(path: Path) -> str:
     """An existing file -> what it is, in words; nothing for an empty one."""
     try:
         with open(path, "rb") as file:
@@ -190,7 +190,7 @@ def _kind_of(path: Path) -> str:
         return STUDY
     if b"\0" in head:
         return "something else"
-    return _SUFFIXES.get(path.suffix.lower()) or _kind_of_answers(head.split(b"\n", 1)[0])
+    return _SUFFIXES.get(path.suffix.lower()) or _type_of_answers(head.split(b"\n", 1)[0])
 
 
 def _holds_answers(path: Path) -> bool:
@@ -203,7 +203,7 @@ def _holds_answers(path: Path) -> bool:
     return book.count(b"<sheet ") == 1 and b'name="answers"' in book
 
 
-def _kind_of_answers(line: bytes) -> str:
+def _type_of_answers(line: bytes) -> str:
     """The first line of a text -> whether `hedgerow predict` has written it."""
     if b"probability" not in line and b"mean_lower" not in line:
         return "something else"

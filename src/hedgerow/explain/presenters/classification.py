@@ -14,7 +14,7 @@ from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.presenters.actions import with_actions
 from hedgerow.explain.presenters.base import Array, Change, Fact, Feedback, Figures, FitSummary, Presenter, TargetSheet
 from hedgerow.explain.request import ExplainRequest
-from hedgerow.explain.words import name_some, percents
+from hedgerow.explain.words import name_few, percents
 from hedgerow.inference.columns import Columns
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import SetConfusion, SetTally
@@ -168,7 +168,7 @@ class ClassificationPresenter(Presenter):
             causes = [cause.cause for cause in each.doubt]
             shares = dict(zip(causes, percents(cause.share for cause in each.doubt), strict=True))
             cells = [f"{shares[cause]} %" if shares[cause] else "–" for cause in HEADS]
-            rows.append([each.title.removeprefix("Row "), " or ".join(name_some(each.likely)), *cells, _fewest(each)])
+            rows.append([each.title.removeprefix("Row "), " or ".join(name_few(each.likely)), *cells, _fewest(each)])
         heads = ["row", "it could be", *HEADS.values(), "settled by"]
         return Lines("Where the doubt comes from, and what would settle it", heads, rows, left=2)
 

@@ -78,9 +78,9 @@ class DistributedClasses(DistributedTarget):
             classes, values = read_classes(y, n_rows)
         return values, classes
 
-    def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> Self:
+    def known(self, engine: Engine, summary: list[Any], given: list[Handle]) -> Self:
         """Classes of each partition -> the classes of the table, with their weights."""
-        known = replace(self, classes=_all_classes(told))
+        known = replace(self, classes=_all_classes(summary))
         if self.class_weight is None or self.balances_bags:
             return known
         amounts = partial(_exact_amounts, engine, given, known)
@@ -88,9 +88,9 @@ class DistributedClasses(DistributedTarget):
 
     def labels(self, given: Targets) -> NDArray[np.intp]:
         """Labels of a partition -> (n,) class numbers."""
-        if given.told is None:
+        if given.summary is None:
             return np.empty(0, dtype=np.intp)
-        return np.asarray(np.searchsorted(self.classes, given.told)[given.values])
+        return np.asarray(np.searchsorted(self.classes, given.summary)[given.values])
 
     def weigh(self, given: Targets) -> Weighed:
         """Labels of a partition -> class numbers of the rows whose weight is above zero."""
@@ -103,7 +103,7 @@ class DistributedClasses(DistributedTarget):
         """(K,): rows of each class."""
         return np.bincount(values, minlength=len(self.classes))
 
-    def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
+    def resolve(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
         """Choose how weights become whole numbers, and what a model keeps of the rows and classes."""
         if table.n_rows == 0:
             raise ValueError(f"class_weight must leave some row a weight above zero, got {self.class_weight!r}")
@@ -197,12 +197,12 @@ class PartitionClasses(PartitionTarget):
         return found
 
 
-def _all_classes(told: list[Array]) -> Array:
+def _all_classes(summary: list[Array]) -> Array:
     """Classes of each partition -> all classes, sorted."""
-    kinds = {classes.dtype.kind for classes in told}
+    kinds = {classes.dtype.kind for classes in summary}
     if len(kinds) > 1 and kinds - set("iufb"):
         raise ValueError(f"y must hold labels of one kind in all partitions, got {sorted(kinds)}; convert them")
-    return np.unique(np.concatenate(told))
+    return np.unique(np.concatenate(summary))
 
 
 def _exact_amounts(engine: Engine, given: list[Handle], target: DistributedClasses) -> list[int]:

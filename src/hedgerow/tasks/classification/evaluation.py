@@ -117,7 +117,7 @@ def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
     rows = np.flatnonzero(evidence.is_covered & evidence.known)
     if not len(rows):
         return None
-    opinion_of = evidence.as_forest().combine_some(predictor.weights)
+    opinion_of = evidence.as_forest().combine_rows(predictor.weights)
     calibrator = None
     if predictor.is_calibrated:
         some = rows[rows_to_learn_on(len(rows), len(predictor.classes))]

@@ -329,7 +329,7 @@ class ClassificationPredictor(Predictor):
         evidence = (forest.evidence_in(tree) for tree in range(forest.n_trees))
         return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
 
-    def node_answers(self, tree: Tree) -> list[Floats]:
+    def node_predictions(self, tree: Tree) -> list[Floats]:
         """-> (N, K) each: probability, lower and upper bound of every node, as if it were a leaf, uncalibrated."""
         rule = self.plain_rule
         parts = rule.parts(rule.lift(node_evidence(tree), self.setting), self.setting)
@@ -453,7 +453,7 @@ class ClassificationPredictor(Predictor):
         evidence = replace(self.oob_evidence(), n_threads=thread_count(self.n_jobs), cache=Cache())
         if not (needs_trial(metric) or self.rule.needs_weights or decision.needs_calibration):
             score, answers = soft_label_metrics(metric, self.classes, rows, evidence, self.calibration)
-            return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
+            return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=answers))
         trial, used = self.try_out(evidence, self.plain_rule, caution, decision, calibrator=calibrator)
         if self.rule.needs_weights:
             fitted.learned.put("weights", caution, trial.weights)
@@ -462,7 +462,7 @@ class ClassificationPredictor(Predictor):
         if not metric:
             return fitted
         score, answers = oob_metrics(metric, self.classes, rows, evidence, trial, used, self.calibration)
-        return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
+        return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=answers))
 
     def oob_evidence(self) -> Evidence:
         """Return out-of-bag evidence about the training rows, without their own counts."""

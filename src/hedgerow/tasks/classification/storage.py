@@ -50,20 +50,20 @@ def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 
     The training rows are not saved, so what must be learned from out-of-bag evidence is learned first.
     """
-    now: ClassificationPredictor = predictor_of(model)
-    if now.fitted.oob_rows is not None:
-        now.learn()
-    _check_reading(model, now.fitted)
+    predictor: ClassificationPredictor = predictor_of(model)
+    if predictor.fitted.oob_rows is not None:
+        predictor.learn()
+    _check_reading(model, predictor.fitted)
     encoder = Encoder()
-    classes, arrays = labels_to_arrays("classes", now.classes)
-    state, of_state = state_to_contents(now.fitted)
-    arrays |= of_state | {"prior": now.info.prior}
-    reported, of_fit = _fitted_to_contents(now, encoder)
+    classes, arrays = labels_to_arrays("classes", predictor.classes)
+    state, of_state = state_to_contents(predictor.fitted)
+    arrays |= of_state | {"prior": predictor.info.prior}
+    reported, of_fit = _fitted_to_contents(predictor, encoder)
     contents = {
         "parameters": encoder.parameters(model),
         "classes": classes,
         "table": state["table"],
-        "weighted": now.forest.weights is not None,
+        "weighted": predictor.forest.weights is not None,
         "seed": state["seed"],
         "bag": state["bag"],
         "fitted": reported,
@@ -122,51 +122,51 @@ def classifier_from_contents(
 def _check_reading(model: Any, fitted: Fitted) -> None:
     """Refuse what could not answer; parameters that only another fit reads are checked by that fit."""
     check_once_fitted(model)
-    now: ClassificationPredictor = model._predictor(fitted)
+    predictor: ClassificationPredictor = model._predictor(fitted)
     if fitted.oob_rows is None:
-        _check_learned(now, model)
-    _try_parameters(now)
+        _check_learned(predictor, model)
+    _try_parameters(predictor)
 
 
-def _check_learned(now: ClassificationPredictor, model: Any) -> None:
+def _check_learned(predictor: ClassificationPredictor, model: Any) -> None:
     """Refuse parameters that only training rows could settle, where they have not done so."""
-    learned = now.fitted.learned
+    learned = predictor.fitted.learned
     if isinstance(model.caution, str) and learned.last("caution") is None:
         raise ValueError(
             "caution must be a number in a model without training rows to choose one on, got 'auto'; set a number"
         )
     weights = learned.last("weights")
-    if now.rule.needs_weights and (weights is None or weights[0] != now.caution):
+    if predictor.rule.needs_weights and (weights is None or weights[0] != predictor.caution):
         raise ValueError(
             f"rule must be one that learns no tree weights in a model without training rows to learn them on, got"
-            f" {now.rule!r} with a caution of {now.caution:g}; set another rule, or the caution they were learned with"
+            f" {predictor.rule!r} with a caution of {predictor.caution:g}; set another rule, or the caution they were learned with"
         )
 
 
-def _try_parameters(now: ClassificationPredictor) -> None:
+def _try_parameters(predictor: ClassificationPredictor) -> None:
     """Combine and decide about a leaf of one row and one of none, which finds parameters out of range."""
-    group_column(now.fitted, now.given_decision)  # refuses groups that are no column
-    rule, decision, n_classes = now.rule, resolve_decision(now.given_decision), len(now.classes)
+    group_column(predictor.fitted, predictor.given_decision)  # refuses groups that are no column
+    rule, decision, n_classes = predictor.rule, resolve_decision(predictor.given_decision), len(predictor.classes)
     if not decision.is_ready:
-        decision = (now.fitted.learned.last("decision") or (None, decision))[1]
+        decision = (predictor.fitted.learned.last("decision") or (None, decision))[1]
     if isinstance(decision, ActionDecision) and decision.utility is not None:
         two = checked_utility(decision.utility, n_classes)[:2]  # some decisions compare all pairs of actions
         decision = clone(decision).set_params(utility=two)
-    setting = Setting.of(n_classes, now.caution, now.info.prior)
+    setting = Setting.of(n_classes, predictor.caution, predictor.info.prior)
     counts = np.zeros((2, n_classes))
     counts[0, 0] = 1.0
     with np.errstate(all="ignore"):
         opinion = rule.finish(merge_states(rule.lift(counts, setting)[None], rule.merge), setting)
         if not all(np.isfinite(part).all() for part in (opinion.probability, opinion.lower, opinion.upper)):
-            raise ValueError(f"caution must be of ordinary size for {rule!r}, got {now.caution:g}; set another")
+            raise ValueError(f"caution must be of ordinary size for {rule!r}, got {predictor.caution:g}; set another")
         if decision.is_ready:
             groups = None if decision.groups is None else np.array([""])
             decide(replace(opinion, groups=groups), decision)
 
 
-def _fitted_to_contents(now: ClassificationPredictor, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
+def _fitted_to_contents(predictor: ClassificationPredictor, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
     """Everything that was learned besides the trees -> JSON and arrays."""
-    fitted, figures, learned = now.fitted, now.fitted.figures, now.fitted.learned
+    fitted, figures, learned = predictor.fitted, predictor.fitted.figures, predictor.fitted.learned
     caution, weights, decision = (learned.last(what) for what in ("caution", "weights", "decision"))
     said = {
         "criterion_": fitted.criterion,
@@ -181,13 +181,13 @@ def _fitted_to_contents(now: ClassificationPredictor, encoder: Encoder) -> tuple
     if weights is not None:
         reported["learned_with"] = encoder.encode(weights[0], "caution")
         arrays["tree_weights"] = weights[1]
-    if figures.oob_answers is not None:
+    if figures.oob_predictions is not None:
         reported["oob_decision_function_"] = True
-        arrays["oob_decision_function"] = figures.oob_answers
-    if decision is not None and decision[0] == now.decision_key():
+        arrays["oob_decision_function"] = figures.oob_predictions
+    if decision is not None and decision[0] == predictor.decision_key():
         reported["calibrated"] = encoder.encode(decision[1], "decision")
     known, of_known = learned_to_contents(fitted)
-    mapped, of_map = calibration_to_contents(now.calibration)
+    mapped, of_map = calibration_to_contents(predictor.calibration)
     return reported | known | mapped, arrays | of_known | of_map
 
 
@@ -202,7 +202,7 @@ def _figures_from(
         figures = replace(figures, tuning=_checked_tuning(decoder.decode(given["tuning_"])))
     if "oob_decision_function_" in given:
         answers = take(arrays, "oob_decision_function", np.float64, shape=(None, n_classes))
-        figures = replace(figures, oob_answers=answers)
+        figures = replace(figures, oob_predictions=answers)
     return figures
 
 

@@ -221,12 +221,12 @@ class ClassificationTarget:
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, core=self.core.take(rows), weights=weights)
 
-    def plus(self, later: ClassificationTarget) -> ClassificationTarget:
+    def concat(self, more: ClassificationTarget) -> ClassificationTarget:
         """The target of these rows followed by later rows, whose `classes` are all classes known by then."""
-        places = among_classes(self.classes, later.classes)
-        labels = np.concatenate([places[self.core.numbers], later.core.numbers]).astype(np.intp)
-        weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
-        return ClassificationTarget(later.classes, make_labels(labels, len(later.classes), weights), weights)
+        places = among_classes(self.classes, more.classes)
+        labels = np.concatenate([places[self.core.numbers], more.core.numbers]).astype(np.intp)
+        weights = joined_weights(self.weights, self.n_rows, more.weights, more.n_rows)
+        return ClassificationTarget(more.classes, make_labels(labels, len(more.classes), weights), weights)
 
     def weighing(self) -> Weighing:
         """How weights of later rows are rounded."""
@@ -341,7 +341,7 @@ def labels_as_given(y: Any) -> Any:
     if isinstance(y, np.ma.MaskedArray):
         return y.data
     if isinstance(y, list | tuple):
-        _check_one_kind(y)
+        _check_one_type(y)
     dtype = getattr(y, "dtype", None)
     if isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim == 1:
         return _numbers_from_objects(y)
@@ -359,11 +359,11 @@ def _numbers_from_objects(y: NDArray[Any]) -> NDArray[Any]:
     kinds = set(map(type, labels))
     if kinds in ({int}, {bool}) or (kinds and all(issubclass(kind, np.integer) for kind in kinds)):
         return np.array(labels)
-    _check_one_kind(labels)
+    _check_one_type(labels)
     return y
 
 
-def _check_one_kind(labels: Any) -> None:
+def _check_one_type(labels: Any) -> None:
     """Refuse a list with text and other values: NumPy would turn all of them into text, such as "nan" and "1"."""
     other = [label for label in labels if not isinstance(label, str)]
     if len(other) == len(labels) or not other:

@@ -65,7 +65,7 @@ class Classification(SupervisedTask):
         """The classes that the first call of `partial_fit` declares."""
         return first_classes(classes)
 
-    def read_later_y(
+    def read_more_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
     ) -> ReadTarget:
         """Labels of later rows, which must be among the known classes and those declared now."""

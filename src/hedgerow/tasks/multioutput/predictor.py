@@ -107,7 +107,7 @@ class MultiOutputPredictor(Predictor):
         figures = self.fitted.figures
         alone = True if callable(metric) else metric  # a function scores all outputs together
         outputs = tuple(output.evaluate_oob(alone) for output in self.outputs)
-        if metric and outputs[0].figures.oob_answers is not None:
+        if metric and outputs[0].figures.oob_predictions is not None:
             figures = replace(figures, oob_score=self._oob_score(metric, outputs))
         return replace(self.fitted, outputs=outputs, figures=figures)
 
@@ -131,7 +131,7 @@ class MultiOutputPredictor(Predictor):
         if not seen.any():
             return np.nan
         pairs = zip(self.outputs, outputs, strict=True)
-        predicted = [output.named(_kept(fitted.figures.oob_answers, rows.kept)[seen]) for output, fitted in pairs]
+        predicted = [output.named(_kept(fitted.figures.oob_predictions, rows.kept)[seen]) for output, fitted in pairs]
         each = zip(self.outputs, rows.target.outputs, strict=True)
         truth = [output.named_truth(target.truth[seen]) for output, target in each]
         score = metric if callable(metric) else self.outputs[0].whole_score

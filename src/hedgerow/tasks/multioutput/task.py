@@ -57,13 +57,13 @@ class MultiOutput(SupervisedTask):
 
     def first_classes(self, classes: Any) -> NoReturn:
         """Rows are not added to a model of several outputs."""
-        _refuse_later_rows()
+        _refuse_more_rows()
 
-    def read_later_y(
+    def read_more_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
     ) -> NoReturn:
         """Rows are not added to a model of several outputs."""
-        _refuse_later_rows()
+        _refuse_more_rows()
 
     def growth(self, model: Any, target: MultiOutputTarget, schema: Schema) -> GrowthParams:
         """How trees are grown on these rows."""
@@ -119,12 +119,12 @@ def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
             or (output.seed, output.fingerprint) != (first.seed, first.fingerprint)
         ):
             raise ModelFileError("all outputs of a model file must share table, trees and bags, got different ones")
-    answers = [output.figures.oob_answers for output in outputs]
+    answers = [output.figures.oob_predictions for output in outputs]
     if len({None if each is None else len(each) for each in answers}) > 1:
         raise ModelFileError("all outputs of a model file must have out-of-bag answers about the same rows, got others")
     leaves = MultiOutputLeaves(tuple(output.forest.evidence for output in outputs))
     info = MultiOutputInfo(first.info.names, tuple(output.info for output in outputs))
-    figures = replace(first.figures, oob_score=score, oob_answers=None)
+    figures = replace(first.figures, oob_score=score, oob_predictions=None)
     forest = Forest(first.forest.structure, leaves)
     return replace(first, forest=forest, info=info, figures=figures, outputs=tuple(outputs))
 
@@ -153,7 +153,7 @@ def _each(run: FitRun) -> list[FitRun]:
     return [replace(run, rows=replace(rows, target=target)) for target in rows.target.outputs]
 
 
-def _refuse_later_rows() -> NoReturn:
+def _refuse_more_rows() -> NoReturn:
     raise ValueError(
         "partial_fit must be called on a model of one output, got one of several; use one of its `outputs_`"
     )

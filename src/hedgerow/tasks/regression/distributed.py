@@ -52,9 +52,9 @@ class DistributedReals(DistributedTarget):
         values = read_targets(y, n_rows, "squared_error")  # "poisson" looks at the numbers of all partitions
         return values, (float(values.min()), float(values.max()))
 
-    def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> Self:
+    def known(self, engine: Engine, summary: list[Any], given: list[Handle]) -> Self:
         """The lowest and the highest number of each partition -> those of the table."""
-        return replace(self, low=min(low for low, _ in told), high=max(high for _, high in told))
+        return replace(self, low=min(low for low, _ in summary), high=max(high for _, high in summary))
 
     def weigh(self, given: Targets) -> Weighed:
         """Numbers of one partition -> those of the rows whose weight is above zero."""
@@ -64,7 +64,7 @@ class DistributedReals(DistributedTarget):
         """(1,): the number of rows."""
         return np.array([len(values)])
 
-    def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
+    def resolve(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
         """Choose the grid of the numbers, and what a model keeps of rows and numbers."""
         settings = replace(settings_for(table.n_rows, 1), leaf_counts="inbag")
         if settings.criterion == "poisson":

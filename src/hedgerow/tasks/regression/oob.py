@@ -81,7 +81,7 @@ def learn_residuals(
     forest: Forest, rows: NDArray[np.int64], codes: Codes, y: Floats, bags: Bags, n_threads: int
 ) -> Residuals:
     """Training rows (k,), their codes (p, k) and targets (k,) -> the residuals of those that some tree has not seen."""
-    oob = bags.outside_each(forest.n_trees, rows)
+    oob = bags.oob_each(forest.n_trees, rows)
     used = oob.any(axis=1)
     return residuals_from(forest, forest.leaves(codes, n_threads)[used], y[used], oob[used], bags)
 

@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 from hedgerow.forest.ancestors import ancestor_moments
 from hedgerow.forest.fold import Which, fold, mean_of_leaves
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, outside_leaves, quantiles_of, ranks_of
+from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, oob_leaves, quantiles_of, ranks_of
 from hedgerow.forest.reducers import MeanReducer, predictions
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
@@ -150,7 +150,7 @@ class RegressionPredictor(Predictor):
         """-> (L, 3): the prediction of every leaf, and its lower and upper bound."""
         return np.column_stack([self.leaf_values, *self.leaf_bounds()])
 
-    def node_answers(self, tree: Any) -> list[Floats]:
+    def node_predictions(self, tree: Any) -> list[Floats]:
         """-> (N, 1) each: the prediction of every node of a tree, and its lower and upper bound."""
         bounds = mean_bounds(tree.evidence.values, tree.counts[:, 0], self.caution, self.info)
         return [each[:, None] for each in (tree.evidence.values, *bounds)]
@@ -225,7 +225,7 @@ class RegressionPredictor(Predictor):
         self,
         batch: Batch,
         ask: Callable[[Codes], Floats],
-        join: Callable[[Completions, Floats], Floats] = Completions.hull,
+        join: Callable[[Completions, Floats], Floats] = Completions.envelope,
     ) -> Floats:
         """A batch, a function from codes to intervals -> (n, 2): wider where values are unknown or uncertain."""
 
@@ -284,7 +284,7 @@ class RegressionPredictor(Predictor):
                 f"X must be samples for {name} of a forest that has lost its training rows or never left any out of"
                 " a bag, got None; give X, or fit again with bootstrap=True"
             )
-        return outside_leaves(self.forest, rows, threads := self.threads(rows.n_rows)), threads
+        return oob_leaves(self.forest, rows, threads := self.threads(rows.n_rows)), threads
 
     def tally(self, X: Any, y: Any, coverage: float | None = None) -> RegressionTally:
         """Samples and their numbers -> how far predictions are off, and how good intervals are, if there are any."""
@@ -394,7 +394,7 @@ class RegressionPredictor(Predictor):
         if rows.kept is not None:  # no bag holds rows without weight
             whole = self.predicted(Batch(rows.all_codes))
             whole[rows.kept] = predicted
-        return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=whole))
+        return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=whole))
 
     def for_file(self) -> Fitted:
         """The fit without its training rows; what intervals need of them is computed first."""

@@ -50,17 +50,17 @@ _REPORTED |= {"later", "scaled"} | LEARNED_KEYS
 
 def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     """Fitted regressor -> JSON and arrays; out-of-bag residuals are computed first, training rows are not saved."""
-    now: RegressionPredictor = predictor_of(model)
+    predictor: RegressionPredictor = predictor_of(model)
     _check_reading(model)
     encoder = Encoder()
-    state, arrays = state_to_contents(now.fitted)
-    arrays |= {"range": np.array([now.info.low, now.info.high])}
-    reported, of_fit = _fitted_to_contents(now, model, encoder)
+    state, arrays = state_to_contents(predictor.fitted)
+    arrays |= {"range": np.array([predictor.info.low, predictor.info.high])}
+    reported, of_fit = _fitted_to_contents(predictor, model, encoder)
     contents = {
         "parameters": encoder.parameters(model),
         "table": state["table"],
-        "weighted": now.forest.weights is not None,
-        "has_means": now.forest.means is not None,
+        "weighted": predictor.forest.weights is not None,
+        "has_means": predictor.forest.means is not None,
         "seed": state["seed"],
         "bag": state["bag"],
         "fitted": reported,
@@ -77,11 +77,11 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
     reported = given["fitted"]
     check_known(reported, _REPORTED)
     criterion = _checked_criterion(reported.get("criterion_", model.criterion))
-    info = _about_from(take(arrays, "range", np.float64, length=2), criterion, state.forest)
+    info = _info_from(take(arrays, "range", np.float64, length=2), criterion, state.forest)
     figures = chosen_features_from_json(reported, state.schema.n_features, decoder)
     if "oob_score_" in reported:
         score = checked_score(decoder.decode(reported["oob_score_"]))
-        figures = replace(figures, oob_score=score, oob_answers=take(arrays, "oob_prediction", np.float64).copy())
+        figures = replace(figures, oob_score=score, oob_predictions=take(arrays, "oob_prediction", np.float64).copy())
     learned = Learned()
     if "residuals" in reported:
         residuals = _residuals_from(arrays, state.forest.n_trees)
@@ -121,19 +121,19 @@ def _checked_criterion(criterion: Any) -> str:
     return str(criterion)
 
 
-def _fitted_to_contents(now: RegressionPredictor, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
+def _fitted_to_contents(predictor: RegressionPredictor, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
     """Everything that was learned besides the trees -> JSON and arrays."""
-    fitted, figures = now.fitted, now.fitted.figures
+    fitted, figures = predictor.fitted, predictor.fitted.figures
     reported: dict[str, Json] = {}
     arrays: Arrays = {}
-    if figures.oob_score is not None and figures.oob_answers is not None:
+    if figures.oob_score is not None and figures.oob_predictions is not None:
         reported["oob_score_"] = encoder.encode(figures.oob_score, "oob_score_")
-        arrays["oob_prediction"] = figures.oob_answers
+        arrays["oob_prediction"] = figures.oob_predictions
     chosen = {"max_features_": figures.max_features, "max_features_errors_": figures.max_features_errors}
     reported |= {name: encoder.encode(value, name) for name, value in chosen.items() if value is not None}
     if fitted.criterion != model.criterion:  # the parameter was changed after the fit
         reported["criterion_"] = fitted.criterion
-    if now.has_residuals and len((residuals := now.residuals("predict_interval")).residuals):
+    if predictor.has_residuals and len((residuals := predictor.residuals("predict_interval")).residuals):
         reported["residuals"] = True
         arrays |= {"residuals": residuals.residuals, "residuals.outside": residuals.bits}
         if residuals.scaled is not None:
@@ -142,8 +142,8 @@ def _fitted_to_contents(now: RegressionPredictor, model: Any, encoder: Encoder) 
     if fitted.impurities is not None:
         reported["impurities"] = True
         arrays["impurities"] = fitted.impurities
-    if model.leaf_rows and now.has_leaf_rows:
-        rows = now.leaf_rows()
+    if model.leaf_rows and predictor.has_leaf_rows:
+        rows = predictor.leaf_rows()
         reported["leaf_rows"] = {"weighted": rows.weights is not None}
         arrays |= {"rows.start": rows.row_start, "rows.ranks": rows.ranks, "rows.values": rows.values}
         arrays |= {} if rows.weights is None else {"rows.weights": rows.weights}
@@ -151,7 +151,7 @@ def _fitted_to_contents(now: RegressionPredictor, model: Any, encoder: Encoder) 
     return reported | known, arrays | of_known
 
 
-def _about_from(extremes: Array, criterion: str, forest: Forest) -> RangeInfo:
+def _info_from(extremes: Array, criterion: str, forest: Forest) -> RangeInfo:
     """The lowest and the highest target, between which leaves predict."""
     check_targets("range", extremes)
     low, high = extremes.tolist()

@@ -150,10 +150,10 @@ class RegressionTarget:
         """The target of some rows, in the order given."""
         return number_target(self.values[rows], None if self.weights is None else self.weights[rows], self.criterion)
 
-    def plus(self, later: RegressionTarget) -> RegressionTarget:
+    def concat(self, more: RegressionTarget) -> RegressionTarget:
         """The target of these rows followed by later rows."""
-        weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
-        return number_target(np.concatenate([self.values, later.values]), weights, self.criterion)
+        weights = joined_weights(self.weights, self.n_rows, more.weights, more.n_rows)
+        return number_target(np.concatenate([self.values, more.values]), weights, self.criterion)
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
         """Predictions for some of the rows (m,) -> (m,): squared errors, or absolute errors if trees reduce these."""

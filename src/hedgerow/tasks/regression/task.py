@@ -36,7 +36,7 @@ class Regression(SupervisedTask):
         """Numbers and weights -> the target of the rows whose weight is above zero."""
         return read_number_target(y, sample_weight, n_rows, model.criterion)
 
-    def read_later_y(
+    def read_more_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
     ) -> ReadTarget:
         """Numbers of later rows."""

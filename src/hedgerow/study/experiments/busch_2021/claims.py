@@ -41,7 +41,7 @@ def check_claims(scores: Scores, clouds: Clouds) -> list[Checked]:
 Verdict = tuple[bool | str | None, str]
 
 
-def _around(s: Scores, _: Clouds) -> Verdict:
+def _near(s: Scores, _: Clouds) -> Verdict:
     methods = ("Laplace", "Plausibility", "Confidence Bounds", "Voting", "Pooling")
     gap = 100 * (s.of("accuracy", methods) - s.of("accuracy", ("Probability",))).mean(axis=(0, 1))
     shown = ", ".join(f"{name} {value:+.2f}" for name, value in zip(methods, gap, strict=True))
@@ -188,7 +188,7 @@ def _eva_imbalanced_gain(s: Scores, _: Clouds) -> Verdict:
 
 
 CHECKS: dict[str, Callable[[Scores, Clouds], Verdict]] = {
-    "around": _around,
+    "around": _near,
     "eva-accuracy": _eva_accuracy,
     "belief-auc": _belief_auc,
     "dempster-accuracy": _dempster_accuracy,

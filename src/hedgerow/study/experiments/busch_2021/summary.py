@@ -148,8 +148,8 @@ def _verdict(results: Results, scores: Scores, claims: list[Checked], as_program
         f" {program_tied} are ties. One statement, on unbalanced data, is read in two ways, and counts twice.",
     ]
     pairs = zip(claims, as_program, strict=True)
-    said += [_said_of_missed(claim, other) for claim, other in pairs if claim.held is False or claim.held == "tie"]
-    said += [_said_of_eva(scores), _said_of_dempster(scores)]
+    said += [_remark_on_missed(claim, other) for claim, other in pairs if claim.held is False or claim.held == "tie"]
+    said += [_remark_on_eva(scores), _remark_on_dempster(scores)]
     missing = [title for title in PAPER["table_1"]["rows"] if title not in PAPER["files"]]
     said.append(f"Left out for want of a public copy: {', '.join(missing)}.")
     if results.quick:
@@ -158,7 +158,7 @@ def _verdict(results: Results, scores: Scores, claims: list[Checked], as_program
     return said
 
 
-def _said_of_missed(claim: Checked, other: Checked) -> str:
+def _remark_on_missed(claim: Checked, other: Checked) -> str:
     """A statement that does not hold as printed: a near tie, explained by the program, or unexplained."""
     said = f"“{claim.words}”: {claim.numbers}."
     if claim.held == "tie":
@@ -170,7 +170,7 @@ def _said_of_missed(claim: Checked, other: Checked) -> str:
     return f"Not held, **unexplained**: neither as printed nor as programmed. {said}"
 
 
-def _said_of_eva(scores: Scores) -> str:
+def _remark_on_eva(scores: Scores) -> str:
     """What the prior does to EVA."""
     means = {name: 100 * scores.accuracy[:, :, COLUMNS.index(name)].mean() for name in ("Probability", *EVAS)}
     best = max(EVAS, key=lambda name: means[name])
@@ -183,7 +183,7 @@ def _said_of_eva(scores: Scores) -> str:
     )
 
 
-def _said_of_dempster(scores: Scores) -> str:
+def _remark_on_dempster(scores: Scores) -> str:
     """What the log-ratio does to Dempster."""
     difference, ratio, average = (
         100 * scores.auc[:, :, COLUMNS.index(name)].mean() for name in ("Dempster", BY_RATIO, "Probability")

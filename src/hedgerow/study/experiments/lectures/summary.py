@@ -173,7 +173,11 @@ def _verdict(results: Results) -> list[str]:
     tree, bag, forest = (
         {what: of(results, what, *learner) for what in ("error", "bias", "variance")} for learner in LEARNERS.values()
     )
-    said = [_said_of_variance(tree, bag, forest), _said_of_gain(tree, bag, forest), _said_of_bias(tree, bag, forest)]
+    said = [
+        _remark_on_variance(tree, bag, forest),
+        _remark_on_gain(tree, bag, forest),
+        _remark_on_bias(tree, bag, forest),
+    ]
     spread = [
         np.array([np.std(results.of(set=name, kind=kind, size=size, share=HALF)[0][1]["errors"], ddof=1)
                   for name in sets_of(results)]) for kind, size in LEARNERS.values()
@@ -199,7 +203,7 @@ def _verdict(results: Results) -> list[str]:
     return said
 
 
-def _said_of_variance(tree: dict[str, Floats], bag: dict[str, Floats], forest: dict[str, Floats]) -> str:
+def _remark_on_variance(tree: dict[str, Floats], bag: dict[str, Floats], forest: dict[str, Floats]) -> str:
     ratios = [np.median(many["variance"] / tree["variance"]) for many in (bag, forest)]
     lower = [int((many["variance"] < tree["variance"]).sum()) for many in (bag, forest)]
     return (
@@ -209,7 +213,7 @@ def _said_of_variance(tree: dict[str, Floats], bag: dict[str, Floats], forest: d
     )
 
 
-def _said_of_gain(tree: dict[str, Floats], bag: dict[str, Floats], forest: dict[str, Floats]) -> str:
+def _remark_on_gain(tree: dict[str, Floats], bag: dict[str, Floats], forest: dict[str, Floats]) -> str:
     words = []
     for many in (bag, forest):
         gain, by_variance = tree["error"] - many["error"], tree["variance"] - many["variance"]
@@ -221,7 +225,7 @@ def _said_of_gain(tree: dict[str, Floats], bag: dict[str, Floats], forest: dict[
     )
 
 
-def _said_of_bias(tree: dict[str, Floats], bag: dict[str, Floats], forest: dict[str, Floats]) -> str:
+def _remark_on_bias(tree: dict[str, Floats], bag: dict[str, Floats], forest: dict[str, Floats]) -> str:
     higher = [int((many["bias"] > tree["bias"]).sum()) for many in (bag, forest)]
     change = [np.median(many["bias"] / tree["bias"]) for many in (bag, forest)]
     return (

@@ -121,13 +121,13 @@ def judge(
     grow = _grow_auto(min_rows, nominal) if auto else _grow(way, min_rows, nominal, mass)
     found: dict[str, list[Any]] = {"inner": [], "outer": [], "leaves": []}
     for repetition in repetitions:
-        rows = [_judge_one(X, y, fit, test, grow, auto) for fit, test in quarters(y, repetition, stratified)]
+        rows = [_evaluate_one(X, y, fit, test, grow, auto) for fit, test in quarters(y, repetition, stratified)]
         for position, name in enumerate(found):
             found[name].append([row[position] for row in rows])
     return {**found, "rows": len(y) // QUARTERS}
 
 
-def _judge_one(
+def _evaluate_one(
     X: Floats, y: Ints, fit: Ints, test: Ints, grow: Grow, auto: bool
 ) -> tuple[list[int], list[int], list[int]]:
     """One training set and one test set -> inner errors, outer errors, leaves, for every candidate."""

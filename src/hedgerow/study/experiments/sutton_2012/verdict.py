@@ -26,19 +26,19 @@ def write_verdict(results: Results, ours: dict[Cell, Rates], curves: list[Curve]
         f" deviation of single test sets over √{QUARTERS}, because each test set is a quarter drawn from all rows,"
         f" whatever the others hold ({next(iter(ours.values())).quarters.size} draws a cell)."
     ]
-    said += _said_of_codes(results, counted)
-    said += [_said_of_misprint(cell, rates) for cell, rates in ours.items() if cell.misprinted]
-    said += [_said_of_outside(results, cell, rates) for cell, rates in counted.items() if cell not in near]
-    said += _said_of_comparison(ours)
-    said += _said_of_tic_tac(results, ours)
-    said += [_said_of_curve(curve) for curve in curves]
-    said += _said_of_cost(results)
-    said += _said_of_features()
+    said += _remark_on_codes(results, counted)
+    said += [_remark_on_misprint(cell, rates) for cell, rates in ours.items() if cell.misprinted]
+    said += [_remark_on_deviations(results, cell, rates) for cell, rates in counted.items() if cell not in near]
+    said += _remark_on_comparison(ours)
+    said += _remark_on_tic_tac(results, ours)
+    said += [_remark_on_curve(curve) for curve in curves]
+    said += _remark_on_cost(results)
+    said += _remark_on_features()
     said += [f"{name} was left out: {reason}." for name, reason in results.absent.items()]
     return said
 
 
-def _said_of_misprint(cell: Cell, rates: Rates) -> str:
+def _remark_on_misprint(cell: Cell, rates: Rates) -> str:
     """Why the marked cell is a misprint, and our value."""
     tests = PAPER["table_2"]["rows"][cell.title][3]
     possible = [number for number in range(1, 7) if is_attainable(cell.percent, number * tests)]
@@ -50,7 +50,7 @@ def _said_of_misprint(cell: Cell, rates: Rates) -> str:
     )
 
 
-def _said_of_codes(results: Results, counted: dict[Cell, Rates]) -> list[str]:
+def _remark_on_codes(results: Results, counted: dict[Cell, Rates]) -> list[str]:
     """How many cells are near if the nominal features are coded as numbers."""
     coded = {cell: rates_of(results, cell.data_set, cell.way, variant=CODED.get(cell.way)) for cell in counted}
     both = {cell: coded[cell] if cell.way in CODED and coded[cell] else rates for cell, rates in counted.items()}
@@ -68,7 +68,7 @@ def _said_of_codes(results: Results, counted: dict[Cell, Rates]) -> list[str]:
     ]
 
 
-def _said_of_outside(results: Results, cell: Cell, rates: Rates) -> str:
+def _remark_on_deviations(results: Results, cell: Cell, rates: Rates) -> str:
     """A cell that we do not reproduce, and whether an alternative explains it."""
     tried = alternatives(results, cell.data_set, cell.way)
     said = (
@@ -89,7 +89,7 @@ def _said_of_outside(results: Results, cell: Cell, rates: Rates) -> str:
     return said + f". **Unexplained**: of {len(tried)} alternatives `{nearest}` comes nearest, with {other.mean:.1f}."
 
 
-def _said_of_comparison(ours: dict[Cell, Rates]) -> list[str]:
+def _remark_on_comparison(ours: dict[Cell, Rates]) -> list[str]:
     """Whether trees of belief functions are comparable with CART, as both sections say."""
     said = []
     for table in (1, 3):
@@ -113,7 +113,7 @@ def _said_of_comparison(ours: dict[Cell, Rates]) -> list[str]:
     return said
 
 
-def _said_of_tic_tac(results: Results, ours: dict[Cell, Rates]) -> list[str]:
+def _remark_on_tic_tac(results: Results, ours: dict[Cell, Rates]) -> list[str]:
     """The paper's largest difference between CART and U, and how the coding of nominal features changes it."""
     cells = {cell.column: cell for cell in ours if cell.title == "Tic-tac"}
     if len(cells) < 2:
@@ -132,7 +132,7 @@ def _said_of_tic_tac(results: Results, ours: dict[Cell, Rates]) -> list[str]:
     ]
 
 
-def _said_of_curve(curve: Curve) -> str:
+def _remark_on_curve(curve: Curve) -> str:
     """Figure 1, one curve."""
     return (
         f"Figure 1, {curve.name}: that nodes increase with λ {'holds' if curve.rises else 'does not hold'}"
@@ -144,7 +144,7 @@ def _said_of_curve(curve: Curve) -> str:
     )
 
 
-def _said_of_features() -> list[str]:
+def _remark_on_features() -> list[str]:
     """Sets for which we have another number of features than the paper says."""
     return [
         f"The paper counts {told} features in {title}; ours, `{about.name}`, has {about.features}."
@@ -153,7 +153,7 @@ def _said_of_features() -> list[str]:
     ]
 
 
-def _said_of_cost(results: Results) -> list[str]:
+def _remark_on_cost(results: Results) -> list[str]:
     """What the linear programmes cost."""
     seconds = [result["seconds"] for _, result in results.of(kind="slow curve")]
     if not seconds:

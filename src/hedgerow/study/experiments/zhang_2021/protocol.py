@@ -205,10 +205,10 @@ def many_classes(
             evidence = forest.evidence(take_rows(X, test))
             opinions = evidence.combine_each([(rule, 1.0) for rule in MANY.values()])
             precise = forest.classes_[opinions[0].probability.argmax(axis=1)] == y[test]
-            rows = [_judged(y[test], decide(opinion, "rule"), forest.classes_) for opinion in opinions]
+            rows = [_evaluated(y[test], decide(opinion, "rule"), forest.classes_) for opinion in opinions]
             scores.append([[float(precise.mean())] * 3, *rows])
             sets = [_sets_under(forest, name, take_rows(X, test)) for name in decisions]
-            by_decision.append([_judged(y[test], chosen, forest.classes_) for chosen in sets])
+            by_decision.append([_evaluated(y[test], chosen, forest.classes_) for chosen in sets])
         found.append(np.mean(scores, axis=0).tolist())
         decided.append(np.mean(by_decision, axis=0).tolist())
     return {"scores": found} | ({"decisions": decided} if decisions else {})
@@ -246,7 +246,7 @@ def _sets_under(forest: RandomForestClassifier, decision: str, X: Any) -> Bools:
     return sets
 
 
-def _judged(y: NDArray[np.str_], sets: Bools, classes: NDArray[np.str_]) -> list[float]:
+def _evaluated(y: NDArray[np.str_], sets: Bools, classes: NDArray[np.str_]) -> list[float]:
     """Classes (n,), sets (n, K) -> u65, u80, determinacy."""
     return [u65(y, sets, classes=classes), u80(y, sets, classes=classes), determinacy(y, sets, classes=classes)]
 

@@ -33,17 +33,17 @@ def write_verdict(
         + ", ".join(f"{s.deviation:.3f} (`{s.name}`)" for s in sorted(senses, key=lambda s: s.deviation))
         + ".",
     ]
-    said += _said_of_constants(best, variants)
-    said += [_said_of_outside(one) for one in deviations(best, [*senses, *variants])]
-    said.append(_said_of_claims(claims))
-    said.append(_said_of_stars(best))
+    said += _remark_on_constants(best, variants)
+    said += [_remark_on_deviations(one) for one in deviations(best, [*senses, *variants])]
+    said.append(_remark_on_claims(claims))
+    said.append(_remark_on_stars(best))
     if noise:
-        said.append(_said_of_noise(noise))
+        said.append(_remark_on_noise(noise))
     said += [f"{name} was left out: {reason}." for name, reason in results.absent.items()]
     return said
 
 
-def _said_of_constants(best: Ours, variants: list[Ours]) -> list[str]:
+def _remark_on_constants(best: Ours, variants: list[Ours]) -> list[str]:
     """Cells that counting constant features as scikit-learn does brings inside."""
     skipped = [variant for variant in variants if variant.name == SKIPPED]
     if not skipped:
@@ -59,7 +59,7 @@ def _said_of_constants(best: Ours, variants: list[Ours]) -> list[str]:
     ]
 
 
-def _said_of_outside(one: Deviation) -> str:
+def _remark_on_deviations(one: Deviation) -> str:
     """A cell outside the goal: how far, what is the cause, and what was tried."""
     return (
         f"Outside, {one.name}: {one.gap:+.2f} points, {one.errors:.1f} standard errors. **{one.cause}**: {one.reason}."
@@ -67,7 +67,7 @@ def _said_of_outside(one: Deviation) -> str:
     )
 
 
-def _said_of_claims(claims: list[Claim]) -> str:
+def _remark_on_claims(claims: list[Claim]) -> str:
     """How many statements hold, and on how many sets each."""
     held = [claim for claim in claims if claim.held]
     told = "; ".join(f"{claim.words}: {claim.verdict} (paper {claim.theirs})" for claim in claims)
@@ -82,7 +82,7 @@ def _series(values: Iterable[float], digits: int = 2) -> str:
     return ", ".join(f"{value:.{digits}f}" for value in values)
 
 
-def _said_of_stars(ours: Ours) -> str:
+def _remark_on_stars(ours: Ours) -> str:
     """How our significance compares with the printed stars."""
     theirs, both, more, fewer, rows = printed_stars(), 0, 0, 0, 0
     for position, scores in enumerate(ours.scores):
@@ -100,7 +100,7 @@ def _said_of_stars(ours: Ours) -> str:
     )
 
 
-def _said_of_noise(means: dict[float, Floats]) -> str:
+def _remark_on_noise(means: dict[float, Floats]) -> str:
     """Which rule of many classes leads without noise and with most of it."""
     names = list(MANY)
     first, last = min(means), max(means)

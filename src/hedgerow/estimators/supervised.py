@@ -23,7 +23,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.suggest import suggested_rows
 from hedgerow.params.checks import require_count
 from hedgerow.params.resolve import resolve_max_features
-from hedgerow.table.output import OUTPUTS, asked_output, frame_like
+from hedgerow.table.output import OUTPUTS, frame_like, requested_output
 
 if TYPE_CHECKING:
     from hedgerow.explain.report import Report
@@ -121,20 +121,20 @@ class SupervisedTrees(BaseTrees):
         Drift
             ``p_value``, and the features and leaves that differ most; ``print`` shows it.
         """
-        now = predictor_of(self)
+        predictor = predictor_of(self)
         require_count("min_rows", min_rows)
         require_count("n_permutations", n_permutations)
-        classes = now.drift_classes(y)
-        new = _newcomers(now, X, y, classes)
+        classes = predictor.drift_classes(y)
+        new = _newcomers(predictor, X, y, classes)
         old = None
         if reference is not None:
             pair = isinstance(reference, tuple) and len(reference) == 2
             if y is not None and not pair:
                 raise ValueError("reference must be a pair (X, y) if y is given, got X alone; pass its labels too")
             X, y_old = reference if pair else (reference, None)
-            old = _newcomers(now, X, None if y is None else y_old, classes)
+            old = _newcomers(predictor, X, None if y is None else y_old, classes)
         options = {"min_rows": int(min_rows), "n_permutations": int(n_permutations), "random_state": random_state}
-        return compare(now, new, old, classes, **options)
+        return compare(predictor, new, old, classes, **options)
 
     def predict_novelty(self, X: Any) -> Floats:
         """How unusual samples are, as p-values: about 5 % of rows like the training rows have one of at most .05.
@@ -162,9 +162,9 @@ class SupervisedTrees(BaseTrees):
         >>> forest.predict_novelty([[5.0, 3.4, 1.5, 0.2], [5.0, 3.4, 1.5, 90.0]]).round(3)
         array([1.   , 0.007])
         """
-        now = self._predictor()
-        table = now.table(X)
-        return novelty_of(now.fitted, table, n_threads=now.threads(table.n_rows)).p_value
+        predictor = self._predictor()
+        table = predictor.table(X)
+        return novelty_of(predictor.fitted, table, n_threads=predictor.threads(table.n_rows)).p_value
 
     def suggest(self, X: Any, n: int = 10) -> NDArray[np.int64]:
         """Which of these rows without labels to ask about next, so that the forest learns most from their labels.
@@ -196,11 +196,11 @@ class SupervisedTrees(BaseTrees):
         >>> forest.predict_proba(X[rows]).argmin(axis=1)
         array([0, 0, 0])
         """
-        now = self._predictor()
+        predictor = self._predictor()
         require_count("n", n)
-        batch = now.read(X)
-        codes, uncertainty = batch.codes, now.uncertainty_score(batch)
-        return suggested_rows(now.forest, codes, uncertainty, int(n), now.many_threads(codes))
+        batch = predictor.read(X)
+        codes, uncertainty = batch.codes, predictor.uncertainty_score(batch)
+        return suggested_rows(predictor.forest, codes, uncertainty, int(n), predictor.many_threads(codes))
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what `predict_uncertainty` and `predict_frame` return, as for transformers of scikit-learn.
@@ -402,16 +402,16 @@ class SupervisedTrees(BaseTrees):
 
     def _framed(self, X: Any, columns: list[Any], names: Sequence[str]) -> Any:
         """Columns (n,) and their names -> a data frame, as `set_output` asks, with the index of X."""
-        return frame_like(X, dict(zip(names, columns, strict=True)), asked_output(self))
+        return frame_like(X, dict(zip(names, columns, strict=True)), requested_output(self))
 
-    def _as_asked(self, X: Any, found: Any) -> Any:
+    def _as_requested(self, X: Any, found: Any) -> Any:
         """Named arrays (n,) -> a data frame, if `set_output` asks for one; several outputs stay as they are."""
-        if asked_output(self) == "default" or isinstance(found, list):
+        if requested_output(self) == "default" or isinstance(found, list):
             return found
         return self._framed(X, list(found), found._fields)
 
 
-def _newcomers(now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Newcomers:
+def _newcomers(predictor: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Newcomers:
     """Rows and perhaps their labels, as given -> some of them, as `compare` takes them."""
-    codes = now.read(X).codes
-    return newcomers(codes, None if y is None else now.drift_labels(y, codes.shape[1], classes))
+    codes = predictor.read(X).codes
+    return newcomers(codes, None if y is None else predictor.drift_labels(y, codes.shape[1], classes))
