@@ -35,7 +35,7 @@ PAGES = {
     "plots": "matplotlib",
     "regression": None,
     "report": None,
-    "strangers": None,
+    "novelty": None,
     "trees-and-bootstrap": None,
     "which": None,
 }
