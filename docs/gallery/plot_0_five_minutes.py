@@ -2,7 +2,7 @@
 Five minutes
 ============
 
-From a table to an answer the forest refuses to give, and why.
+From a table to a row on which the forest abstains, and why.
 
 .. code-block:: sh
 
@@ -84,10 +84,10 @@ why = forest.explain(X_test.iloc[[patient]])[0]
 print(why.to_text())
 
 # %%
-# The doubt is split by its cause (:doc:`/explain` says how). Then follow what would settle
-# the matter (further cases, another caution, the smallest change of the measurements), the
-# nearest patients, the rules of two leaves in words, and what each measurement adds to the
-# answer and to its uncertainty.
+# The uncertainty is split by its sources (:doc:`/explain` defines them). Then follow the
+# remedies (further cases, the smallest change of the measurements), the nearest patients,
+# the rules of two leaves in words, and the contribution of each measurement to the
+# probability and to its uncertainty.
 #
 # This is enough to start with. Next: :doc:`/which`, or
 # :doc:`the same on the command line </command-line>`.

@@ -25,7 +25,7 @@ X, y = data.data, data.target_names[data.target]
 forest = RandomForestClassifier(200, min_samples_leaf=2, random_state=0)
 
 # %%
-# Every patient is judged by a forest that has not seen her: five folds.
+# Five-fold cross-validation: every patient is evaluated by a forest fitted without her.
 
 lower, upper, probability = (np.empty((len(y), 2)) for _ in range(3))
 sets = np.empty((len(y), 2), dtype=bool)

@@ -125,7 +125,9 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         return predictor.labels_and_sets(batch) if return_set else predictor.labels(batch)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class; with the rule "average", the mean of the class shares in the leaves reached.
+        """Return the probability of each class, calibrated if ``calibration_`` says so.
+
+        Uncalibrated probabilities of the rule "average" are the mean of the class shares in the leaves reached.
 
         Parameters
         ----------

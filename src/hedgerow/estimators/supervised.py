@@ -151,7 +151,7 @@ class SupervisedTrees(BaseTrees):
         Returns
         -------
         p_value : ndarray of shape (n_samples,)
-            The smallest possible one is 1 / (k + 1) for k training rows, of which at most 4096 are used.
+            The smallest possible one is 1 / (k + 1) for k training rows, of which at most 2048 are used.
 
         Examples
         --------

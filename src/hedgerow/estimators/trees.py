@@ -159,8 +159,9 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
     def row_weights(self, X: Any, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
         """Weight of each training row in the prediction for each sample.
 
-        With unweighted rows and the rule "average", ``row_weights(X) @ (y[:, None] == forest.classes_)`` is
-        ``predict_proba(X)``. For a regressor whose leaves predict means, ``row_weights(X) @ y`` is ``predict(X)``.
+        With unweighted rows, the rule "average" and ``calibration=None``, ``row_weights(X) @ (y[:, None] ==
+        forest.classes_)`` is ``predict_proba(X)``. For a regressor whose leaves predict means, ``row_weights(X) @ y`` is
+        ``predict(X)``.
 
         Parameters
         ----------
