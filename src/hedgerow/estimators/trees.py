@@ -160,8 +160,8 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         """Weight of each training row in the prediction for each sample.
 
         With unweighted rows, the rule "average" and ``calibration=None``, ``row_weights(X) @ (y[:, None] ==
-        forest.classes_)`` is ``predict_proba(X)``. For a regressor whose leaves predict means, ``row_weights(X) @ y`` is
-        ``predict(X)``.
+        forest.classes_)`` is ``predict_proba(X)``. For a regressor whose leaves predict means, ``row_weights(X) @ y``
+        is ``predict(X)``.
 
         Parameters
         ----------
