@@ -20,7 +20,7 @@ from hedgerow.inference.columns import predicted_columns
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.predictor import Predictor
 from hedgerow.tasks.regression.columns import RegressionColumns
-from hedgerow.tasks.survival.target import SurvivalInfo
+from hedgerow.tasks.survival.target import SurvivalInfo, read_survival
 
 Floats = NDArray[np.float64]
 
@@ -92,6 +92,17 @@ class SurvivalPredictor(Predictor):
         caution = float(self.params.caution or 0)
         both = self._mean(batch, lambda counts: np.hstack(survival_bounds(counts, caution)))
         return np.stack(np.split(both, 2, axis=1), axis=2)
+
+    def uncertainty_score(self, batch: Batch) -> Floats:
+        """(n,): the mean width of the bounds."""
+        return np.asarray(np.diff(self.bounds(batch), axis=2).mean(axis=(1, 2)))
+
+    def drift_classes(self, y: Any) -> None:
+        """Return None, because times have no classes."""
+
+    def drift_labels(self, y: Any, n_rows: int, classes: None) -> Floats:
+        """(n,): the times."""
+        return read_survival(y, n_rows)[0]
 
     def at(self, values: Floats, times: Any) -> Floats:
         """Values on the grid (n, J + 1, ...) -> their values at some times (n, t, ...)."""
