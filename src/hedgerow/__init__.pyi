@@ -27,6 +27,7 @@ from .estimators import PairwiseTreesClassifier as PairwiseTreesClassifier
 from .estimators import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
 from .estimators import RandomForestClassifier as RandomForestClassifier
 from .estimators import RandomForestRegressor as RandomForestRegressor
+from .estimators import RandomSurvivalForest as RandomSurvivalForest
 from .estimators import RandomTreesEmbedding as RandomTreesEmbedding
 from .estimators import UnsupervisedForest as UnsupervisedForest
 from .estimators import load as load

@@ -113,11 +113,11 @@ def test_a_tree_that_knows_its_rows_by_heart_knows_nothing_of_others() -> None:
     ],
 )
 def test_relative_overfitting_weighs_the_632plus_estimate(
-    errors: BootstrapErrors, overfitting: float, concat: float | None
+    errors: BootstrapErrors, overfitting: float, plus: float | None
 ) -> None:
     assert errors.overfitting == pytest.approx(overfitting)
     weight = 0.632 / (1 - 0.368 * overfitting)
-    expected = (1 - weight) * errors.resubstitution + weight * errors.out_of_bag if concat is None else concat
+    expected = (1 - weight) * errors.resubstitution + weight * errors.out_of_bag if plus is None else plus
     assert errors.err632plus == pytest.approx(expected)
 
 

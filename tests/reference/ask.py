@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 import hedgerow
-from hedgerow import explain, plot, structure
+from hedgerow import RandomSurvivalForest, explain, plot, structure
 from hedgerow.decisions import all_decisions
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.estimators.regressor import TreesRegressor
@@ -75,7 +75,9 @@ def is_refusal(question: str, reason: BaseException) -> bool:
         type(reason) in (AttributeError, ValueError)
         and re.search("one output, got .*outputs_", str(reason)) is not None
     )
-    return may and re.search(r"must .*, got|is there .*, got|has no ", str(reason), re.DOTALL) is not None
+    return (
+        may and re.search(r"must .*, got|is there .*, got|has no |does not support", str(reason), re.DOTALL) is not None
+    )
 
 
 def rows_for(schema: Schema, n_rows: int, seed: int = 0) -> Any:
@@ -133,6 +135,8 @@ def questions(model: Any, n_rows: int = 6, turn: int | None = None) -> Iterator[
         yield from _of_classes(model, X, turn)
     elif isinstance(model, TreesRegressor):
         yield from _of_numbers(model, X, turn)
+    elif isinstance(model, RandomSurvivalForest):
+        yield from _of_times(model, X)
     else:
         yield from _of_rows(model, X)
 
@@ -238,6 +242,19 @@ def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
     yield from _later(model, X, y)
     yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model, ax=_axes(turn))
+
+
+def _of_times(model: Any, X: Any) -> Iterator[Question]:
+    """What a survival forest is asked."""
+    y = np.column_stack([np.full(X.shape[0], model.event_times_[0]), np.arange(X.shape[0]) % 2])
+    yield "predict", lambda: _finite(model.predict(X))
+    yield "predict_bounds", lambda: _finite(model.predict_bounds(X))
+    for name in ("predict_survival_function", "predict_cumulative_hazard_function"):
+        yield name, lambda name=name: _finite(getattr(model, name)(X), getattr(model, name)(X, times=[0.0]))
+    yield "score", lambda: model.score(X, y)
+    yield "explain", lambda: model.explain(X)
+    yield "report", lambda: model.report(_first(X, 3), y[:3]).html
+    yield from _later(model, X, y)
 
 
 def _of_several(model: Any, X: Any) -> Iterator[Question]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tests.reference.models import MODELS, NUMBER_MODELS, UNLABELLED_MODELS
+from tests.reference.models import MODELS, NUMBER_MODELS, SURVIVAL_MODELS, UNLABELLED_MODELS
 
 import hedgerow
 from hedgerow.storage.describe import describe_file
@@ -38,6 +38,7 @@ KEPT = {
         "number-extra",
         "embedding",
         "unsupervised",
+        "survival",
     ),
     "2.0": ("listed",),
 }
@@ -62,7 +63,10 @@ def answers(model: Any, asked: Any) -> dict[str, np.ndarray[Any, Any]]:
 def number_answers(model: Any, asked: Any) -> dict[str, np.ndarray[Any, Any]]:
     """What a regressor says of the rows; intervals and quantiles where it can."""
     questions = ["predict", "predict_bounds", "apply"]
-    questions += ["predict_interval"] * getattr(model, "bootstrap", False) + ["predict_quantiles"] * model.leaf_rows
+    if hasattr(model, "event_times_"):
+        questions += ["predict_survival_function"]
+    else:
+        questions += ["predict_interval"] * getattr(model, "bootstrap", False) + ["predict_quantiles"] * model.leaf_rows
     return {question: getattr(model, question)(asked) for question in questions}
 
 
@@ -104,7 +108,7 @@ def main() -> int:
 
 def write(name: str, folder: Path) -> None:
     """One golden file, and what it said."""
-    model, asked = (MODELS | NUMBER_MODELS | UNLABELLED_MODELS)[name]()
+    model, asked = (MODELS | NUMBER_MODELS | UNLABELLED_MODELS | SURVIVAL_MODELS)[name]()
     hedgerow.save(model, folder / f"{name}.hedge")
     np.savez_compressed(folder / f"{name}.npz", **columns_from_table(asked), **answers(model, asked))
 

@@ -24,6 +24,7 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomSurvivalForest,
     RandomTreesEmbedding,
     UnsupervisedForest,
     merge,
@@ -139,6 +140,12 @@ def _targets(model: Any, **fit: Any) -> Fitted:
     return Fitted(model.fit(X, np.nan_to_num(X[:, 0] + 0.5 * X[:, 1]) + 5, **fit), numbers(1, N_ASKED))
 
 
+def _survival(model: Any) -> Fitted:
+    X = numbers(0, N_ROWS)
+    times = np.exp(np.nan_to_num(X[:, 0])).round(2)
+    return Fitted(model.fit(X, np.column_stack([times, np.arange(N_ROWS) % 3 > 0])), numbers(1, N_ASKED))
+
+
 #: The same for numbers.
 NUMBER_MODELS: dict[str, Callable[[], Fitted]] = {
     "number-tree": lambda: _targets(DecisionTreeRegressor(max_depth=4, leaf_rows=True, random_state=0)),
@@ -166,6 +173,11 @@ def _unlabelled(model: Any) -> Fitted:
 UNLABELLED_MODELS: dict[str, Callable[[], Fitted]] = {
     "embedding": lambda: _unlabelled(RandomTreesEmbedding(4, max_depth=3, random_state=0)),
     "unsupervised": lambda: _unlabelled(UnsupervisedForest(4, max_depth=4, random_state=0)),
+}
+
+
+SURVIVAL_MODELS: dict[str, Callable[[], Fitted]] = {
+    "survival": lambda: _survival(RandomSurvivalForest(5, min_samples_leaf=5, oob_score=True, random_state=0)),
 }
 
 
@@ -259,7 +271,7 @@ def _several(model: Any, columns: Callable[[NDArray[np.float64]], NDArray[Any]])
 
 
 #: All of them.
-EVERY_MODEL = MODELS | NUMBER_MODELS | UNLABELLED_MODELS | ODD_MODELS
+EVERY_MODEL = MODELS | NUMBER_MODELS | UNLABELLED_MODELS | SURVIVAL_MODELS | ODD_MODELS
 
 
 @cache

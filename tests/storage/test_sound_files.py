@@ -251,7 +251,7 @@ def test_what_outputs_share_is_read_and_checked_once(name: str, monkeypatch: pyt
         number, _, rest = held.partition(".")
         own = {f"{k}.{rest}": parts.arrays[held] for k in range(int(number), n_outputs, n_outputs // 20)}
         parts.arrays.update(own)
-    for module, read in ((state, "schema_from_arrays"), (state, "bins_from_arrays"), (novelty, "_hulls_from")):
+    for module, read in ((state, "schema_from_arrays"), (state, "bins_from_arrays"), (novelty, "_leaf_ranges_from")):
         real = getattr(module, read)
         monkeypatch.setattr(module, read, lambda *given, real=real, read=read: (called.append(read), real(*given))[1])
     check = _core.check_forest

@@ -41,7 +41,10 @@ def fitted(name: str, n_classes: int = 5, **parameters: Any) -> Any:
     numbers = X[:, 0] + X[:, 1] + np.random.default_rng(2).normal(size=len(X)) / 2
     classes = np.searchsorted(np.quantile(numbers, np.arange(1, n_classes) / n_classes), numbers)
     few = {"n_estimators": 19} if "n_estimators" in kind().get_params() else {}
-    return kind(random_state=0, **few, **parameters).fit(X, classes if name.endswith("Classifier") else numbers)
+    y = classes if name.endswith("Classifier") else numbers
+    if name == "RandomSurvivalForest":
+        y = np.column_stack([np.exp(numbers), classes > 0])
+    return kind(random_state=0, **few, **parameters).fit(X, y)
 
 
 def arrays_of(answer: Any) -> list[NDArray[Any]]:

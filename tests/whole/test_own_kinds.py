@@ -140,7 +140,7 @@ def test_a_rule_of_ones_own_answers_explains_and_reports(table):
     assert why[0].shap.unit == "lower"
     settings = page_settings(forest.report(X, time_limit=0))
     assert settings["rule"] == {"name": None, "options": {}, "text": "Halving"}
-    assert forest.tune(over={"rule": ["average", "halving"]}).tuning_[0][1]["rule"] in ("average", "halving")
+    assert forest.tune(param_grid={"rule": ["average", "halving"]}).tuning_[0][1]["rule"] in ("average", "halving")
 
 
 @pytest.mark.usefixtures("registered")

@@ -33,6 +33,7 @@
 #include "core/rows/bag.hpp"
 #include "core/targets/class_criteria.hpp"
 #include "core/targets/real_targets.hpp"
+#include "core/targets/survival.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
@@ -79,7 +80,7 @@ concept TargetSource = requires(const Source& source, const NamedValues& values,
     { source.balance_of(cells) } -> std::same_as<std::vector<double>>;
 };
 
-using Sources = TypeList<ClassLabels, RealTargets>;
+using Sources = TypeList<ClassLabels, RealTargets, SurvivalCells>;
 
 // Calls `visit` with the source whose kind is given by name.
 template <class First, class... Rest, class Visit>

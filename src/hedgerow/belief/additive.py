@@ -48,7 +48,8 @@ def calibrated_shap(calibration: Calibration, what: str, base: Floats, values: F
     Examples
     --------
     >>> steeper = Calibration(2.0, None, np.zeros(2))
-    >>> base, values = carried(steeper, "probability", np.array([0.5, 0.5]), np.array([[[0.2, -0.2], [0.1, -0.1]]]))
+    >>> values = np.array([[[0.2, -0.2], [0.1, -0.1]]])
+    >>> base, values = calibrated_shap(steeper, "probability", np.array([0.5, 0.5]), values)
     >>> base, values.round(3)
     (array([0.5, 0.5]), array([[[ 0.293, -0.293],
             [ 0.146, -0.146]]]))

@@ -65,7 +65,7 @@ class Calibration:
     Examples
     --------
     >>> shares = np.array([[0.6, 0.4], [0.7, 0.3], [0.4, 0.6], [0.2, 0.8]] * 5)
-    >>> learned = learn_map(shares, np.array([0, 0, 1, 1] * 5))
+    >>> learned = learn_calibrator(shares, np.array([0, 0, 1, 1] * 5))
     >>> learned
     Calibration(slope 2.06, learned on 20 rows)
     >>> learned.of(np.array([[0.6, 0.4]])).round(3)

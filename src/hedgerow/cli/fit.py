@@ -134,7 +134,7 @@ def _type_of(options: FitOptions) -> Any:
 
     presenter = presenter_for(options)
     names = {model: name + presenter.suffix for model, name in _MODELS.items()}
-    known = [model for model, name in names.items() if hasattr(estimators, name)]
+    known = [model for model, name in names.items() if name in vars(estimators)]
     if options.model not in known:
         listed_models = f"{', '.join(known[:-1])} or {known[-1]}"
         raise UsageError(f"--model must be {listed_models} with --{presenter.option}, got {options.model}; choose one")

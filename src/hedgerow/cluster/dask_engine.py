@@ -144,21 +144,21 @@ class DaskEngine(Engine):
 
     def _check_alive(self, about: str) -> None:
         """Give up if no worker is left, or if none has memory for the work."""
-        predictor = time.monotonic()
-        if predictor - self._looked < 1:
+        now = time.monotonic()
+        if now - self._looked < 1:
             return
-        self._looked = predictor
+        self._looked = now
         states = [each["status"] for each in self._workers()] if self.client.status == "running" else []
-        self._alive = predictor if states else self._alive
-        self._running = predictor if "running" in states else self._running
-        if predictor - self._alive > self.patience:
+        self._alive = now if states else self._alive
+        self._running = now if "running" in states else self._running
+        if now - self._alive > self.patience:
             raise ClusterError(
                 f"a cluster must have a worker, got none for {self.patience:.0f} seconds while waiting for {about};"
                 " start workers and fit again"
             )
-        if predictor - self._running > PAUSES * self.patience:
+        if now - self._running > PAUSES * self.patience:
             raise ClusterError(
-                f"a cluster must have a worker that takes tasks, got only paused ones for {predictor - self._running:.0f}"
+                f"a cluster must have a worker that takes tasks, got only paused ones for {now - self._running:.0f}"
                 f" seconds while waiting for {about}; their memory is full: give them more, or make partitions"
                 " smaller"
             )

@@ -51,7 +51,7 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     predictor, task_format = exported(forest, _FORMATS)
     schema, trees = predictor.fitted.schema, predictor.fitted.trees()
     check_averages(predictor, trees, "treelite")
-    builder = _builder(task_format, schema.n_features, len(trees), len(predictor.about.names), 3 if bounds else 1)
+    builder = _builder(task_format, schema.n_features, len(trees), len(predictor.info.names), 3 if bounds else 1)
     for tree in trees:
         answers = predictor.node_predictions(tree)
         builder.start_tree()

@@ -100,6 +100,7 @@ class Cache:
 
 def _nbytes(value: Any) -> int:
     """Return the size of a value."""
-    if isinstance(value, tuple) and not hasattr(value, "nbytes"):
-        return sum(map(_nbytes, value))
-    return int(getattr(value, "nbytes", _SMALL))
+    nbytes = getattr(value, "nbytes", None)
+    if nbytes is None:
+        return sum(map(_nbytes, value)) if isinstance(value, tuple) else _SMALL
+    return int(nbytes)

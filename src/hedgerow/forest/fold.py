@@ -334,7 +334,7 @@ class FoldPlan(Generic[Result]):
     def down_both_sides(self, codes: Codes) -> Result:
         """For rows with values that no training row had: the leaves of a tree they may belong to are one leaf."""
         forest = self.forest
-        if self.what.merge == "mean":
+        if self.what.merge == "mean" and forest.evidence.lifts_freely:
             lifted = forest.evidence.lift(self.what, self.setting)
             total = np.zeros((codes.shape[1], lifted.shape[1]))
             block = max(1, GROUP_BYTES // (8 * forest.n_trees * lifted.shape[1]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from hedgerow.inference.novelty import PredictionNovelty, has_novelty, novelty_o
 from hedgerow.inference.unseen import UnseenValues, unseen_values
 from hedgerow.table import Table
 from hedgerow.table.bins import Codes
+from hedgerow.util.lazy import lazy_property
 
 #: Which rows of a batch: a slice, or row numbers in any order.
 Rows: TypeAlias = slice | NDArray[np.integer[Any]]
@@ -48,21 +48,21 @@ class Batch:
     def __len__(self) -> int:
         return int(self.codes.shape[1])
 
-    @cached_property
+    @lazy_property
     def unseen(self) -> UnseenValues | None:
         """The values that no training row had, in features that trees ask about; None if there are none."""
         if self.table is None or self.fitted is None:
             return None
         return unseen_values(self.fitted, self.table, self.codes)
 
-    @cached_property
+    @lazy_property
     def novelty(self) -> PredictionNovelty | None:
         """How unusual the rows are; None if the fit cannot tell."""
         if self.table is None or self.fitted is None or not has_novelty(self.fitted):
             return None
         return novelty_of(self.fitted, self.table, self.codes, self.n_threads)
 
-    @cached_property
+    @lazy_property
     def columns(self) -> list[NDArray[Any]]:
         """The values, (n,) each: numbers, or category numbers; no columns if only codes are known."""
         if self.table is None:
@@ -81,17 +81,17 @@ class _Slice(Batch):
     whole: Batch
     rows: Rows
 
-    @cached_property
+    @lazy_property
     def unseen(self) -> UnseenValues | None:
         """The unseen values of these rows."""
         return self.whole.unseen and self.whole.unseen.take(self.rows, len(self.whole))
 
-    @cached_property
+    @lazy_property
     def novelty(self) -> PredictionNovelty | None:
         """How unusual these rows are."""
         return self.whole.novelty and self.whole.novelty.take(self.rows)
 
-    @cached_property
+    @lazy_property
     def columns(self) -> list[NDArray[Any]]:
         """The values of these rows."""
         return [column[self.rows] for column in self.whole.columns]

@@ -27,5 +27,5 @@ class lazy_property(Generic[_Value]):  # a decorator
         if instance is None:
             return self
         value = self._make(instance)
-        setattr(instance, self._name, value)  # found before this descriptor from now on
+        vars(instance)[self._name] = value  # also of frozen objects; found before this descriptor from now on
         return value

@@ -112,3 +112,14 @@ def test_explanations_in_a_report_of_numbers_are_those_of_the_model() -> None:
     some = np.array([FAR + 2, 3, FAR])
     assert np.array_equal(now.interval(batch[some], 0.9), forest.predict_interval(ROWS)[some])
     assert np.array_equal(now.bounds(batch[some]), forest.predict_bounds(ROWS)[some])
+
+
+def test_the_page_opens_with_the_sets_of_the_model_and_no_caution_decides_for_it(open_page: Any) -> None:
+    forest = RandomForestClassifier(40, random_state=0, novelty=0.01).fit(X, LABELS)
+    page = open_page(forest.report(ROWS, time_limit=0))
+    n_open = int((forest.predict_set(ROWS).sum(axis=1) > 1).sum())
+    assert f"undecided\n{n_open}\n" in page.locator("#tally").inner_text()
+    page.locator("#caution-number").fill("0")
+    page.wait_for_function("document.querySelector('#caution').value === '0'")
+    held = page.locator("#tally").inner_text()
+    assert int(re.search(r"undecided\n([\d,]+)\n", held)[1]) >= 4  # type: ignore[index]

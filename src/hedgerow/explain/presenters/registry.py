@@ -14,6 +14,7 @@ PRESENTERS = {
     "classes": "classification.ClassificationPresenter",
     "pairs": "classification.PairwisePresenter",
     "numbers": "regression.RegressionPresenter",
+    "survival": "survival.SurvivalPresenter",
 }
 
 

@@ -139,7 +139,8 @@ def _check_learned(predictor: ClassificationPredictor, model: Any) -> None:
     if predictor.rule.needs_weights and (weights is None or weights[0] != predictor.caution):
         raise ValueError(
             f"rule must be one that learns no tree weights in a model without training rows to learn them on, got"
-            f" {predictor.rule!r} with a caution of {predictor.caution:g}; set another rule, or the caution they were learned with"
+            f" {predictor.rule!r} with a caution of {predictor.caution:g}; set another rule, or the caution they were"
+            " learned with"
         )
 
 

@@ -1,0 +1,1 @@
+"""Survival: right-censored times to an event."""

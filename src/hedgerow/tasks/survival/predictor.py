@@ -1,0 +1,165 @@
+"""Survival predictor: curves of leaves, averaged over trees, with lower and upper curves.
+
+Leaves count rows by cell (`hedgerow.tasks.survival.target`). The curves of a leaf have J + 1 columns: the time before
+the first event, where all are alive, and the J grid times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.fold import fold
+from hedgerow.forest.reducers import MeanReducer
+from hedgerow.inference.batch import Batch
+from hedgerow.inference.columns import predicted_columns
+from hedgerow.inference.fitted import Fitted
+from hedgerow.inference.predictor import Predictor
+from hedgerow.tasks.regression.columns import RegressionColumns
+from hedgerow.tasks.survival.target import SurvivalInfo, read_survival
+
+Floats = NDArray[np.float64]
+
+
+class AtRisk(NamedTuple):
+    """Events d and rows at risk n of leaves at each time, (m, J + 1) each, and rows at risk after it."""
+
+    events: Floats
+    rows: Floats
+    after: Floats
+
+    @classmethod
+    def of(cls, counts: NDArray[Any]) -> AtRisk:
+        """Count the rows at risk from the cells of leaves (m, 2 J + 2)."""
+        cells = np.asarray(counts, dtype=np.float64).reshape(len(counts), -1, 2)
+        leaving = cells.sum(axis=2)
+        rows = np.cumsum(leaving[:, ::-1], axis=1)[:, ::-1]
+        return cls(cells[:, :, 1], rows, rows - leaving)
+
+
+def kaplan_meier(counts: NDArray[Any]) -> Floats:
+    """Cells of leaves (m, 2 J + 2) -> their survival curves (m, J + 1); an empty leaf is always alive."""
+    at = AtRisk.of(counts)
+    return np.asarray(np.cumprod(1 - _ratio(at.events, at.rows), axis=1))
+
+
+def nelson_aalen(counts: NDArray[Any]) -> Floats:
+    """Cells of leaves (m, 2 J + 2) -> their cumulative hazards (m, J + 1)."""
+    at = AtRisk.of(counts)
+    return np.cumsum(_ratio(at.events, at.rows), axis=1)
+
+
+def survival_bounds(counts: NDArray[Any], caution: float) -> tuple[Floats, Floats]:
+    """Cells of leaves (m, 2 J + 2) -> their lower and upper survival curves, (m, J + 1) each.
+
+    This is the imprecise Dirichlet process with pseudo-count s = `caution` (Mangili et al. 2015). The lower curve
+    holds until the next grid time: rows that are censored before it no longer count.
+    """
+    at = AtRisk.of(counts)
+    upper: Floats = np.asarray(np.cumprod(1 - _ratio(at.events, at.rows + caution), axis=1))
+    return upper * _ratio(at.after, at.after + caution), upper
+
+
+class SurvivalPredictor(Predictor):
+    """Curves, bounds and risks of rows."""
+
+    kind = "survival"
+    predicts = True
+
+    @property
+    def info(self) -> SurvivalInfo:
+        """The grid."""
+        return self.fitted.info  # type: ignore[return-value]
+
+    def curves(self, batch: Batch) -> Floats:
+        """(n, J + 1): the mean over trees of the survival curves of the leaves reached."""
+        return self._mean(batch, kaplan_meier)
+
+    def hazards(self, batch: Batch) -> Floats:
+        """(n, J + 1): the mean over trees of the cumulative hazards of the leaves reached."""
+        return self._mean(batch, nelson_aalen)
+
+    def risk(self, batch: Batch) -> Floats:
+        """(n,): the mean cumulative hazard, summed over the grid; higher values mean earlier events."""
+        return np.asarray(self.hazards(batch).sum(axis=1))
+
+    def bounds(self, batch: Batch) -> Floats:
+        """(n, J + 1, 2): the means over trees of the lower and of the upper curves."""
+        caution = float(self.params.caution or 0)
+        both = self._mean(batch, lambda counts: np.hstack(survival_bounds(counts, caution)))
+        return np.stack(np.split(both, 2, axis=1), axis=2)
+
+    def uncertainty_score(self, batch: Batch) -> Floats:
+        """(n,): the mean width of the bounds."""
+        return np.asarray(np.diff(self.bounds(batch), axis=2).mean(axis=(1, 2)))
+
+    def drift_classes(self, y: Any) -> None:
+        """Return None, because times have no classes."""
+
+    def drift_labels(self, y: Any, n_rows: int, classes: None) -> Floats:
+        """(n,): the times."""
+        return read_survival(y, n_rows)[0]
+
+    def at(self, values: Floats, times: Any) -> Floats:
+        """Values on the grid (n, J + 1, ...) -> their values at some times (n, t, ...)."""
+        wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if not (wanted <= self.info.times[-1]).all():
+            raise ValueError(
+                f"times must be at most {self.info.times[-1]:g}, the last event time of the training rows."
+            )
+        return values[:, np.searchsorted(self.info.times, wanted, side="right")]
+
+    def columns(self, X: Any, coverage: float | None = None) -> RegressionColumns:
+        """Return risk, median time, and survival with its bounds at the middle of the grid."""
+        middle = self.info.times[len(self.info.times) // 2]
+
+        def predict(batch: Batch) -> dict[str, Any]:
+            curves, (lower, upper) = self.curves(batch), self.at(self.bounds(batch), middle)[:, 0].T
+            found = {"risk": self.risk(batch), "median_time": self.median(curves)}
+            found |= {f"survival_{middle:g}": self.at(curves, middle)[:, 0], "lower": lower, "upper": upper}
+            return found if batch.novelty is None else found | {"novelty": batch.novelty.p_value}
+
+        return RegressionColumns(predicted_columns(self, X, predict))
+
+    def median(self, curves: Floats) -> Floats:
+        """(n,): the first grid time at which at most half survive; infinite if more than half survive all times."""
+        at_most_half = curves[:, 1:] <= 0.5
+        return np.where(at_most_half.any(axis=1), self.info.times[at_most_half.argmax(axis=1)], np.inf)
+
+    def evaluate_oob(self, metric: Any) -> Fitted:
+        """Return the fit with the out-of-bag concordance index, if ``oob_score=True``."""
+        rows = self.fitted.oob_rows
+        if rows is None or not metric:
+            return self.fitted
+        hazards = MeanReducer(nelson_aalen)
+        threads = self.threads(rows.n_rows)
+        risk = fold(self.forest, rows.codes, hazards, None, oob_mask=rows.oob_mask, n_threads=threads).sum(axis=1)
+        seen = np.isfinite(risk)
+        score = concordance_index(rows.target.times[seen], rows.target.events[seen], risk[seen])
+        return replace(self.fitted, figures=replace(self.fitted.figures, oob_score=score))
+
+    def _mean(self, batch: Batch, values: Callable[[NDArray[Any]], Floats]) -> Floats:
+        """(n, S): the mean over trees of values of the counts of the leaves reached."""
+        return fold(self.forest, batch.codes, MeanReducer(values), None, n_threads=self.threads(len(batch)))
+
+
+def concordance_index(times: Floats, events: NDArray[np.bool_], risk: Floats) -> float:
+    """Harrell's C: the share of comparable pairs whose earlier event has the higher risk; ties count half.
+
+    A pair is comparable if the earlier time is an event, or both times are equal and one of them is an event.
+    """
+    concordant = comparable = 0.0
+    for time, own in zip(times[events], risk[events], strict=True):
+        later = risk[(times > time) | ((times == time) & ~events)]
+        concordant += (own > later).sum() + 0.5 * (own == later).sum()
+        comparable += len(later)
+    return float(concordant / comparable) if comparable else np.nan
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """Part divided by whole; 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)

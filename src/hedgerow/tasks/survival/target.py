@@ -1,0 +1,161 @@
+"""Survival targets: times and events of training rows, and the cells in which leaves count them.
+
+The grid has the distinct event times of the training rows, at most `MOST_TIMES` of them. A row belongs to a cell: twice
+the number of its grid time, plus one if its event was observed. Number 0 is the time before the first event. An event
+between two grid times counts at the later one, a censoring at the earlier one, so no row is at risk too long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.target import ReadTarget, TargetInfo, read_weights
+from hedgerow.tasks.classification.target import ClassificationTarget, ClassLabels, make_labels
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+#: Largest number of grid times.
+MOST_TIMES = 255
+
+
+@dataclass(frozen=True, eq=False)
+class SurvivalInfo(TargetInfo):
+    """The grid of a fitted model.
+
+    Parameters
+    ----------
+    times : (J,) float64
+        Event times, in ascending order.
+    """
+
+    times: Floats
+
+    @classmethod
+    def of(cls, times: Floats) -> SurvivalInfo:
+        """Return the info for a grid; leaves count two cells for each time, and two before the first."""
+        return cls(np.arange(2 * len(times) + 2), times)
+
+    def joined(self, other: Any, class_rows: Floats) -> SurvivalInfo:
+        """Return the grid of two forests, which must agree."""
+        if not np.array_equal(self.times, other.times):
+            raise ValueError("forests must have the same event times to be merged. Fit them on the same rows.")
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class SurvivalTarget(ClassificationTarget):
+    """Times and events of n training rows, and their cells as classes.
+
+    Parameters
+    ----------
+    info : SurvivalInfo
+        The grid.
+    times, events : (n,) float64, (n,) bool
+        As given.
+    """
+
+    info: SurvivalInfo = None  # type: ignore[assignment]
+    times: Floats = None  # type: ignore[assignment]
+    events: Bools = None  # type: ignore[assignment]
+
+    def take(self, rows: NDArray[Any]) -> SurvivalTarget:
+        """Return the target of some rows, in the order given."""
+        some = super().take(rows)
+        return replace(self, core=some.core, weights=some.weights, times=self.times[rows], events=self.events[rows])
+
+    def concat(self, more: Any) -> SurvivalTarget:
+        """Return the target of these rows followed by later ones."""
+        both = super().concat(more)
+        return replace(
+            self,
+            core=_cells(both.core),
+            weights=both.weights,
+            times=np.concatenate([self.times, more.times]),
+            events=np.concatenate([self.events, more.events]),
+        )
+
+    def losses(self, answer: Floats, rows: NDArray[Any]) -> Floats:
+        """Survival curves (m, J + 1) of some rows -> (m,): minus the log-likelihood of their cells."""
+        cells = self.labels[rows].astype(np.intp)
+        number, at = cells // 2, np.arange(len(rows))
+        alive = answer[at, number]
+        chance = np.where(cells % 2 == 1, answer[at, np.maximum(number - 1, 0)] - alive, alive)
+        return np.asarray(-np.log(np.maximum(chance, 1e-3)))
+
+    def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
+        """Return the standard error of a mean loss."""
+        return float(losses.std() / np.sqrt(max(1, n_rows)))
+
+
+class SurvivalCells(ClassLabels):
+    """The cells in the form in which the core reads them."""
+
+    def fields(self, criterion: Any) -> dict[str, Any]:
+        """Return the cells, and the name of the criterion."""
+        return super().fields(criterion) | {"kind": "survival"}
+
+
+def read_survival_target(y: Any, sample_weight: Any, n_rows: int, known: SurvivalInfo | None = None) -> ReadTarget:
+    """Read times, events and weights of the rows whose weight is above zero; later rows keep a known grid."""
+    times, events = read_survival(y, n_rows)
+    weights, kept = read_weights(sample_weight, n_rows), None
+    if weights is not None and (weights == 0).any():
+        kept = np.flatnonzero(weights).astype(np.uint32)
+        times, events, weights = times[kept], events[kept], weights[kept]
+    info = SurvivalInfo.of(_grid(times[events])) if known is None else known
+    earlier = np.searchsorted(info.times, times, side="right")
+    later = np.minimum(np.searchsorted(info.times, times, side="left") + 1, len(info.times))
+    cells = 2 * np.where(events, later, earlier) + events
+    core = _cells(make_labels(cells, len(info.names), weights))
+    return ReadTarget(SurvivalTarget(info.names, core, weights, info=info, times=times, events=events), kept)
+
+
+def read_survival(y: Any, n_rows: int) -> tuple[Floats, Bools]:
+    """Read times and events: a structured array, a frame or an array of two columns, or a pair of arrays."""
+    first, second = _two_columns(y)
+    times, events = (second, first) if first.dtype == bool else (first, second)
+    times = times.astype(np.float64)
+    if len(times) != n_rows or len(events) != n_rows:
+        raise ValueError(f"X and y must have the same number of rows, got {n_rows} and {len(times)}.")
+    if not np.isfinite(times).all() or (times < 0).any():
+        raise ValueError("times must be finite and not negative. Drop rows without a time.")
+    if not np.isin(events, (0, 1)).all():
+        raise ValueError("events must be True or 1 for an event, and False or 0 for a censored row.")
+    if not (events == 1).any():
+        raise ValueError("y must have at least one event, got only censored rows.")
+    return times, events.astype(bool)
+
+
+def _two_columns(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The two columns of y, as arrays."""
+    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = [column.to_numpy() for column in frame.iter_columns()]
+    elif isinstance(y, np.ndarray) and y.dtype.names is not None:
+        columns = [y[name] for name in y.dtype.names]
+    elif isinstance(y, np.ndarray) and y.ndim == 2:
+        columns = list(y.T)
+    else:
+        columns = [np.asarray(column) for column in (y if isinstance(y, list | tuple) else ())]
+    if len(columns) != 2:
+        raise ValueError("y must have two columns, the time and whether the event was observed.")
+    return columns[0], columns[1]
+
+
+def _grid(times: Floats) -> Floats:
+    """Event times -> the grid: all distinct ones, or quantiles if there are too many."""
+    distinct = np.unique(times)
+    if len(distinct) <= MOST_TIMES:
+        return distinct
+    return np.unique(np.quantile(times, np.arange(1, MOST_TIMES + 1) / MOST_TIMES, method="inverted_cdf"))
+
+
+def _cells(labels: ClassLabels) -> SurvivalCells:
+    """Class labels -> the same as cells."""
+    return SurvivalCells(labels.numbers, labels.weights, labels.weight_unit, labels.n_classes)
