@@ -83,7 +83,7 @@ def section(title: str, module: str, names: list[str], note: str | None = None) 
 
 
 def is_estimator(thing: Any) -> bool:
-    """Whether a public name is a class that can be fitted."""
+    """Return whether a public name is a class that can be fitted."""
     return inspect.isclass(thing) and callable(getattr(thing, "fit", None)) and hasattr(thing, "get_params")
 
 

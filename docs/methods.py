@@ -1,4 +1,4 @@
-"""Methods: the rules and decisions of the library -> a page for each, with formula, code, and what it can do.
+"""Pages of the rules and decision rules, with formula, code and capabilities.
 
 Names, descriptions, parameters and results come from the library itself; only the formulas and the advice are in this
 file. If a method has no formula, or a formula no method, the build stops. ``python docs/methods.py`` writes the tables
@@ -30,7 +30,7 @@ CAUTION = 1.0
 
 
 class Told(NamedTuple):
-    """What a page says in addition to the docstrings of the library."""
+    """Text of a page in addition to the docstrings of the library."""
 
     title: str
     formula: str
@@ -323,7 +323,7 @@ DECISIONS: dict[str, Told] = {
 }
 
 
-#: Column -> the attribute of the class, for the tables of what each method can do.
+#: Columns of the capability tables, with the attribute of the class for each.
 RULE_COLUMNS: dict[str, Callable[[Rule], str | bool]] = {
     "merge": lambda rule: rule.merge,
     "tree weights": lambda rule: rule.weighable,
@@ -355,7 +355,7 @@ BEGIN, END = "<!-- what each can do: written by docs/methods.py -->\n", "<!-- en
 
 
 def abilities() -> str:
-    """What each rule, decision and criterion can do, as tables."""
+    """Return tables of the capabilities of rules, decisions and criteria."""
     rules = {name: resolve_rule(name) for name in RULES}
     criteria = {name: kind() for name, kind in CRITERIA.items()}
     return f"""### Rules

@@ -50,7 +50,7 @@ def draw_displays(folder: Path) -> None:
 
 
 def draw_abstention(folder: Path) -> None:
-    """Save five patients, two of them undecided, beside the error of the labels against the share decided."""
+    """Save the figure of the README: intervals of five patients, and error against the share decided."""
     forest, X, y = halves()
     malignant = list(forest.classes_).index("malignant")
     bounds, sure = forest.predict_bounds(X)[:, malignant], forest.predict_proba(X)
