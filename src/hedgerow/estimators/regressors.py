@@ -1,4 +1,4 @@
-"""Regressors: public class names -> presets of one implementation.
+"""Public regressors: presets of one implementation.
 
 `_parameters` has the rows of `hedgerow.params.table` that say which values a parameter may have and what it means.
 """
