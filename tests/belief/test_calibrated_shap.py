@@ -1,4 +1,4 @@
-"""Carried: contributions that went through a map add up to what the map says."""
+"""Contributions to calibrated predictions add up to these predictions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.belief.additive import CARRIED, _slope, calibrated_shap, calibrated
+from hedgerow.belief.additive import CARRIED, _slope, calibrated, calibrated_shap
 from hedgerow.belief.calibrate import Calibration
 
 
