@@ -53,7 +53,7 @@ def shares(shape: Shape, n_trees: int, repeats: int) -> dict[str, float]:
     leaf_ranges = find_leaf_ranges(forest, rows.codes, rows.bags, codebook, fitted.seed)
     parts: dict[str, Callable[[], Any]] = {
         "fit": fit,
-        "map": lambda: learn_calibration(forest, rows, resolve_rule("average"), fitted.about.prior, 1),
+        "map": lambda: learn_calibration(forest, rows, resolve_rule("average"), fitted.info.prior, 1),
         "hulls": lambda: find_leaf_ranges(forest, rows.codes, rows.bags, codebook, fitted.seed),
         "usual": lambda: learn_novelty(forest, leaf_ranges, rows, codebook, 1),
     }

@@ -57,9 +57,9 @@ def test_leaves_taken_apart_and_joined_are_what_they_were(kind: str) -> None:
     forest = fitted(kind).forest_
     again = join_forests(*(trees_between(forest, tree, tree + 1) for tree in range(forest.n_trees)))
     assert_same(again.evidence, forest.evidence)
-    if forest.evidence.later is not None:
-        for name, held in vars(forest.evidence.later).items():
-            np.testing.assert_array_equal(vars(again.evidence.later)[name], held)
+    if forest.evidence.incremental is not None:
+        for name, held in vars(forest.evidence.incremental).items():
+            np.testing.assert_array_equal(vars(again.evidence.incremental)[name], held)
 
 
 @EVERY_KIND

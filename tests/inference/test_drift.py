@@ -93,12 +93,12 @@ def test_targets_that_changed_are_found() -> None:
 
 def test_the_statistic_of_the_leaves_is_that_of_the_splits() -> None:
     """G by definition, on the leaves of one tree, against the sum over features."""
-    from hedgerow.inference.drift import Sample, _branches, _pool, _relabelled, _Totals
+    from hedgerow.inference.drift import DriftSample, _branches, _pool, _relabelled, _Totals
 
     random = np.random.default_rng(6)
     X, y = rows(300, random)
     tree = ExtraTreesClassifier(1, random_state=0).fit(X[:200], y[:200])
-    old, new = (Sample(tree.apply(part), None, None) for part in (X[:150], X[150:] + 0.3))
+    old, new = (DriftSample(tree.apply(part), None, None) for part in (X[:150], X[150:] + 0.3))
     pooled, relabelled = _pool(old, new), _relabelled(150, 150, 5, 0)
     branches = _branches(tree.trees_[0], pooled.nodes[:, 0].astype(np.int64), 1)
     totals = _Totals(3, 6)

@@ -20,7 +20,7 @@ from tests.reference.mutate import change_json
 from hedgerow.criteria import CRITERIA
 from hedgerow.decisions import all_decisions
 from hedgerow.rules import resolve_rule, rule_names
-from hedgerow.storage.container import TYPES, Contents, read_bytes, write_file
+from hedgerow.storage.container import TYPES, FileContents, read_bytes, write_file
 from hedgerow.storage.parameters import Encoder
 from hedgerow.storage.tables import CATEGORY_TYPES, KINDS
 from hedgerow.storage.values import public_estimators
@@ -94,7 +94,7 @@ def taken_apart(data: bytes) -> Parts:
 def put_together(parts: Parts) -> bytes:
     """The inverse of `taken_apart`."""
     file = io.BytesIO()
-    write_file(file, Contents({**parts.metadata, "model": json.dumps(parts.model)}, parts.arrays))
+    write_file(file, FileContents({**parts.metadata, "model": json.dumps(parts.model)}, parts.arrays))
     return file.getvalue()
 
 

@@ -24,7 +24,7 @@ from hedgerow.study.experiments.busch_2021 import claims as busch_claims
 from hedgerow.study.experiments.busch_2021 import protocol as busch
 from hedgerow.study.experiments.busch_2021.scores import NINE, Scores
 from hedgerow.study.experiments.frame import Experiment, Results, Unit, reproduce
-from hedgerow.study.experiments.report import Figure, Report, Table
+from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport
 from hedgerow.study.experiments.statistics import pairwise_wins, stars
 from hedgerow.study.experiments.sutton_2012 import protocol as sutton
 from hedgerow.study.experiments.sutton_2012.paper import PAPER as SUTTON
@@ -63,7 +63,9 @@ def _square(arguments, data):
 def _report_squares(results):
     rows = [[str(arguments["number"]), f"**{result['square']}**"] for arguments, result in results.done]
     figure = Figure("squares", "A figure", lambda canvas: canvas.subplots().plot([1, 2]), (2, 2))
-    return Report("Squares", "Nobody.", "squares", ["All is well [indeed]."], [Table("T", ("n", "n²"), rows), figure])
+    return StudyReport(
+        "Squares", "Nobody.", "squares", ["All is well [indeed]."], [ReportTable("T", ("n", "n²"), rows), figure]
+    )
 
 
 def _squares(log, how_many=6, **also):

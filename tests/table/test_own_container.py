@@ -13,14 +13,14 @@ import pandas as pd
 import hedgerow
 from hedgerow import RandomForestClassifier
 from hedgerow.table import Factors, NamedColumns
-from hedgerow.table.schema import Columns, Kind, ListedColumns
+from hedgerow.table.schema import Kind, ListedColumns, TableColumns
 
 Run = tuple[Any, int]  # a value, and how often it is repeated
 
 
 @dataclass
 class Runs(NamedColumns):
-    """Columns as runs of equal values; text is nominal, None is missing."""
+    """TableColumns as runs of equal values; text is nominal, None is missing."""
 
     listed: list[list[Run]]  # type: ignore[assignment]
     container = "runs"
@@ -41,7 +41,7 @@ class Runs(NamedColumns):
         known = {value: code for code, value in enumerate(values)}
         return Factors(np.array([known.get(value, -1) for value in cells]), np.array(values, dtype=object))
 
-    def columns(self, given: Mapping[int, np.ndarray]) -> Columns:
+    def columns(self, given: Mapping[int, np.ndarray]) -> TableColumns:
         numbers = {j: np.array(self._cells(j), dtype=float) for j in range(len(self.listed)) if j not in given}
         return ListedColumns([given.get(j, numbers.get(j)) for j in range(len(self.listed))], self.shape[0])
 

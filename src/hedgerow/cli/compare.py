@@ -82,15 +82,15 @@ class _ClassifierComparison:
         """Labels (n,) -> numbers of classes, by which others know them."""
         return np.unique(y, return_inverse=True)[1]
 
-    def answers(self, model: Any, matrix: Array) -> Array:
+    def predictions(self, model: Any, matrix: Array) -> Array:
         """Another learner -> its probabilities (n, K)."""
         return np.asarray(model.predict_proba(matrix))
 
-    def figures(self, y: Array, answers: Array) -> dict[str, Any]:
+    def figures(self, y: Array, predictions: Array) -> dict[str, Any]:
         """Labels (n,) and probabilities (n, K) -> figures."""
         numbers = self.target(y)
-        loss = mean_log_loss(answers / answers.sum(axis=1, keepdims=True), numbers)
-        right = answers.argmax(axis=1) == numbers
+        loss = mean_log_loss(predictions / predictions.sum(axis=1, keepdims=True), numbers)
+        right = predictions.argmax(axis=1) == numbers
         return {"rows": len(y), "accuracy": float(right.mean()), "log_loss": loss}
 
     def cells(self, found: dict[str, Any]) -> list[str]:
@@ -117,13 +117,13 @@ class _RegressorComparison:
         """The same numbers."""
         return y
 
-    def answers(self, model: Any, matrix: Array) -> Array:
+    def predictions(self, model: Any, matrix: Array) -> Array:
         """Another learner -> its predictions (n, 1)."""
         return np.asarray(model.predict(matrix))[:, None]
 
-    def figures(self, y: Array, answers: Array) -> dict[str, Any]:
+    def figures(self, y: Array, predictions: Array) -> dict[str, Any]:
         """Numbers (n,) and predictions (n, 1) -> figures."""
-        return tally_numbers(y, answers[:, 0]).figures()
+        return tally_numbers(y, predictions[:, 0]).figures()
 
     def cells(self, found: dict[str, Any]) -> list[str]:
         """Figures -> what people read below `heads`."""
@@ -159,12 +159,12 @@ def _of_other(
         warnings.simplefilter("ignore")
         for part in parts:
             fitted = clone(model).fit(matrix[~part], target[~part])
-            found.append(comparison.answers(fitted, matrix[part]))
+            found.append(comparison.predictions(fitted, matrix[part]))
     seconds = round(time.perf_counter() - start, 3)
-    answers = np.empty((len(y), found[0].shape[1]))
+    predictions = np.empty((len(y), found[0].shape[1]))
     for part, each in zip(parts, found, strict=True):
-        answers[part] = each
-    return comparison.figures(y, answers) | {"seconds": seconds}
+        predictions[part] = each
+    return comparison.figures(y, predictions) | {"seconds": seconds}
 
 
 def _matrix(table: NamedColumns) -> tuple[NDArray[np.float64], list[bool]]:

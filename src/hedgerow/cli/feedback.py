@@ -16,7 +16,7 @@ from hedgerow.cli.match import prepare_for, table_for
 from hedgerow.cli.models import model_for, presenter_of
 from hedgerow.cli.options import LearnOptions, SuggestOptions
 from hedgerow.explain.cases import number
-from hedgerow.explain.presenters.base import Change, Feedback
+from hedgerow.explain.presenters.base import Feedback, FeedbackChange
 from hedgerow.explain.report.answers_file import AnswersFile, model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
 from hedgerow.inference.fitted import fitted_of
@@ -151,7 +151,7 @@ def _is_of(held: AnswersFile, model: Any, table: NamedColumns) -> bool:
     return held.table == table_mark(columns_of(predictor_of(model).read(table)))
 
 
-def _facts(report: dict[str, Any], change: Change, options: LearnOptions) -> Any:
+def _facts(report: dict[str, Any], change: FeedbackChange, options: LearnOptions) -> Any:
     """Format what changed."""
     counted = f"{report['answers']:,}"
     if report["left_out"]:

@@ -22,17 +22,17 @@ MOST_CATEGORIES = 6
 
 def inspect(options: FileOptions) -> None:
     """Read the header, report."""
-    about = describe_file(model_file(options.model))
+    info = describe_file(model_file(options.model))
     if options.as_json:
-        write_json(_plain(about))
+        write_json(_plain(info))
     else:
-        show(_facts(about), "", _columns(about))
+        show(_facts(info), "", _columns(info))
 
 
-def _facts(about: ModelFile) -> Any:
+def _facts(info: ModelFile) -> Any:
     """The contents of a file -> the table people read."""
-    caution = "not known" if about.caution is None else f"{about.caution:g}"
-    given = about.parameters
+    caution = "not known" if info.caution is None else f"{info.caution:g}"
+    given = info.parameters
     chosen = ", chosen out of bag" if given.get("caution") == "auto" else ""
     shown = ("rule", "caution", "decision", "n_estimators")
     rest = ", ".join(f"{name}={value!r}" for name, value in given.items() if name not in shown and value is not None)
@@ -41,31 +41,31 @@ def _facts(about: ModelFile) -> Any:
         opinion["caution"] = caution + chosen
     if "rule" in given:
         opinion["decision"] = decision_in_force(given["decision"], resolve_rule(given["rule"]))
-    if about.classes is not None:
-        opinion["classes"] = f"{len(about.classes):,}: {listed(about.classes.tolist())}"
+    if info.classes is not None:
+        opinion["classes"] = f"{len(info.classes):,}: {listed(info.classes.tolist())}"
     return facts(
         [
-            ("model", about.estimator),
+            ("model", info.estimator),
             *opinion.items(),
-            *([("outputs", str(about.n_outputs))] if about.n_outputs > 1 else []),
-            ("features", f"{about.schema.n_features:,}, of them {sum(about.schema.nominal):,} nominal"),
-            ("training rows", "not known" if about.n_rows is None else f"{about.n_rows:,}"),
+            *([("outputs", str(info.n_outputs))] if info.n_outputs > 1 else []),
+            ("features", f"{info.schema.n_features:,}, of them {sum(info.schema.nominal):,} nominal"),
+            ("training rows", "not known" if info.n_rows is None else f"{info.n_rows:,}"),
             (
                 "size",
-                f"{number_of(about.n_trees, 'tree')}, {number_of(about.n_nodes, 'node')},"
-                f" {number_of(about.n_leaves, 'leaf', 'leaves')}, {_bytes(about.n_bytes)}",
+                f"{number_of(info.n_trees, 'tree')}, {number_of(info.n_nodes, 'node')},"
+                f" {number_of(info.n_leaves, 'leaf', 'leaves')}, {_bytes(info.n_bytes)}",
             ),
-            ("written by", f"hedgerow {about.hedgerow_version}, format {about.format_version}"),
+            ("written by", f"hedgerow {info.hedgerow_version}, format {info.format_version}"),
             ("other parameters", rest),
         ]
     )
 
 
-def _columns(about: ModelFile) -> Any:
+def _columns(info: ModelFile) -> Any:
     """The schema -> a table, a row for each feature."""
-    schema = about.schema
+    schema = info.schema
     rows = [
-        [_name(about, number), schema.kinds[number], "" if known is None else listed(known.tolist(), MOST_CATEGORIES)]
+        [_name(info, number), schema.kinds[number], "" if known is None else listed(known.tolist(), MOST_CATEGORIES)]
         for number, known in enumerate(schema.categories[:MOST_COLUMNS])
     ]
     if schema.n_features > MOST_COLUMNS:
@@ -73,35 +73,35 @@ def _columns(about: ModelFile) -> Any:
     return grid("Features", ["name", "holds", "categories"], rows, left=3)
 
 
-def _plain(about: ModelFile) -> dict[str, Any]:
+def _plain(info: ModelFile) -> dict[str, Any]:
     """The contents of a file -> JSON."""
     return {
-        "estimator": about.estimator,
-        "hedgerow_version": about.hedgerow_version,
-        "format_version": about.format_version,
-        "classes": None if about.classes is None else about.classes.tolist(),
+        "estimator": info.estimator,
+        "hedgerow_version": info.hedgerow_version,
+        "format_version": info.format_version,
+        "classes": None if info.classes is None else info.classes.tolist(),
         "features": [
             {
-                "name": _name(about, number),
-                "kind": about.schema.kinds[number],
+                "name": _name(info, number),
+                "kind": info.schema.kinds[number],
                 "categories": None if known is None else known.tolist(),
             }
-            for number, known in enumerate(about.schema.categories)
+            for number, known in enumerate(info.schema.categories)
         ],
-        "parameters": {name: _plain_value(value) for name, value in about.parameters.items()},
-        "caution": about.caution,
-        "training_rows": about.n_rows,
-        "outputs": about.n_outputs,
-        "trees": about.n_trees,
-        "nodes": about.n_nodes,
-        "leaves": about.n_leaves,
-        "bytes": about.n_bytes,
+        "parameters": {name: _plain_value(value) for name, value in info.parameters.items()},
+        "caution": info.caution,
+        "training_rows": info.n_rows,
+        "outputs": info.n_outputs,
+        "trees": info.n_trees,
+        "nodes": info.n_nodes,
+        "leaves": info.n_leaves,
+        "bytes": info.n_bytes,
     }
 
 
-def _name(about: ModelFile, number: int) -> str:
+def _name(info: ModelFile, number: int) -> str:
     """The name of a feature, or its number if the training table had no names."""
-    return f"column {number}" if about.schema.names is None else about.schema.names[number]
+    return f"column {number}" if info.schema.names is None else info.schema.names[number]
 
 
 def _plain_value(value: Any) -> Any:

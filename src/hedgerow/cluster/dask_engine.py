@@ -106,17 +106,17 @@ class DaskEngine(Engine):
             self._check_result(future, waiting[future])
         return done
 
-    def result(self, handle: Handle, about: str) -> Any:
+    def result(self, handle: Handle, label: str) -> Any:
         """Fetch a result; if its worker dies meanwhile, it is computed again."""
         pause = 5.0
         while True:
             try:
                 return handle.result(timeout=pause)
             except TimeoutError:
-                self._check_alive(about)
+                self._check_alive(label)
                 pause = min(60.0, 2 * pause)
             except Exception:
-                self._check_result(handle, about)
+                self._check_result(handle, label)
                 raise
 
     def forget(self, handles: Sequence[Handle]) -> None:
@@ -136,13 +136,13 @@ class DaskEngine(Engine):
     def _workers(self) -> list[dict[str, Any]]:
         return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
 
-    def _check_result(self, future: Any, about: str) -> None:
+    def _check_result(self, future: Any, label: str) -> None:
         if future.status in ("finished", "pending", "lost"):  # the last two if a worker died with the result
             return
         reason = future.exception() if future.status == "error" else None
-        raise failure(about, reason, f"a {future.status} task" if reason is None else "") from reason
+        raise failure(label, reason, f"a {future.status} task" if reason is None else "") from reason
 
-    def _check_alive(self, about: str) -> None:
+    def _check_alive(self, label: str) -> None:
         """Give up if no worker is left, or if none has memory for the work."""
         now = time.monotonic()
         if now - self._looked < 1:
@@ -153,13 +153,13 @@ class DaskEngine(Engine):
         self._running = now if "running" in states else self._running
         if now - self._alive > self.patience:
             raise ClusterError(
-                f"a cluster must have a worker, got none for {self.patience:.0f} seconds while waiting for {about};"
+                f"a cluster must have a worker, got none for {self.patience:.0f} seconds while waiting for {label};"
                 " start workers and fit again"
             )
         if now - self._running > PAUSES * self.patience:
             raise ClusterError(
                 f"a cluster must have a worker that takes tasks, got only paused ones for {now - self._running:.0f}"
-                f" seconds while waiting for {about}; their memory is full: give them more, or make partitions"
+                f" seconds while waiting for {label}; their memory is full: give them more, or make partitions"
                 " smaller"
             )
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from hedgerow.cluster.forest import grow_on_cluster
-from hedgerow.cluster.limits import Limits, limits_for
+from hedgerow.cluster.limits import ClusterLimits, limits_for
 from hedgerow.cluster.training import (
     ClusterTable,
     learn_on_cluster,
@@ -40,7 +40,7 @@ def fit_on_cluster(
     gather_bytes: int | None = None,
     sum_bytes: int | None = None,
 ) -> None:
-    """Fit an estimator to partitions, which the engine can read; the two limits are those of `Limits`."""
+    """Fit an estimator to partitions, which the engine can read; the two limits are those of `ClusterLimits`."""
     refuse_unsettled(estimator, f"on {engine.name}", "training rows, which would settle it, stay where they are")
     target = checked_target(estimator)
     n_trees = most_trees(estimator)
@@ -49,7 +49,7 @@ def fit_on_cluster(
         known = estimator.categorical_features, estimator.max_bins
         training = read_on_cluster(engine, partitions, target, partial(settings_of, estimator), *known)
         usual = limits_for(engine.workers())
-        limits = Limits(
+        limits = ClusterLimits(
             usual.gather_bytes if gather_bytes is None else gather_bytes,
             usual.sum_bytes if sum_bytes is None else sum_bytes,
             usual.piece_bytes,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.cluster.limits import Limits, has_room, in_batches
+from hedgerow.cluster.limits import ClusterLimits, has_room, in_batches
 from hedgerow.cluster.part import PartPlan, grow_trees, join_parts
 from hedgerow.cluster.piece import (
     KEPT_SHARE,
@@ -50,7 +50,7 @@ def grow_on_cluster(
     parts: list[Handle],
     part_rows: list[int],
     n_trees: int,
-    limits: Limits,
+    limits: ClusterLimits,
     show: Show,
 ) -> Forest:
     """Handles of parts, in the order of the table, and their numbers of rows -> the forest.
@@ -89,10 +89,10 @@ def _grow_whole(engine: Engine, plan_there: Handle, parts: list[Handle], n_trees
     lasts = [min(first + size, n_trees) for first in firsts]
     same_for_all = [table] * len(firsts), [plan_there] * len(firsts)
     tasks = engine.each("trees", grow_trees, *same_for_all, firsts, lasts)
-    about = {task: f"trees {first} and on" for task, first in zip(tasks, firsts, strict=True)}
+    label = {task: f"trees {first} and on" for task, first in zip(tasks, firsts, strict=True)}
     grown: dict[Any, Forest] = {}
-    for task in engine.as_finished(about):  # fetched while others grow
-        grown[task] = engine.result(task, about[task])
+    for task in engine.as_finished(label):  # fetched while others grow
+        grown[task] = engine.result(task, label[task])
         show(min(len(grown) * size, n_trees), "growing trees, each in one task")
     return join_forests(*(grown[task] for task in tasks))
 
@@ -150,7 +150,13 @@ class _Growing:
     """A forest that is being grown: the tops of some trees, then what is below them, in waves of bounded size."""
 
     def __init__(
-        self, engine: Engine, plan: PartPlan, plan_there: Handle, pieces: list[Handle], limits: Limits, show: Show
+        self,
+        engine: Engine,
+        plan: PartPlan,
+        plan_there: Handle,
+        pieces: list[Handle],
+        limits: ClusterLimits,
+        show: Show,
     ) -> None:
         self.engine, self.plan, self.plan_there, self.pieces, self.show = engine, plan, plan_there, pieces, show
         self.limits, self.n_done = limits, 0
@@ -179,12 +185,12 @@ class _Growing:
                 flying |= self._submit(wave)
                 if not wave.groups:
                     self._finish_if_complete(wave.tree, finished)
-            about = {task: f"the part below tree {flight.wave.tree.number}" for task, flight in flying.items()}
+            label = {task: f"the part below tree {flight.wave.tree.number}" for task, flight in flying.items()}
             for asked in under_way:
-                about |= asked.waiting
-            for task in self.engine.some(about) if about else []:
+                label |= asked.waiting
+            for task in self.engine.some(label) if label else []:
                 if task in flying:
-                    self._collect(task, flying.pop(task), about[task], finished)
+                    self._collect(task, flying.pop(task), label[task], finished)
                 for asked in under_way:
                     asked.waiting.pop(task, None)
             self._ask_more(under_way, waves)
@@ -256,10 +262,10 @@ class _Growing:
         tasks = self.engine.ask("count", count_leaves, self.pieces, self.plan_there, request)
         return self.engine.sum("count", tasks, add_arrays)
 
-    def _collect(self, task: Handle, flight: _Flight, about: str, finished: dict[int, Forest]) -> None:
+    def _collect(self, task: Handle, flight: _Flight, label: str, finished: dict[int, Forest]) -> None:
         """Take what has grown below some nodes, and assemble the tree if it is complete."""
         tree = flight.wave.tree
-        grown, alike = self.engine.result(task, about)
+        grown, alike = self.engine.result(task, label)
         tree.top.graft(tree.place, flight.nodes, grown.arrays(), alike)
         tree.waiting -= 1
         self._finish_if_complete(tree, finished)

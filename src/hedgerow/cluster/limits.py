@@ -63,7 +63,7 @@ SUM_SHARE = 1 / 16
 PIECE_SHARE = 1 / 16
 
 
-class Limits(NamedTuple):
+class ClusterLimits(NamedTuple):
     """How many bytes are put in one place at a time.
 
     Parameters
@@ -84,14 +84,14 @@ class Limits(NamedTuple):
     group_bytes: int = GROUP_BYTES
 
 
-def limits_for(workers: Iterable[Worker]) -> Limits:
+def limits_for(workers: Iterable[Worker]) -> ClusterLimits:
     """Workers -> limits that suit a thread of the smallest of them."""
     threads = [_thread_bytes(each) for each in workers if each.memory_limit]
     if not threads:
-        return Limits()
+        return ClusterLimits()
     smallest = min(threads)
     gather_bytes = int(GATHER_SHARE * smallest)
-    return Limits(
+    return ClusterLimits(
         gather_bytes,
         min(SUM_BYTES, int(SUM_SHARE * smallest)),
         min(PIECE_BYTES, int(PIECE_SHARE * smallest)),

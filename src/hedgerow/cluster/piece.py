@@ -85,7 +85,7 @@ class Arrived(NamedTuple):
         return list(pairwise(self.start.tolist()))
 
 
-class Kept:
+class KeptRows:
     """What a worker remembers of a piece from task to task, so that rows need not go down from the root again.
 
     Results do not depend on it: a piece that was sent, spilled to disk or made again begins with nothing.
@@ -95,8 +95,8 @@ class Kept:
         self.known: dict[int, _core.RowsInNodes] = {}
         self.gatherings: dict[int, Arrived] = {}
 
-    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
-        return Kept, ()
+    def __reduce__(self) -> tuple[type[KeptRows], tuple[()]]:
+        return KeptRows, ()
 
     def take(self, sketch: Sketch) -> _core.RowsInNodes | None:
         """The rows of a tree in the nodes of an earlier sketch; they are the caller's alone, who may give them back.
@@ -137,7 +137,7 @@ class Piece:
     first_row: int
     rows: Codes
     target: PartitionTarget
-    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
+    kept: KeptRows = field(default_factory=KeptRows, compare=False, repr=False)
 
     @property
     def n_rows(self) -> int:

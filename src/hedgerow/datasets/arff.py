@@ -11,19 +11,19 @@ _ATTRIBUTE = re.compile(r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)
 
 
 @dataclass
-class Rows:
+class ArffRows:
     """Column names, and rows of text; None means missing."""
 
     names: list[str]
     rows: Iterable[list[str | None]]
 
-    def select(self, names: list[str]) -> Rows:
+    def select(self, names: list[str]) -> ArffRows:
         """The columns of these names, in this order."""
         at = [self.names.index(name) for name in names]
-        return Rows(names, ([row[i] for i in at] for row in self.rows))
+        return ArffRows(names, ([row[i] for i in at] for row in self.rows))
 
 
-def read_arff(lines: Iterable[str]) -> Rows:
+def read_arff(lines: Iterable[str]) -> ArffRows:
     """Lines -> names and rows; rows may be sparse (``{3 1, 7 2.5}``).
 
     Parameters
@@ -51,7 +51,7 @@ def read_arff(lines: Iterable[str]) -> Rows:
         if found := _ATTRIBUTE.match(line):
             names.append(next(part for part in found.groups()[:3] if part is not None).replace("\\", ""))
             first_values.append(_first_value(found.group(4)))
-    return Rows(names, _rows(remaining, first_values))
+    return ArffRows(names, _rows(remaining, first_values))
 
 
 def _rows(lines: Iterable[str], first_values: list[str]) -> Iterator[list[str | None]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from hedgerow.datasets.arff import Rows, read_arff
+from hedgerow.datasets.arff import ArffRows, read_arff
 from hedgerow.datasets.files import receipt_of, sha256_of
 from hedgerow.datasets.registry import DatasetError, DatasetInfo, UnreachableError
 from hedgerow.util.disk import whole_file, write_whole
@@ -23,7 +23,7 @@ PIECE = 1 << 16  # bytes between two steps of the progress bar
 TIMEOUT = 30  # seconds without an answer
 
 
-def fetch_dataset(about: DatasetInfo, folder: Path, *, openml: str = OPENML) -> Path:
+def fetch_dataset(info: DatasetInfo, folder: Path, *, openml: str = OPENML) -> Path:
     """Download a data set, prepare it, check it, and save it in the folder.
 
     Parameters
@@ -40,29 +40,29 @@ def fetch_dataset(about: DatasetInfo, folder: Path, *, openml: str = OPENML) -> 
     Path
     """
     try:
-        rows = _from_openml(about, openml) if about.openml is not None else _from_url(about)
+        rows = _from_openml(info, openml) if info.openml is not None else _from_url(info)
     except (URLError, TimeoutError, ConnectionError) as reason:
         raise UnreachableError(
-            f"{about.name!r} must be downloaded from {about.origin}, which cannot be reached"
-            f" ({getattr(reason, 'reason', reason)}); go online, or put {about.file} into --data DIR or {folder}"
+            f"{info.name!r} must be downloaded from {info.origin}, which cannot be reached"
+            f" ({getattr(reason, 'reason', reason)}); go online, or put {info.file} into --data DIR or {folder}"
         ) from None
-    prepared = _prepared(rows, about)
+    prepared = _prepared(rows, info)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{about.name}.csv.gz"
+    path = folder / f"{info.name}.csv.gz"
     _write(prepared, path)
     write_whole(receipt_of(path), (sha256_of(path) + "\n").encode())
     return path
 
 
-def _from_openml(about: DatasetInfo, server: str) -> Rows:
+def _from_openml(info: DatasetInfo, server: str) -> ArffRows:
     """Download the description and the ARFF file it names -> rows with the target last; the checksum is compared."""
-    told = json.loads(_download(f"{server}/api/v1/json/data/{about.openml}", f"{about.name}: description"))
+    told = json.loads(_download(f"{server}/api/v1/json/data/{info.openml}", f"{info.name}: description"))
     description = told["data_set_description"]
-    content = _download(description["url"], about.name)
+    content = _download(description["url"], info.name)
     checksum = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if checksum != description.get("md5_checksum", checksum):
         raise DatasetError(
-            f"the file of {about.name!r} must have the checksum OpenML gives, {description['md5_checksum']}, got"
+            f"the file of {info.name!r} must have the checksum OpenML gives, {description['md5_checksum']}, got"
             f" {checksum}; the download is damaged: try again"
         )
     rows = read_arff(io.StringIO(content.decode("utf-8", errors="replace")))
@@ -72,12 +72,12 @@ def _from_openml(about: DatasetInfo, server: str) -> Rows:
     return rows.select(kept)
 
 
-def _from_url(about: DatasetInfo) -> Rows:
+def _from_url(info: DatasetInfo) -> ArffRows:
     """Download a CSV file with a header, whose last column is the target -> rows."""
-    assert about.url is not None
-    lines = csv.reader(io.StringIO(_download(about.url, about.name).decode("utf-8")))
+    assert info.url is not None
+    lines = csv.reader(io.StringIO(_download(info.url, info.name).decode("utf-8")))
     names = next(lines)
-    return Rows(names, ([value or None for value in line] for line in lines if line))
+    return ArffRows(names, ([value or None for value in line] for line in lines if line))
 
 
 def _download(address: str, what: str) -> bytes:
@@ -99,35 +99,35 @@ def _download(address: str, what: str) -> bytes:
     return b"".join(pieces)
 
 
-def _prepared(rows: Rows, about: DatasetInfo) -> Rows:
-    """Rows of a source -> rows in the prepared form, refused if they do not match the registry."""
+def _prepared(rows: ArffRows, info: DatasetInfo) -> ArffRows:
+    """ArffRows of a source -> rows in the prepared form, refused if they do not match the registry."""
     content = list(rows.rows)
     shape = (len(content), len(rows.names) - 1)
-    if shape != (about.rows, about.features):
+    if shape != (info.rows, info.features):
         raise DatasetError(
-            f"{about.name!r} from {about.origin} must have {about.rows} rows and {about.features} features, got"
-            f" {shape[0]} and {shape[1]}; it is another version: put {about.file} into --data DIR"
+            f"{info.name!r} from {info.origin} must have {info.rows} rows and {info.features} features, got"
+            f" {shape[0]} and {shape[1]}; it is another version: put {info.file} into --data DIR"
         )
-    labels = _label_names(Counter(line[-1] or "" for line in content), about)
+    labels = _label_names(Counter(line[-1] or "" for line in content), info)
     lines = ([*line[:-1], labels.get(line[-1] or "", line[-1])] for line in content)
-    return Rows([*rows.names[:-1], "target"], lines)
+    return ArffRows([*rows.names[:-1], "target"], lines)
 
 
-def _label_names(found: Counter[str], about: DatasetInfo) -> dict[str, str]:
+def _label_names(found: Counter[str], info: DatasetInfo) -> dict[str, str]:
     """Labels of a source -> ours; if a source has other labels, classes are matched by their numbers of rows."""
-    if about.task == "regression" or dict(found) == about.classes:
+    if info.task == "regression" or dict(found) == info.classes:
         return {}
-    by_size = {size: label for label, size in about.classes.items()}
-    if len(by_size) != len(about.classes) or sorted(found.values()) != sorted(about.classes.values()):
+    by_size = {size: label for label, size in info.classes.items()}
+    if len(by_size) != len(info.classes) or sorted(found.values()) != sorted(info.classes.values()):
         raise DatasetError(
-            f"the classes of {about.name!r} from {about.origin} must be {about.classes}, got {dict(found)}; it is"
-            f" another version: put {about.file} into --data DIR"
+            f"the classes of {info.name!r} from {info.origin} must be {info.classes}, got {dict(found)}; it is"
+            f" another version: put {info.file} into --data DIR"
         )
     return {label: by_size[size] for label, size in found.items()}
 
 
-def _write(rows: Rows, path: Path) -> None:
-    """Rows -> a compressed CSV file that appears only when it is complete."""
+def _write(rows: ArffRows, path: Path) -> None:
+    """ArffRows -> a compressed CSV file that appears only when it is complete."""
     with (
         whole_file(path) as passing,
         open(passing, "wb") as raw,

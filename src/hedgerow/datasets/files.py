@@ -28,18 +28,18 @@ def find_dataset(name: str, *, data: str | Path | None = None, download: bool = 
     Path
         A file with the right checksum.
     """
-    about = describe_dataset(name)
+    info = describe_dataset(name)
     for folder in _folders(data):
-        for path in (folder / about.file, folder / f"{name}.csv.gz"):
+        for path in (folder / info.file, folder / f"{name}.csv.gz"):
             if path.is_file():
-                return _checked(path, about)
-    if download and about.origin is not None:
+                return _checked(path, info)
+    if download and info.origin is not None:
         from hedgerow.datasets.fetch import fetch_dataset
 
-        return fetch_dataset(about, cache_folder())
-    how = "no download is known" if about.origin is None else f"download=True would fetch it from {about.origin}"
+        return fetch_dataset(info, cache_folder())
+    how = "no download is known" if info.origin is None else f"download=True would fetch it from {info.origin}"
     raise DatasetError(
-        f"the file {about.file} of {name!r} must be in --data DIR, in HEDGEROW_DATA or in {cache_folder()}, got none;"
+        f"the file {info.file} of {name!r} must be in --data DIR, in HEDGEROW_DATA or in {cache_folder()}, got none;"
         f" put it into one of these folders ({how})"
     )
 
@@ -83,10 +83,10 @@ def _folders(data: str | Path | None) -> list[Path]:
     return [Path(environment), cache_folder()] if environment else [cache_folder()]
 
 
-def _checked(path: Path, about: DatasetInfo) -> Path:
+def _checked(path: Path, info: DatasetInfo) -> Path:
     """The path, refused unless the file has the checksum of the registry or of its download."""
     receipt = receipt_of(path)
-    wanted = receipt.read_text().strip() if receipt.is_file() else about.sha256
+    wanted = receipt.read_text().strip() if receipt.is_file() else info.sha256
     found = _sha256_once(path, path.stat().st_mtime_ns)
     if found != wanted:
         raise DatasetError(

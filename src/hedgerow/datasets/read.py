@@ -31,20 +31,20 @@ class Dataset:
 
     X: pyarrow.Table
     y: NDArray[Any]
-    about: DatasetInfo
+    info: DatasetInfo
 
     def as_floats(self) -> NDArray[np.float64]:
         """(n, p) numbers, NaN where missing; only for sets without nominal columns."""
-        if self.about.nominal:
+        if self.info.nominal:
             raise DatasetError(
-                f"{self.about.name!r} must have numeric columns only, got the nominal {self.about.nominal[0]!r}; use X"
+                f"{self.info.name!r} must have numeric columns only, got the nominal {self.info.nominal[0]!r}; use X"
             )
         columns = [column.to_numpy().astype(np.float64) for column in self.X.itercolumns()]
         return np.ascontiguousarray(np.stack(columns, axis=1))
 
     def is_positive(self) -> NDArray[np.int64]:
         """(n,): 1 for rows of the positive class of a two-class set, 0 for the others."""
-        return np.asarray(self.y == self.about.positive, dtype=np.int64)
+        return np.asarray(self.y == self.info.positive, dtype=np.int64)
 
 
 def load_dataset(name: str, *, data: str | Path | None = None, download: bool = True) -> Dataset:
@@ -63,12 +63,12 @@ def load_dataset(name: str, *, data: str | Path | None = None, download: bool = 
     -------
     Dataset
     """
-    about = describe_dataset(name)
-    table = _read(find_dataset(name, data=data, download=download), about)
+    info = describe_dataset(name)
+    table = _read(find_dataset(name, data=data, download=download), info)
     labels = table.column("target").to_numpy(zero_copy_only=False)
     X = table.drop_columns("target")
-    kind = np.str_ if about.task == "classification" else np.float64
-    dataset = Dataset(X, labels.astype(kind), about)
+    kind = np.str_ if info.task == "classification" else np.float64
+    dataset = Dataset(X, labels.astype(kind), info)
     _check(dataset)
     return dataset
 
@@ -95,7 +95,7 @@ def take_rows(X: Any, chosen: NDArray[np.int64]) -> Any:
     return X[chosen] if isinstance(X, np.ndarray) else X.take(chosen)
 
 
-def _read(path: Path, about: DatasetInfo) -> pyarrow.Table:
+def _read(path: Path, info: DatasetInfo) -> pyarrow.Table:
     """A prepared file -> table with nominal columns as dictionaries, other columns as floats, the target as text."""
     try:
         import pyarrow as pa
@@ -104,7 +104,7 @@ def _read(path: Path, about: DatasetInfo) -> pyarrow.Table:
         raise DatasetError(
             "data sets need pyarrow, which is not installed; pip install 'hedgerow[reproduce]'"
         ) from None
-    text = {*about.nominal, "target"} if about.task == "classification" else set(about.nominal)
+    text = {*info.nominal, "target"} if info.task == "classification" else set(info.nominal)
     if path.suffix == ".parquet":
         table = parquet.read_table(path)
     else:
@@ -115,9 +115,9 @@ def _read(path: Path, about: DatasetInfo) -> pyarrow.Table:
     columns = []
     for column_name in table.column_names:
         column = table.column(column_name)
-        if column_name in about.nominal:
+        if column_name in info.nominal:
             column = column.cast(pa.string()).dictionary_encode().combine_chunks()
-        elif column_name == "target" and about.task == "classification":
+        elif column_name == "target" and info.task == "classification":
             column = column.cast(pa.string())
         else:
             column = column.cast(pa.float64())
@@ -127,14 +127,14 @@ def _read(path: Path, about: DatasetInfo) -> pyarrow.Table:
 
 def _check(dataset: Dataset) -> None:
     """Refuse a table that does not match the registry."""
-    about = dataset.about
+    info = dataset.info
     shape = (dataset.X.num_rows, dataset.X.num_columns)
-    if shape != (about.rows, about.features):
+    if shape != (info.rows, info.features):
         raise DatasetError(
-            f"{about.name!r} must have {about.rows} rows and {about.features} features, got {shape}; delete the file"
+            f"{info.name!r} must have {info.rows} rows and {info.features} features, got {shape}; delete the file"
         )
-    if about.task == "classification":
+    if info.task == "classification":
         labels, counts = np.unique(dataset.y, return_counts=True)
         found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-        if found != about.classes:
-            raise DatasetError(f"the classes of {about.name!r} must be {about.classes}, got {found}; delete the file")
+        if found != info.classes:
+            raise DatasetError(f"the classes of {info.name!r} must be {info.classes}, got {found}; delete the file")

@@ -41,7 +41,7 @@ class Measurement(NamedTuple):
     """A missing value: the share of its possible values that leave one class, and the class most of these leave."""
 
     feature: int
-    settles: float
+    resolves: float
     label: int | None
 
 
@@ -141,7 +141,7 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
             counts, predictor.setting.caution, tree_shares=tree_shares(predictor)
         ).total.mean()
         found.append((Measurement(feature, len(decided) / len(alone), label), float(left)))
-    return [each for each, left in sorted(found, key=lambda pair: (-pair[0].settles, pair[1]))]
+    return [each for each, left in sorted(found, key=lambda pair: (-pair[0].resolves, pair[1]))]
 
 
 def _alone_at(predictor: ClassificationPredictor, counts: Floats, cautions: Floats) -> NDArray[np.int64]:

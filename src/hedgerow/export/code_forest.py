@@ -54,11 +54,11 @@ def forest_code(model: Any, language: str, name: str) -> str:
     """A fitted classifier under the rule "average", or a regressor -> the text of a program."""
     predictor, (lines_of, more) = exported(model, {"classes": (_checked_counts, _classes), "numbers": (_numbers, None)})
     tables, trees = tables_of(predictor, lines_of(predictor)), predictor.fitted.trees()
-    about = _about(predictor, trees[0], f"A forest of {len(trees)} trees; written by hedgerow.") | (
+    info = _info(predictor, trees[0], f"A forest of {len(trees)} trees; written by hedgerow.") | (
         more(predictor) if more else {}
     )
     body = files("hedgerow.export").joinpath(f"programs/{predictor.kind}.{_ENDINGS[language]}").read_text("utf-8")
-    return _WRITERS[language](tables, about, name) + body.replace("NAME", name)
+    return _WRITERS[language](tables, info, name) + body.replace("NAME", name)
 
 
 def tables_of(predictor: Any, lines: NDArray[np.float64]) -> Tables:
@@ -120,7 +120,7 @@ def _numbers(predictor: Any) -> NDArray[np.float64]:
     return np.asarray(predictor.leaf_states(), dtype=np.float64)
 
 
-def _about(predictor: Any, tree: Tree, title: str) -> dict[str, Any]:
+def _info(predictor: Any, tree: Tree, title: str) -> dict[str, Any]:
     """Answers, one of the trees -> everything besides the tables, by name."""
     used = {int(feature) for each in predictor.fitted.trees() for feature in np.unique(each.feature[~each.is_leaf])}
     names = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
@@ -136,32 +136,32 @@ def _classes(predictor: Any) -> dict[str, Any]:
     }
 
 
-def _python(tables: Tables, about: dict[str, Any], name: str) -> str:
+def _python(tables: Tables, info: dict[str, Any], name: str) -> str:
     """The tables in Python."""
-    lines = [f'"""{about["title"]}"""', "", "import math", ""]
-    if "classes" in about:
-        lines += [f"CLASSES = {python_tuple(about['classes'])}", f"MAP = {about['map']!r}"]
-    lines += [f"FEATURES = {python_tuple(about['features'])}", f"CAUTION = {about['caution']!r}"]
-    known = ", ".join(f"{i}: {python_tuple(each.tolist())}" for i, each in about["categories"].items())
+    lines = [f'"""{info["title"]}"""', "", "import math", ""]
+    if "classes" in info:
+        lines += [f"CLASSES = {python_tuple(info['classes'])}", f"MAP = {info['map']!r}"]
+    lines += [f"FEATURES = {python_tuple(info['features'])}", f"CAUTION = {info['caution']!r}"]
+    known = ", ".join(f"{i}: {python_tuple(each.tolist())}" for i, each in info["categories"].items())
     lines.append(f"CATEGORIES = {{{known}}}")
     lines += [f"_{key.upper()} = {python_tuple(values)}" for key, values in _columns(tables)]
     rows = ", ".join(python_tuple(row) for row in tables.lines.tolist())
     return "\n".join([*lines, f"_LINES = ({rows},)"]) + "\n"
 
 
-def _c(tables: Tables, about: dict[str, Any], name: str) -> str:
+def _c(tables: Tables, info: dict[str, Any], name: str) -> str:
     """The tables in C."""
-    sizes = {"n_features": len(about["features"]), "n_trees": len(tables.roots), "n_columns": tables.lines.shape[1]}
-    lines = [f"/* {about['title']}", "   Do not compile with -ffast-math: missing values are NaN. */"]
+    sizes = {"n_features": len(info["features"]), "n_trees": len(tables.roots), "n_columns": tables.lines.shape[1]}
+    lines = [f"/* {info['title']}", "   Do not compile with -ffast-math: missing values are NaN. */"]
     lines += ["#include <math.h>", "#include <stddef.h>", ""]
-    if "classes" in about:
-        sizes["n_classes"] = len(about["classes"])
-        lines.append(f"static const double {name}_caution = {c_number(about['caution'])};")
-        lines.append(f"const char *const {name}_classes[] = {c_strings(about['classes'])};")
+    if "classes" in info:
+        sizes["n_classes"] = len(info["classes"])
+        lines.append(f"static const double {name}_caution = {c_number(info['caution'])};")
+        lines.append(f"const char *const {name}_classes[] = {c_strings(info['classes'])};")
     lines += [f"enum {{ {name}_{key} = {size} }};" for key, size in sizes.items()]
-    lines.append(f"const char *const {name}_features[] = {c_strings(about['features'])};")
-    lines += _c_categories(about["categories"], len(about["features"]), name)
-    lines += _c_map(about["map"], len(about["classes"]), name) if "classes" in about else []
+    lines.append(f"const char *const {name}_features[] = {c_strings(info['features'])};")
+    lines += _c_categories(info["categories"], len(info["features"]), name)
+    lines += _c_map(info["map"], len(info["classes"]), name) if "classes" in info else []
     for key, values in _columns(tables):
         kind = "double" if key == "number" else "int"
         lines.append(f"static const {kind} {name}_{key}[] = {{{', '.join(map(c_number, values))}}};")
@@ -198,18 +198,18 @@ def _c_map(learned: dict[str, Any] | None, n_classes: int, name: str) -> list[st
     return lines
 
 
-def _javascript(tables: Tables, about: dict[str, Any], name: str) -> str:
+def _javascript(tables: Tables, info: dict[str, Any], name: str) -> str:
     """The tables in JavaScript."""
-    for known in about["categories"].values():
+    for known in info["categories"].values():
         if known.dtype.kind in "iuf" and not are_doubles(known):
             raise NotImplementedError(
                 "categories must be text or numbers that a double holds for JavaScript, got larger ones; pass them as"
                 " text"
             )
-    categories = {str(i): known.tolist() for i, known in about["categories"].items()}
-    constants = {"CLASSES": about.get("classes"), "MAP": about.get("map"), "FEATURES": about["features"]}
-    constants |= {"CAUTION": about["caution"], "CATEGORIES": categories}
-    lines = [f"// {about['title']}", '"use strict";']
+    categories = {str(i): known.tolist() for i, known in info["categories"].items()}
+    constants = {"CLASSES": info.get("classes"), "MAP": info.get("map"), "FEATURES": info["features"]}
+    constants |= {"CAUTION": info["caution"], "CATEGORIES": categories}
+    lines = [f"// {info['title']}", '"use strict";']
     # Without "<", no name ends the script element of a page into which the program is copied.
     written = {key: json.dumps(value).replace("<", "\\u003c") for key, value in constants.items()}
     lines += [f"const {name}_{key} = {value};" for key, value in written.items()]

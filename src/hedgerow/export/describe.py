@@ -19,7 +19,7 @@ Target = tuple[bool, int]
 
 
 @dataclass(frozen=True)
-class Question:
+class BranchQuestion:
     """Whether a value is at most a threshold, or one of some categories.
 
     Parameters
@@ -44,12 +44,12 @@ class Question:
     no: Target
 
 
-def questions_of(tree: Tree) -> list[Question]:
+def questions_of(tree: Tree) -> list[BranchQuestion]:
     """A tree -> its questions, the root's first; a tree of a single leaf gets one question that does not matter."""
     if tree.is_leaf[0]:
-        return [Question(0, 0.0, None, False, (True, 0), (True, 0))]
+        return [BranchQuestion(0, 0.0, None, False, (True, 0), (True, 0))]
     first = _first_questions(tree)
-    questions: list[Question] = []
+    questions: list[BranchQuestion] = []
     for number in range(tree.n_nodes):
         if not tree.is_leaf[number]:
             questions += _questions_of_node(tree, number, first)
@@ -66,7 +66,7 @@ def _first_questions(tree: Tree) -> dict[int, int]:
     return first
 
 
-def _questions_of_node(tree: Tree, number: int, first: dict[int, int]) -> list[Question]:
+def _questions_of_node(tree: Tree, number: int, first: dict[int, int]) -> list[BranchQuestion]:
     """An inner node -> its questions."""
     node = tree.at(number)
     split = split_of(node)
@@ -74,16 +74,16 @@ def _questions_of_node(tree: Tree, number: int, first: dict[int, int]) -> list[Q
     if split.categories is not None:
         following: list[Target] = [(False, first[number] + i + 1) for i in range(len(split.categories) - 1)]
         return [
-            Question(split.feature, None, [value], False, places[i], after)
+            BranchQuestion(split.feature, None, [value], False, places[i], after)
             for i, (value, after) in enumerate(zip(split.categories, [*following, places[-1]], strict=True))
         ]
     left, right = places
     if split.left is not None and split.right is not None:
         # Neither list has missing and new categories, so ask about the side they do not go to.
         if split.missing_left:
-            return [Question(split.feature, None, split.right, False, right, left)]
-        return [Question(split.feature, None, split.left, False, left, right)]
-    return [Question(split.feature, split.threshold, None, split.missing_left, left, right)]
+            return [BranchQuestion(split.feature, None, split.right, False, right, left)]
+        return [BranchQuestion(split.feature, None, split.left, False, left, right)]
+    return [BranchQuestion(split.feature, split.threshold, None, split.missing_left, left, right)]
 
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.export.describe import Question, questions_of
+from hedgerow.export.describe import BranchQuestion, questions_of
 from hedgerow.export.models import exported, require
 from hedgerow.export.onnx_decision import chosen_by
 from hedgerow.export.onnx_pairs import opinion_of_pairs
@@ -308,7 +308,7 @@ class _Nodes:
     def __len__(self) -> int:
         return len(self._modes)
 
-    def add(self, question: Question, root: int, leaf: Callable[[int], int]) -> None:
+    def add(self, question: BranchQuestion, root: int, leaf: Callable[[int], int]) -> None:
         """Add a question; `leaf` makes a leaf from the number of its node."""
         listed = self._listed
         listed["nodes_featureids"].append(question.feature)

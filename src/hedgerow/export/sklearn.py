@@ -178,7 +178,7 @@ _FORMATS = {
 }
 
 
-def _their_tree(empty: Any, tree: Tree, answers: Floats, impurity: Floats) -> Any:
+def _their_tree(empty: Any, tree: Tree, predictions: Floats, impurity: Floats) -> Any:
     """A tree of theirs, one of ours, answers (N, K) and impurities (N,) of its nodes -> a new tree of scikit-learn."""
     task_format, arguments, state = empty.__reduce__()
     dtype = state["nodes"].dtype
@@ -196,7 +196,7 @@ def _their_tree(empty: Any, tree: Tree, answers: Floats, impurity: Floats) -> An
     nodes["impurity"], nodes["weighted_n_node_samples"] = impurity, tree.evidence.amount
     nodes["n_node_samples"] = tree.counts.sum(axis=1)
     nodes["missing_go_to_left"] = tree.missing_left
-    values = np.ascontiguousarray(answers[:, None, :])
+    values = np.ascontiguousarray(predictions[:, None, :])
     theirs = task_format(*arguments)
     theirs.__setstate__({**state, "max_depth": tree.depth, "node_count": len(nodes), "nodes": nodes, "values": values})
     return theirs

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.export.describe import Question, questions_of
+from hedgerow.export.describe import BranchQuestion, questions_of
 from hedgerow.export.models import check_averages, exported, require
 from hedgerow.forest.walk import Tree
 from hedgerow.table import Schema
@@ -121,7 +121,7 @@ def _write_tree(builder: Any, schema: Schema, tree: Tree, values: Floats) -> Non
         builder.end_node()
 
 
-def _write_question(builder: Any, schema: Schema, question: Question, yes: int, no: int) -> None:
+def _write_question(builder: Any, schema: Schema, question: BranchQuestion, yes: int, no: int) -> None:
     """Write a question; yes leads to the left child."""
     if question.among is None:
         builder.numerical_test(

@@ -30,7 +30,7 @@ class Engine(Protocol):
     """Runs the tasks of one fit inside a ``with`` block; at its end, tasks that still run are stopped.
 
     Tasks are pure functions, so an engine may run one again if its result was lost. The names of tasks are for people
-    who watch the cluster. `about` describes what is waited for, such as "partition 3 (encode)", and appears in errors.
+    who watch the cluster. `label` describes what is waited for, such as "partition 3 (encode)", and appears in errors.
     """
 
     #: The name of the cluster in errors.
@@ -55,7 +55,7 @@ class Engine(Protocol):
         """Handles and what they are about -> those that have finished, at least one; errors are those of `failure`."""
 
     @abstractmethod
-    def result(self, handle: Handle, about: str) -> Any:
+    def result(self, handle: Handle, label: str) -> Any:
         """Fetch the result of a handle that has finished."""
 
     @abstractmethod
@@ -95,10 +95,10 @@ class Engine(Protocol):
         """Apply a function to all parts, and add the results; returns the sum."""
         asked = self.ask(name, function, parts, *shared)
         total = [self.sum(name, asked, add)] if len(asked) > FAN_IN else []  # else one task and one round trip less
-        about = {handle: f"partition {i} ({name})" for i, handle in enumerate(asked)}
-        about |= dict.fromkeys(total, f"the sum over partitions ({name})")
-        yield about
-        return add(*(self.result(handle, about[handle]) for handle in total or asked))
+        label = {handle: f"partition {i} ({name})" for i, handle in enumerate(asked)}
+        label |= dict.fromkeys(total, f"the sum over partitions ({name})")
+        yield label
+        return add(*(self.result(handle, label[handle]) for handle in total or asked))
 
     def as_finished(self, handles: Mapping[Handle, str]) -> Iterator[Handle]:
         """Handles and what they are about -> the handles, in the order in which they finish."""
@@ -108,31 +108,31 @@ class Engine(Protocol):
                 del waiting[handle]
                 yield handle
 
-    def wait(self, handles: Sequence[Handle], about: str) -> None:
-        """Wait until all have finished; a ``{}`` in `about` is replaced by the number of each handle."""
-        for _ in self.as_finished({handle: about.format(i) for i, handle in enumerate(handles)}):
+    def wait(self, handles: Sequence[Handle], label: str) -> None:
+        """Wait until all have finished; a ``{}`` in `label` is replaced by the number of each handle."""
+        for _ in self.as_finished({handle: label.format(i) for i, handle in enumerate(handles)}):
             pass
 
-    def gather(self, handles: Sequence[Handle], about: str) -> list[Any]:
+    def gather(self, handles: Sequence[Handle], label: str) -> list[Any]:
         """Wait for handles and fetch their results, in order."""
-        self.wait(handles, about)
-        return [self.result(handle, about.format(i)) for i, handle in enumerate(handles)]
+        self.wait(handles, label)
+        return [self.result(handle, label.format(i)) for i, handle in enumerate(handles)]
 
-    def fetch(self, handle: Handle, about: str) -> Any:
+    def fetch(self, handle: Handle, label: str) -> Any:
         """Wait for a handle and fetch its result."""
-        return self.gather([handle], about)[0]
+        return self.gather([handle], label)[0]
 
 
-def failure(about: str, reason: BaseException | None, text: str = "") -> Exception:
+def failure(label: str, reason: BaseException | None, text: str = "") -> Exception:
     """The exception of a task, or what is known about its failure -> the error of the fit.
 
     An error in the table is the same as on one machine, with the place in front of it.
     """
     for kind in (ValueError, TypeError):
         if type(reason) is kind:
-            return kind(f"{about}: {reason}")
+            return kind(f"{label}: {reason}")
     text = text or f"{type(reason).__name__}: {str(reason)[:300]}"
-    return ClusterError(f"{about} must be computed, got {text}; check that workers can read it and have enough memory")
+    return ClusterError(f"{label} must be computed, got {text}; check that workers can read it and have enough memory")
 
 
 def add_arrays(*arrays: Any) -> Any:

@@ -14,7 +14,7 @@ from hedgerow.fit.run import FitRun, evaluate_oob, finish, fit, task_of
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.add import add_rows
 from hedgerow.forest.join import Side, merge_forests
-from hedgerow.forest.rows import NO_GRID, Grid, Provenance, drawn_once
+from hedgerow.forest.rows import NO_GRID, Provenance, ProvenanceGrid, drawn_once
 from hedgerow.forest.target import TargetInfo, among_classes, columns_of
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish
@@ -113,7 +113,7 @@ def with_origins(fitted: Fitted) -> Fitted:
             " was weighted or warm-started on other rows; fit it again"
         )
     rows, extremes = fitted.info.counted(bag.n_rows)
-    grid = NO_GRID if extremes is None else Grid.of(*extremes)
+    grid = NO_GRID if extremes is None else ProvenanceGrid.of(*extremes)
     counted = (bag.bag_mean, bag.leaf_counts, bag.n_rows, bag.n_rows, rows)
     return replace(fitted, origins=(Provenance(forest.n_trees, 0, fitted.seed, *counted, grid=grid),))
 

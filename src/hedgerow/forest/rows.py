@@ -170,14 +170,14 @@ class OobMask:
         return self.bags.seed, self.bags.mean, self.own_class
 
 
-class Grid(NamedTuple):
+class ProvenanceGrid(NamedTuple):
     """Where the targets of the first table lie: sums are of differences from the centre, in units of the spread."""
 
     centre: float
     exponent: int  # targets differ from the centre by less than two to the power of this
 
     @classmethod
-    def of(cls, low: float, high: float) -> Grid:
+    def of(cls, low: float, high: float) -> ProvenanceGrid:
         """The extremes of the first targets -> their grid."""
         centre = low / 2 + high / 2
         size = max(high - centre, centre - low) or abs(centre) or 1.0
@@ -185,7 +185,7 @@ class Grid(NamedTuple):
 
 
 #: The grid of a classification, which does not use it.
-NO_GRID = Grid(0.0, 0)
+NO_GRID = ProvenanceGrid(0.0, 0)
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Provenance:
     class_rows: tuple[float, ...]
     weight_scale: float = 1.0
     weight_unit: float = FINEST_WEIGHT
-    grid: Grid = NO_GRID
+    grid: ProvenanceGrid = NO_GRID
 
     @property
     def bags(self) -> Bags:

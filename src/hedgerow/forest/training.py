@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.grow import GrowthParams
-from hedgerow.forest.rows import NO_GRID, Bags, Grid, OobMask, Provenance
+from hedgerow.forest.rows import NO_GRID, Bags, OobMask, Provenance, ProvenanceGrid
 from hedgerow.table.bins import Codes
 
 
@@ -104,7 +104,7 @@ class TrainingRows:
             self.target.class_rows,
             weighing.scale,
             weighing.unit,
-            NO_GRID if weighing.extremes is None else Grid.of(*weighing.extremes),
+            NO_GRID if weighing.extremes is None else ProvenanceGrid.of(*weighing.extremes),
         )
 
     def fingerprint(self, *, of_rows: bool) -> Fingerprint:

@@ -102,7 +102,7 @@ class Drift:
         return "\n".join(_report(self))
 
 
-class Sample(NamedTuple):
+class DriftSample(NamedTuple):
     """Rows: the leaf nodes they reach (n, T), which trees may judge them (n, T) or None, labels (n,) or None."""
 
     nodes: NDArray[np.int32]
@@ -112,8 +112,8 @@ class Sample(NamedTuple):
 
 def find_drift(
     trees: Sequence[Tree],
-    old: Sample,
-    new: Sample,
+    old: DriftSample,
+    new: DriftSample,
     *,
     classes: NDArray[Any] | None,
     min_rows: int = 20,
@@ -139,10 +139,10 @@ def find_drift(
 # ---- rows and branches --------------------------------------------------------------------------------------
 
 
-def _pool(old: Sample, new: Sample) -> Sample:
+def _pool(old: DriftSample, new: DriftSample) -> DriftSample:
     """Two samples, one after the other."""
     joined = [None if a is None or b is None else np.concatenate([a, b]) for a, b in zip(old[1:], new[1:], strict=True)]
-    return Sample(np.concatenate([old.nodes, new.nodes]), *joined)
+    return DriftSample(np.concatenate([old.nodes, new.nodes]), *joined)
 
 
 def _relabelled(n_old: int, n_new: int, n_permutations: int, random_state: Any) -> Floats:
@@ -464,9 +464,9 @@ def _as_incremental(predictor: Predictor, new: Newcomers) -> Newcomers:
     return new._replace(oob_mask=rows.bags.oob_each(predictor.forest.n_trees, rows.n_rows + new.rows))
 
 
-def _sample_of(predictor: Predictor, rows: Newcomers) -> Sample:
+def _sample_of(predictor: Predictor, rows: Newcomers) -> DriftSample:
     nodes = predictor.forest.leaf_nodes(rows.codes, predictor.threads(rows.codes.shape[1]))
-    return Sample(nodes, rows.oob_mask, rows.labels)
+    return DriftSample(nodes, rows.oob_mask, rows.labels)
 
 
 #: At most so many rows of a batch, evenly spread, are compared.
@@ -486,7 +486,7 @@ class Traffic(NamedTuple):
     features: list[tuple[str, float]]  # name and share of the difference, the largest first
 
 
-class NovelRows(NamedTuple):
+class NovelRowCount(NamedTuple):
     """How many rows are strange, how many are expected, and how improbable so many are without a shift."""
 
     number: int
@@ -530,7 +530,7 @@ def traffic_of(predictor: Predictor, codes: Codes, seed: int = 0) -> Traffic:
     return Traffic(p_value, [(predictor.codebook.names[j], float(excess[j] / whole)) for j in order if excess[j] > 0])
 
 
-def novel_rows_of(predictor: Predictor, novelty: PredictionNovelty) -> NovelRows:
+def novel_rows_of(predictor: Predictor, novelty: PredictionNovelty) -> NovelRowCount:
     """How unusual the rows of a batch are -> how many are strange, and how improbable so many are.
 
     The number is beta-binomial, because ranks are among a finite number of rows. Training rows are judged by some of
@@ -540,9 +540,9 @@ def novel_rows_of(predictor: Predictor, novelty: PredictionNovelty) -> NovelRows
     p_value = novelty.p_value
     number, rank = int((p_value <= STRANGE).sum()), int(STRANGE * (known + 1))
     if rank < 1:
-        return NovelRows(number, 0.0, 1.0)
+        return NovelRowCount(number, 0.0, 1.0)
     chance = float(betabinom.sf(number - 1, len(p_value), rank / 2, (known + 1 - rank) / 2))
-    return NovelRows(number, len(p_value) * rank / (known + 1), min(1.0, chance))
+    return NovelRowCount(number, len(p_value) * rank / (known + 1), min(1.0, chance))
 
 
 def _heavy_branches(tree: TreeArrays, least: int) -> NDArray[np.int64]:

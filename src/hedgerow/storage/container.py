@@ -47,7 +47,7 @@ TYPES: dict[str, np.dtype[Any]] = {
 _NAMES = {(dtype.kind, dtype.itemsize): name for name, dtype in TYPES.items()}
 
 
-class Contents(NamedTuple):
+class FileContents(NamedTuple):
     """The contents of a file: text by name, arrays by name."""
 
     metadata: dict[str, str]
@@ -63,7 +63,7 @@ class _Place(NamedTuple):
     end: int
 
 
-def write_file(path: Path_ | BinaryIO, contents: Contents) -> None:
+def write_file(path: Path_ | BinaryIO, contents: FileContents) -> None:
     """Write to a file that appears whole or not at all, or into an open binary file."""
     header, arrays = _lay_out(contents)
     if not isinstance(path, str | os.PathLike):
@@ -75,7 +75,7 @@ def write_file(path: Path_ | BinaryIO, contents: Contents) -> None:
             file.write(part)
 
 
-def read_file(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Contents:
+def read_file(path: Path_ | BinaryIO, *, memory_map: bool = True) -> FileContents:
     """Read a file, mapping its arrays into memory; an open binary file is read to its end instead."""
     try:
         return _read(path, memory_map)
@@ -88,7 +88,7 @@ def too_large() -> ModelFileError:
     return ModelFileError("a model file must fit into memory, got one that needs more than there is")
 
 
-def _read(path: Path_ | BinaryIO, memory_map: bool) -> Contents:
+def _read(path: Path_ | BinaryIO, memory_map: bool) -> FileContents:
     """An open file, or the path of one -> its contents."""
     if not isinstance(path, str | os.PathLike):
         data = path.read()
@@ -109,7 +109,7 @@ def _read(path: Path_ | BinaryIO, memory_map: bool) -> Contents:
         return read_bytes(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def read_bytes(data: bytes | mmap.mmap) -> Contents:
+def read_bytes(data: bytes | mmap.mmap) -> FileContents:
     """The bytes of a file -> its text, and arrays that are views of the bytes."""
     n_header = _check_length(data[:8], len(data))
     header = _parse_json(data[8 : 8 + n_header])
@@ -119,7 +119,7 @@ def read_bytes(data: bytes | mmap.mmap) -> Contents:
     places = {name: _read_place(name, given) for name, given in header.items()}
     _check_places(places, len(data) - 8 - n_header)
     arrays = {name: _view(data, place, 8 + n_header) for name, place in places.items()}
-    return Contents(metadata, arrays)
+    return FileContents(metadata, arrays)
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def dump_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def _lay_out(contents: Contents) -> tuple[bytes, list[Array]]:
+def _lay_out(contents: FileContents) -> tuple[bytes, list[Array]]:
     """Text and arrays -> header, and arrays in the order of the file: the widest types first, so all are aligned."""
     arrays = {
         name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in contents.arrays.items()

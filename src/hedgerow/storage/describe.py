@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from hedgerow.errors import ModelFileError
-from hedgerow.storage.container import Contents, read_file
+from hedgerow.storage.container import FileContents, read_file
 from hedgerow.storage.model import header_from, one_exception
 from hedgerow.storage.outputs import checked_outputs, output_of
 from hedgerow.storage.parameters import Decoder
@@ -92,7 +92,7 @@ def describe_file(path: Path_ | BinaryIO) -> ModelFile:
         return _described(contents)
 
 
-def _described(contents: Contents) -> ModelFile:
+def _described(contents: FileContents) -> ModelFile:
     """Text and arrays -> the summary."""
     kind, given, _ = header_from(contents.metadata)
     arrays, n_outputs = dict(contents.arrays), 1

@@ -15,7 +15,7 @@ from hedgerow.forest.nodes import MOST_WITH_BITS
 from hedgerow.inference.fitted import Fitted, fitted_of
 from hedgerow.inference.leakage import keep_row_sketch
 from hedgerow.inference.novelty import keep_novelty
-from hedgerow.storage.container import Contents, dump_json, parse_object, read_file, too_large, write_file
+from hedgerow.storage.container import FileContents, dump_json, parse_object, read_file, too_large, write_file
 from hedgerow.storage.values import public_estimators
 from hedgerow.util.disk import Path_
 
@@ -84,7 +84,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
         "hedgerow_version": __version__,
         "model": dump_json({"estimator": name, **contents}),
     }
-    write_file(path, Contents(metadata, arrays))
+    write_file(path, FileContents(metadata, arrays))
 
 
 def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
@@ -146,7 +146,7 @@ def _check_path(path: Any, method: str) -> None:
         raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}; pass a path")
 
 
-def _model_from(contents: Contents) -> Any:
+def _model_from(contents: FileContents) -> Any:
     """Text and arrays -> estimator."""
     kind, given, newer = header_from(contents.metadata)
     arrays = dict(contents.arrays)

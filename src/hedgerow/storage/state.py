@@ -14,7 +14,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaf_ranges import LeafRanges, Usual, check_sketch
 from hedgerow.forest.moments import MAX_TARGET, IncrementalMoments, LeafMoments, check_moments
 from hedgerow.forest.payload import MOST_WEIGHT, LeafPayload
-from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS, Grid, Provenance
+from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS, Provenance, ProvenanceGrid
 from hedgerow.forest.training import Fingerprint
 from hedgerow.inference.fitted import FitMetrics, Fitted, Learned
 from hedgerow.inference.leakage import ALL_HASHES, MOST_MARKS, RowSketch, row_sketch
@@ -219,7 +219,7 @@ def _origin_from(given: Json, class_rows: Array) -> Provenance:
     }
     if numbers["bag_rows"] > numbers["n_rows"]:
         raise ModelFileError("an origin must have counted the rows it was grown on, got fewer")
-    grid = Grid(numbers.pop("centre"), numbers.pop("exponent"))
+    grid = ProvenanceGrid(numbers.pop("centre"), numbers.pop("exponent"))
     return Provenance(leaf_counts=given[0], class_rows=tuple(class_rows.tolist()), grid=grid, **numbers)
 
 

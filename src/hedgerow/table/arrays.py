@@ -13,7 +13,7 @@ from sklearn import config_context
 from sklearn.utils.validation import check_array
 
 from hedgerow.table.categories import ADVICE_ON_DATES, factors_from_cells, factors_from_numbers, is_date, is_missing
-from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, block_width, label
+from hedgerow.table.schema import Array, Column, Factors, Kind, ListedColumns, TableColumns, block_width, label
 
 
 @dataclass
@@ -49,7 +49,7 @@ class NumberArray:
         """The column's distinct numbers, and which of them each row has."""
         return factors_from_numbers(self.values[:, feature])
 
-    def columns(self, given: Mapping[int, Array]) -> Columns:
+    def columns(self, given: Mapping[int, Array]) -> TableColumns:
         """Views of the array where no conversion is needed."""
         if not given:
             return ArrayColumns(self.values)
@@ -88,7 +88,7 @@ class CellArray:
         """The column's distinct cells, and which of them each row has."""
         return factors_from_cells(self.cells[:, feature], label(self.names, feature))
 
-    def columns(self, given: Mapping[int, Array]) -> Columns:
+    def columns(self, given: Mapping[int, Array]) -> TableColumns:
         """The given columns unchanged, all others converted to float64."""
         listed: list[Column] = [
             given[j] if j in given else numbers_from_cells(self.cells[:, j], label(self.names, j))

@@ -21,7 +21,7 @@ from hedgerow.table.categories import (
     type_of_values,
     values_of_one_type,
 )
-from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, label
+from hedgerow.table.schema import Array, Column, Factors, Kind, ListedColumns, TableColumns, label
 
 #: A data frame of at most this many numbers is copied rather than read column by column.
 FEW_CELLS = 1 << 14
@@ -66,7 +66,7 @@ class FrameTable:
         """The column's distinct values, and which of them each row has."""
         return self.series[feature].factors()
 
-    def columns(self, given: Mapping[int, Array]) -> Columns:
+    def columns(self, given: Mapping[int, Array]) -> TableColumns:
         """Views where the library allows it; other columns are converted when their block is read."""
         listed = [given[j] if j in given else series.numbers() for j, series in enumerate(self.series)]
         return ListedColumns(listed, self.shape[0])

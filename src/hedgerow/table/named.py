@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_array
 from hedgerow.table.arrays import numeric_column
 from hedgerow.table.categories import factors_from_numbers, numbers_of_values
 from hedgerow.table.codebook import type_of_days
-from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, label
+from hedgerow.table.schema import Array, Column, Factors, Kind, ListedColumns, TableColumns, label
 
 
-class Packed(Protocol):
+class PackedColumn(Protocol):
     """Numbers (n_rows,) that are not stored as floats, but become floats when they are asked for."""
 
     @property
@@ -26,7 +26,7 @@ class Packed(Protocol):
         """The numbers of some rows."""
 
 
-Listed: TypeAlias = Array | Factors | Packed
+Listed: TypeAlias = Array | Factors | PackedColumn
 
 
 @dataclass
@@ -38,7 +38,7 @@ class NamedColumns:
     names : tuple of str of length n_features, or None
         Names, all different.
     listed : sequence of length n_features
-        Numbers or booleans (n_rows,), NaN is missing, as an array or `Packed`; or `Factors` for a nominal column.
+        Numbers or booleans (n_rows,), NaN is missing, as an array or `PackedColumn`; or `Factors` for a nominal column.
     dates : set of str
         The names of columns that hold days since 1970.
 
@@ -99,7 +99,7 @@ class NamedColumns:
         column = self.listed[feature]
         return column if isinstance(column, Factors) else factors_from_numbers(column[:])
 
-    def columns(self, given: Mapping[int, Array]) -> Columns:
+    def columns(self, given: Mapping[int, Array]) -> TableColumns:
         """Views of the columns where no conversion is needed."""
         listed = [
             given[j] if j in given else _numbers(column, label(self.names, j)) for j, column in enumerate(self.listed)

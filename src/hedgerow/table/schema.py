@@ -114,7 +114,7 @@ class Table:
 
     n_rows: int
     schema: Schema
-    columns: Columns
+    columns: TableColumns
     unseen: NDArray[np.int32] | None = None
     new: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
     uncertain: Mapping[tuple[int, int], Any] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class Table:
         return f"Table({self.n_rows} rows, {self.schema!r})"
 
 
-class Columns(Protocol):
+class TableColumns(Protocol):
     """Columns that can be read in blocks of `width`."""
 
     @property
@@ -191,7 +191,7 @@ class Source(Protocol):
     def factors(self, feature: int) -> Factors:
         """The column's distinct values, and which of them each row has."""
 
-    def columns(self, given: Mapping[int, Array]) -> Columns:
+    def columns(self, given: Mapping[int, Array]) -> TableColumns:
         """All columns: the `given` ones unchanged, the others as numbers."""
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array
 
 from hedgerow.table.arrays import is_float
 from hedgerow.table.categories import factors_from_numbers
-from hedgerow.table.schema import Array, Columns, Factors, Kind, block_width
+from hedgerow.table.schema import Array, Factors, Kind, TableColumns, block_width
 
 
 @dataclass
@@ -46,7 +46,7 @@ class SparseTable:
         """The column's distinct numbers, and which of them each row has."""
         return factors_from_numbers(self.by_column[:, [feature]].toarray()[:, 0])
 
-    def columns(self, given: Mapping[int, Array]) -> Columns:
+    def columns(self, given: Mapping[int, Array]) -> TableColumns:
         """Blocks of dense columns; cells that are not stored are zeros."""
         return SparseColumns(self.by_column, given)
 

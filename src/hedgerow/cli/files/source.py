@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 def read_sheet(paths: Sequence[str], reading: ReadOptions) -> Sheet:
     """Files of one table, recognised by their first bytes -> sheet, which reads its columns when asked."""
-    from hedgerow.cli.files.views import Dated, Stacked
+    from hedgerow.cli.files.views import Dated, StackedSheet
 
     files = list(dict.fromkeys(file for path in paths for file in _matching(path)))
     sheets = [_one_sheet(file, reading) for file in files]
-    sheet = sheets[0] if len(sheets) == 1 else Stacked(sheets, files)
+    sheet = sheets[0] if len(sheets) == 1 else StackedSheet(sheets, files)
     return Dated(sheet) if reading.dates else sheet
 
 

@@ -19,7 +19,7 @@ from hedgerow.table.codebook import PARTS, part_of
 from hedgerow.util.text import listed, number_of
 
 
-class Stacked(Sheet):
+class StackedSheet(Sheet):
     """The rows of several files with the same columns, one file below the other."""
 
     def __init__(self, sheets: Sequence[Sheet], paths: Sequence[str]) -> None:

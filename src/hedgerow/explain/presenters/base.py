@@ -59,7 +59,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Change:
+class FeedbackChange:
     """The change of uncertainty by rows that a model has learned."""
 
     values: dict[str, Any]  # for JSON
@@ -82,7 +82,7 @@ class Feedback(ABC):
         """Return the targets (m,) that a reader has marked in a report; raise a ValueError for other values."""
 
     @abstractmethod
-    def change(self, before: Array, after: Array, rows: Array) -> Change:
+    def change(self, before: Array, after: Array, rows: Array) -> FeedbackChange:
         """Compare the uncertainty of all rows (n,) before and after some of them (m,) were learned."""
 
 

@@ -12,7 +12,16 @@ from hedgerow.explain.breakdown import Lines, cost_lines
 from hedgerow.explain.classification import explain_classes
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.presenters.actions import with_actions
-from hedgerow.explain.presenters.base import Array, Change, Fact, Feedback, Figures, FitSummary, Presenter, TargetSheet
+from hedgerow.explain.presenters.base import (
+    Array,
+    Fact,
+    Feedback,
+    FeedbackChange,
+    Figures,
+    FitSummary,
+    Presenter,
+    TargetSheet,
+)
 from hedgerow.explain.request import ExplainRequest
 from hedgerow.explain.words import name_few, percents
 from hedgerow.inference.columns import Columns
@@ -66,7 +75,7 @@ class ClassificationFeedback(Feedback):
             raise ValueError(f"must name one of the {len(known)} classes of the model, got {wrong[0]!r}")
         return np.asarray(known[np.array(answers, dtype=np.int64)])
 
-    def change(self, before: Array, after: Array, rows: Array) -> Change:
+    def change(self, before: Array, after: Array, rows: Array) -> FeedbackChange:
         """Count the rows that were and are undecided."""
         decided = before & ~after
         values = {
@@ -83,7 +92,7 @@ class ClassificationFeedback(Feedback):
             ("all rows undecided", of_all),
             ("others now decided", f"{values['others_decided']:,}"),
         ]
-        return Change(values, facts)
+        return FeedbackChange(values, facts)
 
 
 class ClassificationPresenter(Presenter):

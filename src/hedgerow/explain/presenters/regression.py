@@ -11,9 +11,9 @@ from hedgerow.explain.breakdown import Lines
 from hedgerow.explain.cases import number
 from hedgerow.explain.presenters.base import (
     Array,
-    Change,
     Fact,
     Feedback,
+    FeedbackChange,
     Figures,
     FitSummary,
     Floats,
@@ -52,11 +52,11 @@ class RegressionFeedback(Feedback):
         """Return the numbers."""
         return np.array(answers, dtype=np.float64)
 
-    def change(self, before: Array, after: Array, rows: Array) -> Change:
+    def change(self, before: Array, after: Array, rows: Array) -> FeedbackChange:
         """Compare how much trees differed and differ."""
         values = {"disagreement_before": float(before[rows].mean()), "disagreement": float(after[rows].mean())}
         text = f"± {values['disagreement_before']:.4g} before, ± {values['disagreement']:.4g} now"
-        return Change(values, [("trees differ by", text)])
+        return FeedbackChange(values, [("trees differ by", text)])
 
 
 class RegressionPresenter(Presenter):

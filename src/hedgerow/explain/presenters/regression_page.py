@@ -50,7 +50,7 @@ PLAIN_ROWS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class ReportData:
+class RegressionReportData:
     """The answers of a regressor for n rows, and their targets if known."""
 
     batch: Batch
@@ -128,7 +128,7 @@ def regression_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Par
     return Parts("numbers", ("numbers.js",), figures, _plain(figures) | more, data, context)
 
 
-def _predictions(predictor: RegressionPredictor, X: Any, y: Any, coverage: float) -> ReportData:
+def _predictions(predictor: RegressionPredictor, X: Any, y: Any, coverage: float) -> RegressionReportData:
     """A regressor, n rows and perhaps their targets (n,) -> its answers."""
     batch = predictor.read(X, all_features=True)
     predicted, truth = predictor.predicted(batch), None
@@ -140,13 +140,13 @@ def _predictions(predictor: RegressionPredictor, X: Any, y: Any, coverage: float
                 " leave it out if the targets are not known"
             )
     ends = predictor.interval(batch, coverage) if predictor.has_residuals else None
-    return ReportData(batch, columns_of(batch), predicted, ends, truth)
+    return RegressionReportData(batch, columns_of(batch), predicted, ends, truth)
 
 
 def _figures(
     forest: Any,
     predictor: RegressionPredictor,
-    predictions: ReportData,
+    predictions: RegressionReportData,
     coverage: float,
     importance: Floats,
     training: Any,
@@ -211,7 +211,7 @@ def _model_facts(forest: Any, predictor: RegressionPredictor) -> list[tuple[str,
     return facts if score is None else [*facts, ("Out-of-bag R²", f"{score:.3f}")]
 
 
-def _worth_explaining(predictions: ReportData) -> NDArray[np.int64]:
+def _worth_explaining(predictions: RegressionReportData) -> NDArray[np.int64]:
     """The rows with the widest intervals, then those that are furthest from their targets."""
     chosen = np.argsort(-predictions.width, kind="stable")[:MOST_DOUBTFUL].tolist()
     if predictions.truth is not None:
@@ -221,7 +221,7 @@ def _worth_explaining(predictions: ReportData) -> NDArray[np.int64]:
 
 def _explained(
     predictor: RegressionPredictor,
-    predictions: ReportData,
+    predictions: RegressionReportData,
     rows: NDArray[np.int64],
     training: KnownRows | None,
     request: ReportRequest,
@@ -262,7 +262,7 @@ def _gaps(estimate: RegressionExplanation) -> list[tuple[str, list[str]]]:
 
 def _data(
     predictor: RegressionPredictor,
-    predictions: ReportData,
+    predictions: RegressionReportData,
     rows: NDArray[np.int64],
     request: ReportRequest,
     coverage: float,
@@ -301,14 +301,14 @@ def _wider(plain: Floats, ends: Floats, batch: Batch) -> dict[int, list[float]]:
     return dict(zip(rows.tolist(), beyond.tolist(), strict=True))
 
 
-def _scale(predictor: RegressionPredictor, predictions: ReportData) -> list[float]:
+def _scale(predictor: RegressionPredictor, predictions: RegressionReportData) -> list[float]:
     """The smallest and the largest number that the pictures of intervals show."""
     known = [predictions.predicted, np.array([predictor.info.low, predictor.info.high])]
     known += [] if predictions.truth is None else [predictions.truth]
     return [float(min(each.min() for each in known)), float(max(each.max() for each in known))]
 
 
-def _plain_row(predictions: ReportData, row: int, request: ReportRequest) -> list[str]:
+def _plain_row(predictions: RegressionReportData, row: int, request: ReportRequest) -> list[str]:
     """A row -> its name, prediction, interval and target, for readers without scripts."""
     ends = ["–", "–"] if predictions.ends is None else [number(float(end)) for end in predictions.ends[row]]
     truth = [] if predictions.truth is None or predictions.ends is None else [number(float(predictions.truth[row]))]

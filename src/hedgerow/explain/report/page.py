@@ -195,7 +195,7 @@ def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
     environment.filters |= {
         "cut": cut,
         "broken": _broken,
-        "about": _about,
+        "about": _roughly,
         "percent": lambda share: f"{100 * share:.1f} %",
         "short": number_words,
     }
@@ -234,7 +234,7 @@ def _tied(predictions: Any) -> Any:
     )  # not what is already markup: style, script and data
 
 
-def _about(expected: float) -> str:
+def _roughly(expected: float) -> str:
     """How many rows are expected -> words."""
     return "less than one" if expected < 1 else f"about {expected:,.0f}"
 

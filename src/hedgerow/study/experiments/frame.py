@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.datasets import DatasetError, UnreachableError, find_dataset
-from hedgerow.study.experiments.report import Report
+from hedgerow.study.experiments.report import StudyReport
 from hedgerow.util.disk import write_whole
 
 Arguments = dict[str, Any]
@@ -67,7 +67,7 @@ class Experiment:
     sets: Callable[[bool], Sequence[str]]
     plan: Callable[[Sequence[str], bool], list[Unit]]
     work: Callable[[Arguments, Path | None], Result]
-    report: Callable[[Results], Report]
+    report: Callable[[Results], StudyReport]
 
 
 def reproduce(
@@ -78,7 +78,7 @@ def reproduce(
     quick: bool = False,
     jobs: int = -1,
     progress: bool = True,
-) -> Report:
+) -> StudyReport:
     """Do the units of an experiment that are not yet done, write report and figures, and return the report.
 
     Parameters

@@ -18,7 +18,7 @@ PROSE = 35  # characters; longer cells are sentences, which may wrap
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Cells of text under a header; the first column is aligned left, the others right."""
 
     title: str
@@ -41,14 +41,14 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Report:
+class StudyReport:
     """The results: a verdict in sentences, then tables and figures; `data` holds the raw figures."""
 
     title: str
     source: str
     command: str
     verdict: Sequence[str]
-    parts: Sequence[Table | Figure]
+    parts: Sequence[ReportTable | Figure]
     data: dict[str, Any] = field(default_factory=dict)
 
     def show(self, console: Console) -> None:
@@ -56,7 +56,7 @@ class Report:
         from rich.table import Table as RichTable
 
         for part in self.parts:
-            if isinstance(part, Table) and part.brief:
+            if isinstance(part, ReportTable) and part.brief:
                 grid = RichTable(title=part.title, title_justify="left", box=None, padding=(0, 2, 0, 0))
                 for position, name in enumerate(part.header):
                     cells = [name, *(row[position] for row in part.rows)]
@@ -90,7 +90,7 @@ class Report:
                 "note": part.note,
             }
             for part in self.parts
-            if isinstance(part, Table)
+            if isinstance(part, ReportTable)
         ]
         return {"title": self.title, "verdict": list(self.verdict), "tables": tables, "data": self.data}
 
@@ -116,7 +116,7 @@ class Report:
         return "\n".join(lines) + "\n"
 
 
-def _markdown_table(table: Table) -> list[str]:
+def _markdown_table(table: ReportTable) -> list[str]:
     """A table -> lines of Markdown."""
     rule = ["---"] + ["---:"] * (len(table.header) - 1)
     return ["| " + " | ".join(cells) + " |" for cells in (table.header, rule, *table.rows)]

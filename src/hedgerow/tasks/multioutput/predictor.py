@@ -175,6 +175,6 @@ def side_by_side(columns: list[Any]) -> NDArray[Any]:
     return np.column_stack(columns)
 
 
-def _kept(answers: Any, kept: NDArray[np.uint32] | None) -> Any:
+def _kept(predictions: Any, kept: NDArray[np.uint32] | None) -> Any:
     """Answers about all rows that were given -> answers about the rows whose weight is above zero."""
-    return answers if kept is None else answers[kept]
+    return predictions if kept is None else predictions[kept]

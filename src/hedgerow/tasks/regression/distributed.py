@@ -20,8 +20,7 @@ from hedgerow.fit.distributed import (
 )
 from hedgerow.fit.engine import Engine, Handle
 from hedgerow.forest.grow import GrowthParams
-from hedgerow.forest.rows import Bags
-from hedgerow.forest.rows import Grid as OriginGrid
+from hedgerow.forest.rows import Bags, ProvenanceGrid
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
 from hedgerow.tasks.regression.oob import calibration_rows, learn_residuals
@@ -75,7 +74,7 @@ class DistributedReals(DistributedTarget):
         tally = {
             "class_rows": (float(table.n_rows),),
             "weight_scale": table.spread(weights_of).high if scaled else 1.0,
-            "grid": OriginGrid.of(values.low, values.high),
+            "grid": ProvenanceGrid.of(values.low, values.high),
         }
         return ResolvedTarget(settings, partial(_make, grid), tally, RangeInfo.between(values.low, values.high))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.study.experiments.busch_2021.protocol import COLUMNS, LEAF_SIZES, PAPER
-from hedgerow.study.experiments.busch_2021.scores import EVEN, NINE, UNEVEN, Floats, Place, Scores
+from hedgerow.study.experiments.busch_2021.scores import EVEN, NINE, UNEVEN, Floats, ScorePlace, Scores
 
 SMALL, LARGE = (0, 1), (4, 5)  # positions of the leaf sizes 1, 2 ("very small") and 8, 32 ("large")
 FIVE = ("Probability", "Laplace", "Plausibility", "Confidence Bounds", "EVA")
@@ -16,7 +16,7 @@ Clouds = dict[str, dict[int, tuple[Floats, Floats]]]
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedClaim:
     """A claim, whether it holds here, and the figures.
 
     ``held`` is True, False, "tie" (it holds if near ties count as the best), or None (the available sets do not tell).
@@ -28,13 +28,13 @@ class Checked:
     numbers: str
 
 
-def check_claims(scores: Scores, clouds: Clouds) -> list[Checked]:
+def check_claims(scores: Scores, clouds: Clouds) -> list[CheckedClaim]:
     """Every claim of the paper, in its order."""
     checked = []
     for claim in PAPER["claims"]:
         held, numbers = CHECKS[claim["id"]](scores, clouds)
         words = claim["words"] + (f" (read as: {claim['reading']})" if "reading" in claim else "")
-        checked.append(Checked(words, claim["section"], held, numbers))
+        checked.append(CheckedClaim(words, claim["section"], held, numbers))
     return checked
 
 
@@ -222,12 +222,12 @@ def _sizes(where: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> str:
     return ", ".join(str(size) for size, there in zip(LEAF_SIZES, where, strict=True) if there) or "none"
 
 
-def _places(place: Place) -> str:
+def _places(place: ScorePlace) -> str:
     """The leaf sizes where a method is the best, and those where it ties with the best."""
     return _sizes(place.best) + (f" (tied with the best at {_sizes(place.tied)})" if place.tied.any() else "")
 
 
-def _among(place: Place, sizes: slice, least: int) -> bool | str:
+def _among(place: ScorePlace, sizes: slice, least: int) -> bool | str:
     """Whether a method is best at the given number of leaf sizes; "tie" if near ties must be counted for that."""
     if place.best[sizes].sum() >= least:
         return True

@@ -32,7 +32,7 @@ from hedgerow.rules import (
 from hedgerow.study.experiments.frame import Arguments, Result, Unit
 
 Floats = NDArray[np.float64]
-Table = Any  # an array (n, p) of numbers, or an Arrow table if columns are nominal
+ReportTable = Any  # an array (n, p) of numbers, or an Arrow table if columns are nominal
 
 PAPER: dict[str, Any] = json.loads(
     files("hedgerow.study.experiments.busch_2021").joinpath("paper.json").read_text(encoding="utf-8")
@@ -72,8 +72,8 @@ def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
     titles = {name: title for title, name in PAPER["files"].items()}
     units = []
     for name in sets:
-        about = describe_dataset(name)
-        size = about.rows * (1 + 20 * bool(about.nominal)) * (1 + about.features / 50)
+        info = describe_dataset(name)
+        size = info.rows * (1 + 20 * bool(info.nominal)) * (1 + info.features / 50)
         for leaf in LEAF_SIZES:
             for repetition in range(1 if quick else REPETITIONS):
                 arguments = {"kind": "halves", "set": titles[name], "leaf": leaf, "repetition": repetition}
@@ -101,16 +101,16 @@ def work(arguments: Arguments, data: Path | None) -> Result:
     return {"halves": found}
 
 
-def features(dataset: Dataset) -> Table:
+def features(dataset: Dataset) -> ReportTable:
     """A data set -> the table of the authors' program: missing is a value of nominal columns, row ids are dropped."""
     X = dataset.X
-    if dataset.about.name == "climate-crashes":
+    if dataset.info.name == "climate-crashes":
         X = X.drop_columns(X.column_names[:2])
-    if not dataset.about.nominal:
+    if not dataset.info.nominal:
         columns = [column.to_numpy().astype(np.float64) for column in X.itercolumns()]
         return np.ascontiguousarray(np.stack(columns, axis=1))
     for position, name in enumerate(X.column_names):
-        if name in dataset.about.nominal and X.column(name).null_count:
+        if name in dataset.info.nominal and X.column(name).null_count:
             X = X.set_column(position, name, X.column(name).cast("string").fill_null("?").dictionary_encode())
     return X
 
@@ -129,7 +129,7 @@ def halves(n: int, repetition: int) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def judge(
-    X: Table,
+    X: ReportTable,
     y: NDArray[np.int64],
     fit: NDArray[np.int64],
     test: NDArray[np.int64],
@@ -173,7 +173,7 @@ def raw_score(opinion: Opinion) -> Floats:
     return opinion.score
 
 
-def single_trees(ensemble: RandomDecisionTreesClassifier, X: Table, y: NDArray[np.int64]) -> list[float]:
+def single_trees(ensemble: RandomDecisionTreesClassifier, X: ReportTable, y: NDArray[np.int64]) -> list[float]:
     """Accuracy of every tree of the ensemble alone."""
     leaves = ensemble.evidence(X).leaves
     found = []

@@ -19,7 +19,7 @@ NINE = METHODS[:9]
 EVEN, UNEVEN = "balanced", "imbalanced"
 
 
-class Place(NamedTuple):
+class ScorePlace(NamedTuple):
     """By leaf size: whether a method is the best, and whether it is not but ties with the best."""
 
     best: NDArray[np.bool_]
@@ -63,7 +63,7 @@ class Scores:
         ranked: Floats = rankdata(-self.of(measure, methods, which), axis=2).mean(axis=0)
         return ranked
 
-    def best_or_tied(self, measure: str, methods: Sequence[str], name: str, which: str | None = None) -> Place:
+    def best_or_tied(self, measure: str, methods: Sequence[str], name: str, which: str | None = None) -> ScorePlace:
         """By leaf size, whether one method has the best mean rank, and whether it ties with the method that has it.
 
         Two methods tie if the mean difference of their ranks over sets is smaller than its standard error.
@@ -74,7 +74,7 @@ class Scores:
         gap = ranked[:, :, own] - np.take_along_axis(ranked, best[None, :, None], axis=2)[:, :, 0]
         error = gap.std(axis=0, ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.zeros(len(best))
         is_best = mean[:, own] <= mean.min(axis=1)
-        return Place(is_best, ~is_best & (gap.mean(axis=0) < error))
+        return ScorePlace(is_best, ~is_best & (gap.mean(axis=0) < error))
 
     def wins(self, measure: str, one: str, other: str) -> Floats:
         """On how many sets one method beats another, by leaf size; a tie counts half."""

@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from hedgerow.datasets import describe_dataset
-from hedgerow.study.experiments.busch_2021.claims import Checked, check_claims
+from hedgerow.study.experiments.busch_2021.claims import CheckedClaim, check_claims
 from hedgerow.study.experiments.busch_2021.figures import all_figures
 from hedgerow.study.experiments.busch_2021.protocol import BY_RATIO, COLUMNS, LEAF_SIZES, METHODS, PAPER, PROGRAM
 from hedgerow.study.experiments.busch_2021.scores import Floats, Scores, clouds, collect
 from hedgerow.study.experiments.frame import Results
-from hedgerow.study.experiments.report import Figure, Report, Table
+from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport
 
 EVAS = ("EVA", PROGRAM, "EVA, no prior")
 
 
-def report(results: Results) -> Report:
+def report(results: Results) -> StudyReport:
     """Everything the paper shows, and our additions."""
     scores = collect(results, first_halves=False)
     program = collect(results, first_halves=True, eva=PROGRAM)
     found = {title: points for title in PAPER["figure_5"]["sets"] if len(points := clouds(results, title)) > 1}
     claims, as_program = check_claims(scores, found), check_claims(program, found)
-    parts: list[Table | Figure] = [
+    parts: list[ReportTable | Figure] = [
         _claim_table(claims, as_program),
         _rank_table(scores, "accuracy"),
         _rank_table(scores, "auc"),
@@ -30,7 +30,7 @@ def report(results: Results) -> Report:
         *all_figures(scores, found),
         _sets_table(scores),
     ]
-    return Report(
+    return StudyReport(
         title=f"{PAPER['title']} (busch-2021)",
         source=f"{PAPER['authors']}. {PAPER['where']}.",
         command="hedgerow reproduce busch-2021" + (" --quick" if results.quick else ""),
@@ -40,13 +40,13 @@ def report(results: Results) -> Report:
     )
 
 
-def _claim_table(claims: list[Checked], as_program: list[Checked]) -> Table:
+def _claim_table(claims: list[CheckedClaim], as_program: list[CheckedClaim]) -> ReportTable:
     """Each claim, held or not, by the paper's protocol and by the program's."""
     rows = [
         [claim.words, claim.section, _held(claim), _held(other), claim.numbers]
         for claim, other in zip(claims, as_program, strict=True)
     ]
-    return Table(
+    return ReportTable(
         "What the paper says, held or not held",
         ("statement", "section", "as printed", "as programmed", "numbers (as printed)"),
         rows,
@@ -58,12 +58,12 @@ def _claim_table(claims: list[Checked], as_program: list[Checked]) -> Table:
     )
 
 
-def _held(claim: Checked) -> str:
+def _held(claim: CheckedClaim) -> str:
     """A claim -> whether it holds, in words."""
     return {True: "held", False: "**not held**", "tie": "tie", None: "not there"}[claim.held]
 
 
-def _rank_table(scores: Scores, measure: str) -> Table:
+def _rank_table(scores: Scores, measure: str) -> ReportTable:
     """The data of Figure 3."""
     ranks, means = scores.ranks(measure), scores.of(measure, METHODS).mean(axis=0)
     rows = []
@@ -73,7 +73,7 @@ def _rank_table(scores: Scores, measure: str) -> Table:
         ]
         rows.append([method, *cells])
     words = "accuracy" if measure == "accuracy" else "AUC"
-    return Table(
+    return ReportTable(
         f"Mean ranks in {words} of methods and leaf sizes together (Figure 3)",
         ("method", *(f"leaf {size}" for size in LEAF_SIZES)),
         rows,
@@ -81,14 +81,14 @@ def _rank_table(scores: Scores, measure: str) -> Table:
     )
 
 
-def _eva_table(scores: Scores) -> Table:
+def _eva_table(scores: Scores) -> ReportTable:
     """EVA with three priors."""
     rows = []
     for name in ("Probability", *EVAS):
         means = 100 * scores.accuracy[:, :, COLUMNS.index(name)].mean(axis=0)
         rows.append([name, *(f"{mean:.2f}" for mean in means)])
     wins = _wins(scores.accuracy, EVAS[0], EVAS[1])
-    return Table(
+    return ReportTable(
         "EVA with the printed prior, the program's prior, and none: mean accuracy in percent",
         ("method", *(f"leaf {size}" for size in LEAF_SIZES)),
         rows,
@@ -98,14 +98,14 @@ def _eva_table(scores: Scores) -> Table:
     )
 
 
-def _dempster_table(scores: Scores) -> Table:
+def _dempster_table(scores: Scores) -> ReportTable:
     """Dempster ranked by difference and by log-ratio."""
     rows = []
     for name, words in (("Probability", "Probability"), ("Dempster", "Dempster, m(+) − m(−)"), (BY_RATIO, BY_RATIO)):
         means = 100 * scores.auc[:, :, COLUMNS.index(name)].mean(axis=0)
         rows.append([words, *(f"{mean:.2f}" for mean in means)])
     wins = _wins(scores.auc, BY_RATIO, "Dempster")
-    return Table(
+    return ReportTable(
         "Dempster ranked by the paper's difference and by the log-ratio: mean AUC in percent",
         ("score", *(f"leaf {size}" for size in LEAF_SIZES)),
         rows,
@@ -115,20 +115,20 @@ def _dempster_table(scores: Scores) -> Table:
     )
 
 
-def _sets_table(scores: Scores) -> Table:
+def _sets_table(scores: Scores) -> ReportTable:
     """Table 1, theirs and ours, and which sets are available."""
     rows = []
     for title, (instances, features, ratio) in PAPER["table_1"]["rows"].items():
         if title not in PAPER["files"]:
             rows.append([title, f"{instances}", f"{features}", f"{ratio:.2f}", "no public copy in the registry"])
             continue
-        about = describe_dataset(PAPER["files"][title])
-        ours = (about.rows, about.features, round(about.classes[about.positive or ""] / about.rows, 2))
+        info = describe_dataset(PAPER["files"][title])
+        ours = (info.rows, info.features, round(info.classes[info.positive or ""] / info.rows, 2))
         same = "equal" if ours == (instances, features, ratio) else f"ours: {ours}"
         rows.append(
             [title, f"{instances}", f"{features}", f"{ratio:.2f}", same if title in scores.sets else "left out"]
         )
-    return Table(
+    return ReportTable(
         "Table 1: data sets",
         ("name", *PAPER["table_1"]["columns"], "our copy"),
         rows,
@@ -137,7 +137,7 @@ def _sets_table(scores: Scores) -> Table:
     )
 
 
-def _verdict(results: Results, scores: Scores, claims: list[Checked], as_program: list[Checked]) -> list[str]:
+def _verdict(results: Results, scores: Scores, claims: list[CheckedClaim], as_program: list[CheckedClaim]) -> list[str]:
     """What holds, what does not, and why: sentences made from the figures."""
     told = [claim for claim in claims if claim.held is not None]
     held, tied = (sum(claim.held == kind for claim in told) for kind in (True, "tie"))
@@ -158,7 +158,7 @@ def _verdict(results: Results, scores: Scores, claims: list[Checked], as_program
     return said
 
 
-def _remark_on_missed(claim: Checked, other: Checked) -> str:
+def _remark_on_missed(claim: CheckedClaim, other: CheckedClaim) -> str:
     """A statement that does not hold as printed: a near tie, explained by the program, or unexplained."""
     said = f"“{claim.words}”: {claim.numbers}."
     if claim.held == "tie":

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.study.experiments.frame import Results
-from hedgerow.study.experiments.report import Figure, Report, Table
+from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport
 from hedgerow.theory.plots import plot_critical_difference
 
 Floats = NDArray[np.float64]
@@ -52,14 +52,14 @@ class Ensembles:
         return found
 
 
-def report(results: Results) -> Report:
+def report(results: Results) -> StudyReport:
     """What each rule gains over averaging, by kind of trees, leaf size and number of trees."""
     ensembles = collect(results)
-    parts: list[Table | Figure] = []
+    parts: list[ReportTable | Figure] = []
     for each in ensembles:
         parts.append(_gain_table(each))
     parts += [_figure_of_gains(ensembles), _figure_of_ranks(ensembles), _brier_table(ensembles)]
-    return Report(
+    return StudyReport(
         title="Which rules help ordinary forests and small ensembles (busch-2021, forests)",
         source="A question that the paper leaves to future work, on real sets.",
         command="hedgerow reproduce busch-2021 --study forests" + (" --quick" if results.quick else ""),
@@ -94,7 +94,7 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(error)
 
 
-def _gain_table(ensembles: Ensembles) -> Table:
+def _gain_table(ensembles: Ensembles) -> ReportTable:
     """Accuracy gained over averaging, with standard errors over sets."""
     rows = [["average: accuracy", *(f"{100 * value:.2f}" for value in ensembles.accuracy[:, :, 0].mean(axis=0))]]
     gain = ensembles.gain()
@@ -106,7 +106,7 @@ def _gain_table(ensembles: Ensembles) -> Table:
             said = f"{mean:+.2f} ± {error:.2f}"
             cells.append(f"**{said}**" if abs(mean) > 2 * error else said)
         rows.append([ensembles.rules[rule], *cells])
-    return Table(
+    return ReportTable(
         f"Accuracy over averaging, in points: {ensembles.title}",
         ("rule", *(f"{size} trees" for size in ensembles.sizes)),
         rows,
@@ -115,7 +115,7 @@ def _gain_table(ensembles: Ensembles) -> Table:
     )
 
 
-def _brier_table(ensembles: list[Ensembles]) -> Table:
+def _brier_table(ensembles: list[Ensembles]) -> ReportTable:
     """Brier scores of small ensembles."""
     rows = []
     for rule, name in enumerate(ensembles[0].rules):
@@ -125,7 +125,7 @@ def _brier_table(ensembles: list[Ensembles]) -> Table:
             mean, error = mean_and_error(100 * (each.brier[:, place, rule] - each.brier[:, place, 0]))
             cells.append(f"{100 * each.brier[:, place, 0].mean():.2f}" if rule == 0 else f"{mean:+.2f} ± {error:.2f}")
         rows.append([name, *cells])
-    return Table(
+    return ReportTable(
         f"Squared error of probabilities with {RANKED} trees, times 100: difference to averaging",
         ("rule", *(f"{each.kind}, leaf {each.leaf}" for each in ensembles)),
         rows,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.lectures.protocol import BAG, FOREST, HALF, NEARLY, NUMBERS, SIZES, TREE
-from hedgerow.study.experiments.report import Figure, Report, Table
+from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport
 
 Floats = NDArray[np.float64]
 
@@ -20,11 +20,11 @@ MANY = SIZES[-1]
 LEARNERS = {"one tree": (TREE, 1), f"{MANY} bagged": (BAG, MANY), f"forest of {MANY}": (FOREST, MANY)}
 
 
-def report(results: Results) -> Report:
+def report(results: Results) -> StudyReport:
     """Bias and variance of one tree against many, how variance falls with their number, and how trees differ."""
-    parts: list[Table | Figure] = [_parts_table(results), _figure_of_parts(results), _figure_of_sizes(results)]
+    parts: list[ReportTable | Figure] = [_parts_table(results), _figure_of_parts(results), _figure_of_sizes(results)]
     parts += [_figure_of_errors(results), _instability_table(results), _figure_of_roots(results)]
-    return Report(
+    return StudyReport(
         title=TITLE,
         source="What two lectures on ensembles, bagging and random forests say, measured on real sets.",
         command="hedgerow reproduce lectures" + (" --quick" if results.quick else ""),
@@ -46,7 +46,7 @@ def of(results: Results, what: str, kind: str, size: int, share: float = HALF) -
     return np.array([result[what] for result in found], dtype=np.float64)
 
 
-def _parts_table(results: Results) -> Table:
+def _parts_table(results: Results) -> ReportTable:
     rows = []
     for position, name in enumerate(sets_of(results)):
         cells = []
@@ -54,7 +54,7 @@ def _parts_table(results: Results) -> Table:
             bias, variance = (of(results, what, *learner)[position] for what in ("bias", "variance"))
             cells.append(f"{bias:.3f} + {variance:.3f}")
         rows.append([name, *cells])
-    return Table(
+    return ReportTable(
         "Squared error = bias + variance",
         ("set", *LEARNERS),
         rows,
@@ -122,7 +122,7 @@ def _figure_of_errors(results: Results) -> Figure:
     return Figure("errors", "The error of each training table", draw, (9, 3.6))
 
 
-def _instability_table(results: Results) -> Table:
+def _instability_table(results: Results) -> ReportTable:
     rows = []
     for position, name in enumerate(sets_of(results)):
         roots = _roots(results, name)
@@ -130,7 +130,7 @@ def _instability_table(results: Results) -> Table:
         differ = [of(results, "disagreement", *learner, NEARLY)[position] for learner in LEARNERS.values()]
         shown = [f"{100 * value:.1f}" if np.isfinite(value) else "–" for value in differ]
         rows.append([name, f"{len(roots)}", f"{100 * max(roots) / sum(roots):.0f}", *cells, *shown])
-    return Table(
+    return ReportTable(
         "Small changes: tables that share nearly all their rows",
         (
             "set", "features at the root", "most frequent, %",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.study.experiments.frame import Results
-from hedgerow.study.experiments.report import Figure, Table
+from hedgerow.study.experiments.report import Figure, ReportTable
 from hedgerow.study.experiments.sutton_2012.protocol import CURVE_LAMS, CURVES, SLOW_CURVE, SLOW_LAMS
 
 Floats = NDArray[np.float64]
@@ -94,7 +94,7 @@ def figure_1(curves: list[Curve]) -> Figure:
     )
 
 
-def curve_table(curves: list[Curve]) -> Table:
+def curve_table(curves: list[Curve]) -> ReportTable:
     """What the paper says about its figure, and what ours shows."""
     rows = [
         [
@@ -105,7 +105,7 @@ def curve_table(curves: list[Curve]) -> Table:
         ]
         for curve in curves
     ]
-    return Table(
+    return ReportTable(
         "What the paper reads from Figure 1",
         ("curve", "nodes increase with λ", "the best error at a small λ", "error depends little on λ"),
         rows,

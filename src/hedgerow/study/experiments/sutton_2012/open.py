@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hedgerow.study.experiments.frame import Results
-from hedgerow.study.experiments.report import Table
+from hedgerow.study.experiments.report import ReportTable
 from hedgerow.study.experiments.sutton_2012.paper import PAPER, Cell
 from hedgerow.study.experiments.sutton_2012.scores import SMALLER, Rates, alternatives, change, signed
 
 
 @dataclass(frozen=True)
-class Question:
+class OpenQuestion:
     """A detail that the paper leaves open, our choice, and the alternatives to it."""
 
     what: str
@@ -21,59 +21,61 @@ class Question:
 
 
 QUESTIONS = (
-    Question("s of the IDM", "1, with which two classes give the paper's equation 2", lambda name: name[:3] == "s ="),
-    Question(
+    OpenQuestion(
+        "s of the IDM", "1, with which two classes give the paper's equation 2", lambda name: name[:3] == "s ="
+    ),
+    OpenQuestion(
         "α of the confidence intervals, and the order of the quantile",
         "0.05 with Goodman's 1 − α/K (printed: 1 − α, which with three classes is our α = 0.15)",
         lambda name: name[:1] == "α",
     ),
-    Question(
+    OpenQuestion(
         "grid of λ",
         "0.1, 0.2, …, 1, the library's",
         lambda name: name[:4] in ("λ in", "λ = "),
     ),
-    Question("grid of β", "twelve values from 0 to 0.2", lambda name: name[:1] == "β"),
-    Question("ties between candidates", "the larger tree: largest λ, smallest β", lambda name: name == SMALLER),
-    Question(
+    OpenQuestion("grid of β", "twelve values from 0 to 0.2", lambda name: name[:1] == "β"),
+    OpenQuestion("ties between candidates", "the larger tree: largest λ, smallest β", lambda name: name == SMALLER),
+    OpenQuestion(
         "folds that choose λ", "ten, as printed; the library's own choice takes five", lambda name: "auto" in name
     ),
-    Question(
+    OpenQuestion(
         "decision in a leaf",
         "most frequent class: there, largest pignistic probability, belief and plausibility agree; for combined pairs"
         " they do not, and we take the pignistic one",
         lambda name: "decision" in name,
     ),
-    Question(
+    OpenQuestion(
         "least rows of a child",
         "as printed: at least 10 in Table 1, more than 10 in Table 3; the alternative exchanges them",
         lambda name: "10 / 11" in name,
     ),
-    Question(
+    OpenQuestion(
         "test sets",
         "four quarters, each drawn from all rows without regard to classes or to the other quarters, see above",
         lambda name: "stratified" in name,
     ),
-    Question(
+    OpenQuestion(
         "nominal features (Tic-tac)", "a split sends any set of values left", lambda name: "nominal value" in name
     ),
 )
 
 
-def open_table(results: Results, ours: dict[Cell, Rates]) -> Table:
+def open_table(results: Results, ours: dict[Cell, Rates]) -> ReportTable:
     """Every open question with our choice and the spread of results over the alternatives."""
     tried = _changes(results, ours)
     rows = []
     for question in QUESTIONS:
-        about = {key: value for key, value in tried.items() if question.concerns(key[1])}
-        names = list(dict.fromkeys(_plain(name) for _, name in about))
-        if about:
-            low, high = min(about, key=lambda key: about[key]), max(about, key=lambda key: about[key])
-            spread = f"{signed(about[low])} ({_where(*low)}) to {signed(about[high])} ({_where(*high)})"
-            mean = f"{sum(map(abs, about.values())) / len(about):.2f}"
+        info = {key: value for key, value in tried.items() if question.concerns(key[1])}
+        names = list(dict.fromkeys(_plain(name) for _, name in info))
+        if info:
+            low, high = min(info, key=lambda key: info[key]), max(info, key=lambda key: info[key])
+            spread = f"{signed(info[low])} ({_where(*low)}) to {signed(info[high])} ({_where(*high)})"
+            mean = f"{sum(map(abs, info.values())) / len(info):.2f}"
         else:
             spread, mean = "not run", ""
         rows.append([question.what, question.choice, "; ".join(names), spread, mean])
-    return Table(
+    return ReportTable(
         "What the paper leaves open, our choice, and the spread of results over the alternatives",
         ("open", "our choice", "alternatives", "least and largest change of a cell, points", "mean change"),
         rows,
@@ -82,7 +84,7 @@ def open_table(results: Results, ours: dict[Cell, Rates]) -> Table:
     )
 
 
-def alternative_tables(results: Results, ours: dict[Cell, Rates]) -> list[Table]:
+def alternative_tables(results: Results, ours: dict[Cell, Rates]) -> list[ReportTable]:
     """Every alternative on every set, for both tables of the paper."""
     tables = []
     changes = _changes(results, ours)
@@ -96,7 +98,7 @@ def alternative_tables(results: Results, ours: dict[Cell, Rates]) -> list[Table]
                 found = [changes.get((cells[title], name)) if title in cells else None for title in titles]
                 rows.append([f"{column}: {_plain(name)}", *("" if one is None else signed(one) for one in found)])
         tables.append(
-            Table(
+            ReportTable(
                 f"Alternatives to our choices, sets of Table {table}",
                 ("changed", *titles),
                 rows,

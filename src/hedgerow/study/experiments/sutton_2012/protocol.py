@@ -172,7 +172,7 @@ def inner_folds(y: Ints, seed: int = 0) -> Iterator[tuple[Ints, Ints]]:
 def read(dataset: Dataset, *, as_numbers: bool = False, as_dummies: bool = False) -> tuple[Floats, Ints, Any]:
     """Data set -> features (n, p) as numbers, classes (n,) as 0, 1, ..., and which features are nominal."""
     y: Ints = np.unique(dataset.y, return_inverse=True)[1].astype(np.int64)
-    if not dataset.about.nominal:
+    if not dataset.info.nominal:
         return dataset.as_floats(), y, None
     columns = [np.unique(column.to_pylist(), return_inverse=True)[1] for column in dataset.X.itercolumns()]
     if as_dummies:
@@ -209,13 +209,13 @@ def _one_fold(X: Floats, y: Ints, train: Ints, test: Ints, grow: Grow) -> tuple[
 
 def _grow(way: str, min_rows: int, nominal: Any, changed: dict[str, Any]) -> Grow:
     """A way to grow trees and what is changed in it -> a function that grows them."""
-    about = {**WAYS[way], **changed}
-    kind, candidates = about.pop("grow"), about.pop("candidates")
+    info = {**WAYS[way], **changed}
+    kind, candidates = info.pop("grow"), info.pop("candidates")
     if kind == "gini":
         return gini_trees(candidates, min_rows, nominal)
     if kind == "pairs":
-        return pairwise_trees(candidates, min_rows, **about)
-    return belief_trees(candidates, min_rows, nominal, **about)
+        return pairwise_trees(candidates, min_rows, **info)
+    return belief_trees(candidates, min_rows, nominal, **info)
 
 
 def _grow_auto(min_rows: int, nominal: Any) -> Grow:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments.frame import Results
-from hedgerow.study.experiments.report import Figure, Report, Table
+from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport
 from hedgerow.study.experiments.sutton_2012.curves import collect_curves, curve_table, figure_1
 from hedgerow.study.experiments.sutton_2012.open import alternative_tables, open_table
 from hedgerow.study.experiments.sutton_2012.paper import PAPER, Cell, is_attainable, printed
@@ -19,11 +19,11 @@ from hedgerow.study.experiments.sutton_2012.verdict import write_verdict
 MOST_TESTS = 6
 
 
-def report(results: Results) -> Report:
+def report(results: Results) -> StudyReport:
     """Everything the paper shows, and how far the details it leaves open could change it."""
     ours = collect_cells(results)
     curves = collect_curves(results)
-    parts: list[Table | Figure] = [
+    parts: list[ReportTable | Figure] = [
         paper_table(results, 1, ours),
         paper_table(results, 3, ours),
         test_set_table(),
@@ -31,7 +31,7 @@ def report(results: Results) -> Report:
     if curves:
         parts += [figure_1(curves), curve_table(curves)]
     parts += [open_table(results, ours), *alternative_tables(results, ours)]
-    return Report(
+    return StudyReport(
         title=f"{PAPER['title']} (sutton-2012)",
         source=f"{PAPER['authors']}. {PAPER['where']}.",
         command="hedgerow reproduce sutton-2012" + (" --quick" if results.quick else ""),
@@ -47,7 +47,7 @@ def collect_cells(results: Results) -> dict[Cell, Rates]:
     return {cell: rates for cell, rates in found.items() if rates is not None}
 
 
-def paper_table(results: Results, table: int, ours: dict[Cell, Rates]) -> Table:
+def paper_table(results: Results, table: int, ours: dict[Cell, Rates]) -> ReportTable:
     """Ours, the paper's, the difference, and how many standard deviations that is."""
     told = PAPER[f"table_{table}"]
     rows = []
@@ -60,7 +60,7 @@ def paper_table(results: Results, table: int, ours: dict[Cell, Rates]) -> Table:
             shown = [_shown(cell, rates) for cell, rates in zip(cells, coded, strict=True) if rates is not None]
             rows.append([f"{title}, values as numbers (b < o < x)", *shown])
     repetitions = max((len(rates.rates) for cell, rates in ours.items() if cell.table == table), default=0)
-    return Table(
+    return ReportTable(
         f"Table {table}: error rates in percent",
         ("set", *told["columns"]),
         rows,
@@ -82,7 +82,7 @@ def _shown(cell: Cell, rates: Rates) -> str:
     return f"{rates.mean:.1f} ({rates.scatter:.1f}) / {cell.percent:.1f} {gap}"
 
 
-def test_set_table() -> Table:
+def test_set_table() -> ReportTable:
     """How many test sets the decimals of the printed figures allow."""
     rows = []
     for table in (1, 3):
@@ -94,7 +94,7 @@ def test_set_table() -> Table:
                 for tests in range(1, MOST_TESTS + 1)
             ]
             rows.append([title, f"{size}", *counts])
-    return Table(
+    return ReportTable(
         "How many test sets the printed decimals allow",
         ("set", "rows of a quarter", *map(str, range(1, MOST_TESTS + 1))),
         rows,

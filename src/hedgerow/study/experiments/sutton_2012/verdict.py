@@ -147,9 +147,9 @@ def _remark_on_curve(curve: Curve) -> str:
 def _remark_on_features() -> list[str]:
     """Sets for which we have another number of features than the paper says."""
     return [
-        f"The paper counts {told} features in {title}; ours, `{about.name}`, has {about.features}."
+        f"The paper counts {told} features in {title}; ours, `{info.name}`, has {info.features}."
         for title, told in PAPER["table_1"]["features"].items()
-        if (about := describe_dataset(PAPER["sets"][title])).features != told
+        if (info := describe_dataset(PAPER["sets"][title])).features != told
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.study.experiments.frame import Results
-from hedgerow.study.experiments.report import Figure, Table
+from hedgerow.study.experiments.report import Figure, ReportTable
 from hedgerow.study.experiments.zhang_2021.ours import BASELINE, Floats, Ours
 from hedgerow.study.experiments.zhang_2021.paper import PAPER
 from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS, DECISIONS, MANY, NOISES
@@ -16,7 +16,7 @@ from hedgerow.theory.ranks import mean_ranks
 SHADES = ("#1b6ca8", "#d1495b", "#2e8b57", "#7a5195", "#8c6d31", "#444444")
 
 
-def beyond_table(results: Results, fixed: Ours) -> Table:
+def beyond_table(results: Results, fixed: Ours) -> ReportTable:
     """Learned weights and cautions chosen out of bag, beside the best of the paper's rules at a fixed caution."""
     rows = []
     for position, (title, data_set) in enumerate(PAPER["sets"].items()):
@@ -37,7 +37,7 @@ def beyond_table(results: Results, fixed: Ours) -> Table:
                 *cautions,
             ]
         )
-    return Table(
+    return ReportTable(
         "Beyond the paper: weights learned, caution chosen on out-of-bag evidence",
         (
             "set", "best fixed belief rule", "best fixed baseline",
@@ -50,7 +50,7 @@ def beyond_table(results: Results, fixed: Ours) -> Table:
     )  # fmt: skip
 
 
-def noise_table(results: Results) -> tuple[Table, dict[float, Floats]]:
+def noise_table(results: Results) -> tuple[ReportTable, dict[float, Floats]]:
     """Rules of many classes under label noise: mean u65 and mean rank over sets."""
     means: dict[float, Floats] = {}
     rows = []
@@ -63,7 +63,7 @@ def noise_table(results: Results) -> tuple[Table, dict[float, Floats]]:
         ranks = mean_ranks(scores[:, 1:, 0])
         cells = [f"{value:.1f} ({rank:.1f})" for value, rank in zip(means[noise][1:, 0], ranks, strict=True)]
         rows.append([f"{noise:.0%}", f"{len(found)}", f"{means[noise][0, 0]:.1f}", *cells])
-    table = Table(
+    table = ReportTable(
         "Beyond the paper: rules of many classes under label noise",
         ("wrong training labels", "sets", "accuracy, precise", *MANY),
         rows,
@@ -73,7 +73,7 @@ def noise_table(results: Results) -> tuple[Table, dict[float, Floats]]:
     return table, means
 
 
-def decisions_table(results: Results) -> Table:
+def decisions_table(results: Results) -> ReportTable:
     """Decisions on averaged evidence under label noise: mean u65 and determinacy over sets."""
     columns = []
     for noise in (noise for noise in NOISES if results.of(kind="noise", noise=noise)):
@@ -84,7 +84,7 @@ def decisions_table(results: Results) -> Table:
         [name, *(f"{column[position, 0]:.1f} ({column[position, 2]:.0f})" for column in columns)]
         for position, name in enumerate(DECISIONS if columns else ())
     ]
-    return Table(
+    return ReportTable(
         "Beyond the paper: every decision under label noise",
         ("decision", *(f"{noise:.0%} wrong" for noise in shown)),
         rows,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.study.experiments.report import Table
+from hedgerow.study.experiments.report import ReportTable
 from hedgerow.study.experiments.zhang_2021.ours import BASELINE, Floats, Ours
 from hedgerow.study.experiments.zhang_2021.paper import printed
 
@@ -63,10 +63,10 @@ def _best_mass(u: Floats, caution: int) -> Floats:
     return best
 
 
-def claim_table(claims: list[Claim]) -> Table:
+def claim_table(claims: list[Claim]) -> ReportTable:
     """Each claim with the sets on which it is true."""
     rows = [[c.words, f"{c.theirs} of {c.of}", c.verdict] for c in claims]
-    return Table(
+    return ReportTable(
         "What the paper says of its tables",
         ("statement (section 4)", "sets in the paper", "here"),
         rows,

@@ -112,7 +112,7 @@ def work(arguments: Arguments, data: Path | None) -> Result:
     kind, name, repetitions = given.pop("kind"), given.pop("set"), range(*given.pop("repetitions"))
     dataset = load_dataset(name, data=data)
     if kind == "noise":
-        X = dataset.X if dataset.about.nominal else dataset.as_floats()
+        X = dataset.X if dataset.info.nominal else dataset.as_floats()
         return many_classes(X, dataset.y, repetitions, **given)
     X, y = dataset.as_floats(), dataset.is_positive()
     if kind == "twin":

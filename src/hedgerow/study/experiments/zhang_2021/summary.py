@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.study.experiments.frame import Results
-from hedgerow.study.experiments.report import Figure, Report, Table
+from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport
 from hedgerow.study.experiments.zhang_2021.beyond import (
     SHADES,
     beyond_table,
@@ -23,7 +23,7 @@ from hedgerow.study.experiments.zhang_2021.tables import outside_table, paper_ta
 from hedgerow.study.experiments.zhang_2021.verdict import write_verdict
 
 
-def report(results: Results) -> Report:
+def report(results: Results) -> StudyReport:
     """Everything the paper prints and what we add to it."""
     senses = [collect(results, sense, sense=sense) for sense in SENSES]
     variants = [collect(results, name, kind="variant", variant=name) for name in VARIANTS]
@@ -31,7 +31,7 @@ def report(results: Results) -> Report:
     variants.append(collect(results, TWIN, kind="twin"))
     variants = [variant for variant in variants if variant.cells]
     best = min(senses, key=lambda sense: sense.deviation)
-    parts: list[Table | Figure] = [*paper_tables(best), sense_table(senses), _figure_of_gaps(senses)]
+    parts: list[ReportTable | Figure] = [*paper_tables(best), sense_table(senses), _figure_of_gaps(senses)]
     outside = outside_table(best, [*senses, *variants])
     parts += [outside] if outside.rows else []
     parts += [variant_table(senses[0], variants)] if variants else []
@@ -41,7 +41,7 @@ def report(results: Results) -> Report:
     noise, noise_means = noise_table(results)
     parts += [beyond] if beyond.rows else []
     parts += [noise, figure_of_noise(noise_means), decisions_table(results)] if noise.rows else []
-    return Report(
+    return StudyReport(
         title=f"{PAPER['title']} (zhang-2021)",
         source=f"{PAPER['authors']}. {PAPER['where']}.",
         command="hedgerow reproduce zhang-2021" + (" --quick" if results.quick else ""),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.study.experiments.report import Table
+from hedgerow.study.experiments.report import ReportTable
 from hedgerow.study.experiments.statistics import stars, t_test
 from hedgerow.study.experiments.zhang_2021.ours import BASELINE, GOAL, Floats, Ours
 from hedgerow.study.experiments.zhang_2021.paper import COLUMNS, TITLES, printed, printed_stars
 from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS
 
 
-def paper_tables(ours: Ours) -> list[Table]:
+def paper_tables(ours: Ours) -> list[ReportTable]:
     """Tables 1 to 3, each cell: ours, the paper's, the difference; the best of a row in bold, with its stars."""
     theirs, their_stars = printed(), printed_stars()
     tables = []
@@ -30,7 +30,7 @@ def paper_tables(ours: Ours) -> list[Table]:
                 row.append(f"{shown} / {other:.2f} {value - other:+.2f}")
             rows.append([*row, their_stars[position, number].replace("*", "⋆")])
         tables.append(
-            Table(
+            ReportTable(
                 f"Table {number + 1}: u65 in percent with s = {caution:g}",
                 ("set", *COLUMNS, "their stars"),
                 rows,
@@ -51,9 +51,9 @@ def stars_of(scores: Floats) -> str:
     return stars(t_test(scores[:, int(means.argmax())], scores[:, BASELINE]))
 
 
-def sense_table(senses: list[Ours]) -> Table:
+def sense_table(senses: list[Ours]) -> ReportTable:
     """How well each way of counting fits."""
-    return Table(
+    return ReportTable(
         "What a leaf counts: which of the four senses the paper's numbers fit",
         ("counts", "repetitions", f"cells within ±{GOAL:g}", "mean difference", "largest", "where"),
         [_fit_row(sense) for sense in senses],
@@ -63,9 +63,9 @@ def sense_table(senses: list[Ours]) -> Table:
     )
 
 
-def variant_table(usual: Ours, variants: list[Ours]) -> Table:
+def variant_table(usual: Ours, variants: list[Ours]) -> ReportTable:
     """How each detail that the paper leaves open changes the fit."""
-    return Table(
+    return ReportTable(
         "What the paper leaves open, one thing changed at a time",
         ("variant", "repetitions", f"cells within ±{GOAL:g}", "mean difference", "largest", "where"),
         [_fit_row(usual, "as in the tables, counts all"), *(_fit_row(variant) for variant in variants)],
@@ -90,7 +90,7 @@ def _fit_row(ours: Ours, name: str | None = None) -> list[str]:
     ]
 
 
-def outside_table(best: Ours, ways: list[Ours]) -> Table:
+def outside_table(best: Ours, ways: list[Ours]) -> ReportTable:
     """Cells that miss the goal, in standard errors, and their values under each other variant."""
     rows = []
     for place in np.argwhere(np.abs(best.gap) > GOAL):
@@ -98,7 +98,7 @@ def outside_table(best: Ours, ways: list[Ours]) -> Table:
         distance = best.gap[at] / best.error[at]
         others = [f"{way.gap[at]:+.2f}" for way in ways]
         rows.append([cell_name(*at), f"{best.mean[at]:.2f}", f"{printed()[at]:.2f}", f"{distance:+.1f}", *others])
-    return Table(
+    return ReportTable(
         f"Cells outside ±{GOAL:g}, and what was tried",
         ("cell", "ours", "paper", "standard errors", *(way.name for way in ways)),
         rows,

@@ -1,4 +1,4 @@
-"""Carried: contributions that went through a map add up to what the map says."""
+"""Contributions to calibrated predictions add up to these predictions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.belief.additive import CARRIED, _slope, calibrated_shap, mapped
+from hedgerow.belief.additive import CARRIED, _slope, calibrated, calibrated_shap
 from hedgerow.belief.calibrate import Calibration
 
 
@@ -40,8 +40,8 @@ def test_contributions_add_up_to_the_mapped_answer(what, n_classes, mixes, seed)
     steep = some_map(n_classes, rng, mixes=mixes)
     base, ends, values = some_contributions(what, n_classes, rng)
     of_base, of_features = calibrated_shap(steep, what, base, values)
-    np.testing.assert_allclose(of_base, mapped(steep, what, base[None])[0], atol=1e-14)
-    np.testing.assert_allclose(of_base + of_features.sum(axis=1), mapped(steep, what, ends), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(of_base, calibrated(steep, what, base[None])[0], atol=1e-14)
+    np.testing.assert_allclose(of_base + of_features.sum(axis=1), calibrated(steep, what, ends), rtol=0, atol=1e-12)
     if what == "probability":
         np.testing.assert_allclose(of_features.sum(axis=2), 0, atol=1e-12)
 
@@ -53,7 +53,9 @@ def test_the_slope_is_that_of_the_mapped_answer(what):
     base = some_contributions(what, 3, rng)[0]
     for place in range(len(base)):
         step = 1e-6 * np.eye(len(base))[place]
-        expected = (mapped(steep, what, (base + step)[None]) - mapped(steep, what, (base - step)[None]))[0] / 2e-6
+        expected = (calibrated(steep, what, (base + step)[None]) - calibrated(steep, what, (base - step)[None]))[
+            0
+        ] / 2e-6
         np.testing.assert_allclose(_slope(steep, what, base[None])[0, :, place], expected, rtol=1e-5, atol=1e-6)
 
 
