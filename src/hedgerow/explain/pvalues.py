@@ -100,7 +100,7 @@ def importance_test(
         raise ValueError(f"n_permutations must be an int >= 1, got {n_permutations!r}; 99 allows p-values of 0.01")
     rows = rows_with_bags(forest)
     if rows.n_groups:
-        raise ValueError("importance_pvalues does not support groups, because it permutes single rows.")
+        raise ValueError("importance_test does not support groups, because it permutes single rows.")
     chosen, _ = read_groups(forest, features)
     again = _Again(forest, rows, statistic)
     rng = check_random_state(random_state)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.target import FINEST_WEIGHT
+from hedgerow.util.clusters import one_of_each
 
 Floats = NDArray[np.float64]
 
@@ -59,9 +60,7 @@ class Groups:
     @cached_property
     def one_each(self) -> NDArray[np.int64]:
         """(G,): one row of each group, drawn at random but always the same, in ascending order."""
-        shuffled = np.random.default_rng(0).permutation(len(self.of_row))
-        _, place = np.unique(self.of_row[shuffled], return_index=True)
-        return np.sort(shuffled[place])
+        return one_of_each(self.of_row)
 
 
 @dataclass(frozen=True)
