@@ -286,7 +286,8 @@ def _version() -> str:
 
 def _differences(there: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     """Two identities -> the names of what differs; parameters by their own names."""
-    differ = [name for name in wanted if name != "parameters" and there.get(name) != wanted[name]]
+    named = [*wanted, *(name for name in there if name == "groups" and name not in wanted)]
+    differ = [name for name in named if name != "parameters" and there.get(name) != wanted.get(name)]
     held = there.get("parameters")
     held = held if isinstance(held, dict) else {}
     return differ + [name for name, value in wanted["parameters"].items() if held.get(name) != value]
