@@ -18,6 +18,7 @@
 #include "core/kit/named_values.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
+#include "core/rows/bag.hpp"
 #include "core/rows/codes.hpp"
 
 namespace hedgerow {
@@ -43,6 +44,9 @@ std::span<const T> span_of(const In<T>& array) {
 template <class T>
 std::optional<std::span<const T>> span_of(const std::optional<In<T>>& array) {
     return array ? std::optional(span_of(*array)) : std::nullopt;
+}
+inline Units units_of(const std::optional<In<std::uint32_t>>& groups) {
+    return groups ? Units(span_of(*groups)) : Units();
 }
 template <class T>
 const T* pointer_to(const std::optional<In<T>>& array) {

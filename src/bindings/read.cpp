@@ -43,9 +43,9 @@ public:
         }));
     }
     nb::object average_oob(const InCodes& codes, const In<std::int64_t>& rows, std::size_t n_rows, std::uint64_t seed,
-                           double bag_mean, const std::optional<In<std::uint16_t>>& labels,
-                           std::size_t n_threads) const {
-        const OobRows outside{rows.data(), n_rows, seed, bag_mean, pointer_to(labels)};
+                           double bag_mean, const std::optional<In<std::uint16_t>>& labels, std::size_t n_threads,
+                           const std::optional<In<std::uint32_t>>& units) const {
+        const OobRows outside{rows.data(), n_rows, seed, bag_mean, pointer_to(labels), units_of(units)};
         const auto of_rows = labels ? span_of(*labels) : std::span<const std::uint16_t>{};
         return to_numpy(reading(codes, [&](const auto& columns, Control& control) {
             return reader_.average_oob(columns, span_of(rows), outside, of_rows, n_threads, control);
@@ -83,15 +83,16 @@ public:
     }
     nb::object marks(const InCodes& codes, const InTable<std::int32_t>& drawn, const In<std::int64_t>& n_bins,
                      const In<std::uint8_t>& nominal, std::uint64_t seed, double bag_mean, std::size_t first_tree,
-                     std::size_t n_threads) const {
-        const Bags bags{seed, bag_mean, codes.shape(1), first_tree};
+                     std::size_t n_threads, const std::optional<In<std::uint32_t>>& units) const {
+        const Bags bags{seed, bag_mean, codes.shape(1), first_tree, units_of(units)};
         return to_numpy(reading(codes, [&](const auto& columns, Control& control) {
             return reader_.marks(columns, table_of(drawn), span_of(n_bins), span_of(nominal), bags, n_threads, control);
         }));
     }
-    // bags: None, or the rows of the training table, their number, and the seed, the mean and the first tree of the
-    // bags.
-    using Drawn = std::tuple<In<std::int64_t>, std::size_t, std::uint64_t, double, std::size_t>;
+    // bags: None, or the rows of the training table, their number, the seed, the mean and the first tree of the bags,
+    // and the groups of all rows, or None.
+    using Drawn =
+        std::tuple<In<std::int64_t>, std::size_t, std::uint64_t, double, std::size_t, std::optional<In<std::uint32_t>>>;
     nb::tuple novelty(const InCodes& codes, const InTable<double>& cells, const InTable<std::int32_t>& places,
                       const In<std::int32_t>& features, const In<std::uint8_t>& nominal, const In<std::int64_t>& n_bins,
                       const InTable<Mark>& marks, const InTable<double>& low, const InTable<double>& high,
@@ -106,7 +107,8 @@ public:
         std::span<const std::int64_t> training;
         if (bags) {
             training = span_of(std::get<0>(*bags));
-            drawn = {std::get<2>(*bags), std::get<3>(*bags), std::get<1>(*bags), std::get<4>(*bags)};
+            drawn = {std::get<2>(*bags), std::get<3>(*bags), std::get<1>(*bags), std::get<4>(*bags),
+                     units_of(std::get<5>(*bags))};
         }
         Novelty found = reading(codes, [&](const auto& columns, Control& control) {
             return reader_.novelty(columns, ranges, table_of(cells), training, drawn, n_threads, control);
@@ -117,15 +119,18 @@ public:
         };
         return nb::make_tuple(as_tuple(found.all), as_tuple(found.half), to_numpy(std::move(found.n_trees_measured)));
     }
-    // out_of_bag: None, or the seed and the mean of the bags, and the labels of rows that leaves have counted, or None.
-    using Outside = std::tuple<std::uint64_t, double, std::optional<In<std::uint16_t>>>;
+    // out_of_bag: None, or the seed and the mean of the bags, the labels of rows that leaves have counted, or None, and
+    // the groups of rows, or None.
+    using Outside =
+        std::tuple<std::uint64_t, double, std::optional<In<std::uint16_t>>, std::optional<In<std::uint32_t>>>;
     void fold(const InCodes& codes, const InTable<double>& states, const std::optional<In<std::int32_t>>& distinct,
               int merge, std::size_t first_tree, std::size_t n_trees, const std::optional<In<double>>& tree_weights,
               const std::optional<Outside>& out_of_bag, std::size_t n_threads, const OutTable<double>& merged) const {
         const StatesGiven given{table_of(states), pointer_to(distinct), first_tree, n_trees, pointer_to(tree_weights)};
         std::optional<OutOfBag> outside;
         if (out_of_bag)
-            outside = {std::get<0>(*out_of_bag), std::get<1>(*out_of_bag), pointer_to(std::get<2>(*out_of_bag))};
+            outside = {std::get<0>(*out_of_bag), std::get<1>(*out_of_bag), pointer_to(std::get<2>(*out_of_bag)),
+                       units_of(std::get<3>(*out_of_bag))};
         reading(codes, [&](const auto& columns, Control& control) {
             reader_.fold(columns, given, static_cast<Merge>(merge), outside, n_threads, table_of(merged), control);
         });
@@ -154,8 +159,9 @@ public:
 
     void permute(const InCodes& codes, const In<std::uint16_t>& labels, int worth, bool counted, std::uint64_t seed,
                  double bag_mean, const In<std::int64_t>& features, const In<std::int64_t>& start, std::uint64_t key,
-                 std::size_t n_repeats, std::size_t n_threads, const OutTable<double>& decrease) const {
-        const Permuting how{seed, bag_mean, span_of(features), span_of(start), key, n_repeats};
+                 std::size_t n_repeats, std::size_t n_threads, const OutTable<double>& decrease,
+                 const std::optional<In<std::uint32_t>>& units) const {
+        const Permuting how{seed, bag_mean, span_of(features), span_of(start), key, n_repeats, units_of(units)};
         reading_wide(codes, [&](const auto& columns, Control& control) {
             reader_.permute(columns, span_of(labels), static_cast<Worth>(worth), counted, how, n_threads,
                             table_of(decrease), control);
@@ -164,23 +170,27 @@ public:
     void permute_numbers(const InCodes& codes, const In<double>& targets, const In<double>& predicted,
                          std::uint64_t seed, double bag_mean, const In<std::int64_t>& features,
                          const In<std::int64_t>& start, std::uint64_t key, std::size_t n_repeats, std::size_t n_threads,
-                         const OutTable<double>& decrease) const {
-        const Permuting how{seed, bag_mean, span_of(features), span_of(start), key, n_repeats};
+                         const OutTable<double>& decrease, const std::optional<In<std::uint32_t>>& units) const {
+        const Permuting how{seed, bag_mean, span_of(features), span_of(start), key, n_repeats, units_of(units)};
         reading_wide(codes, [&](const auto& columns, Control& control) {
             reader_.permute_numbers(columns, span_of(targets), span_of(predicted), how, n_threads, table_of(decrease),
                                     control);
         });
     }
     void gains(const InCodes& codes, const In<std::uint16_t>& labels, std::uint64_t seed, double bag_mean,
-               std::size_t n_threads, const OutTable<double>& gains) const {
+               std::size_t n_threads, const OutTable<double>& gains,
+               const std::optional<In<std::uint32_t>>& units) const {
         reading_wide(codes, [&](const auto& columns, Control& control) {
-            reader_.gains(columns, span_of(labels), seed, bag_mean, n_threads, table_of(gains), control);
+            reader_.gains(columns, span_of(labels), seed, bag_mean, units_of(units), n_threads, table_of(gains),
+                          control);
         });
     }
     void gains_numbers(const InCodes& codes, const In<double>& targets, std::uint64_t seed, double bag_mean,
-                       std::size_t n_threads, const OutTable<double>& gains) const {
+                       std::size_t n_threads, const OutTable<double>& gains,
+                       const std::optional<In<std::uint32_t>>& units) const {
         reading_wide(codes, [&](const auto& columns, Control& control) {
-            reader_.gains_numbers(columns, span_of(targets), seed, bag_mean, n_threads, table_of(gains), control);
+            reader_.gains_numbers(columns, span_of(targets), seed, bag_mean, units_of(units), n_threads,
+                                  table_of(gains), control);
         });
     }
     void first_uses(const In<std::int64_t>& depth, const OutTable<double>& first) const {
@@ -242,9 +252,11 @@ LeafTable leaves_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>&
 }
 
 void make_rows_in_leaves(RowsInLeaves* self, const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start,
-                         int present, std::uint64_t seed, double bag_mean) {
+                         int present, std::uint64_t seed, double bag_mean,
+                         const std::optional<In<std::uint32_t>>& units) {
     const nb::gil_scoped_release no_gil;
-    new (self) RowsInLeaves(leaves_of(leaves, leaf_start), static_cast<Present>(present), seed, bag_mean);
+    new (self)
+        RowsInLeaves(leaves_of(leaves, leaf_start), static_cast<Present>(present), seed, bag_mean, units_of(units));
 }
 
 nb::tuple meet_of(const InTable<std::int32_t>& leaves, const RowsInLeaves& others, const In<std::int64_t>& leaf_start,
@@ -292,13 +304,13 @@ void define_reading(nb::module_& module) {
     reader.def("average", &HeldReader::average, codes, "n_threads"_a)
         .def("average_known", &HeldReader::average_known, codes, "shares"_a, "distinct"_a, "n_threads"_a)
         .def("average_outside", &HeldReader::average_oob, codes, "rows"_a, "n_rows"_a, "seed"_a, "bag_mean"_a,
-             "labels"_a.none(), "n_threads"_a)
+             "labels"_a.none(), "n_threads"_a, "units"_a.none() = nb::none())
         .def("leaves", &HeldReader::leaves, codes, "n_threads"_a, "as_nodes"_a)
         .def("mixed_counts", &HeldReader::mixed_counts, codes, "covers"_a, "gapless"_a, "pooled"_a, "n_threads"_a)
         .def("mixed_states", &HeldReader::mixed_states, codes, "states"_a, "rows"_a, "covers"_a, "gapless"_a,
              "pooled"_a, "n_threads"_a)
         .def("marks", &HeldReader::marks, codes, "drawn"_a, "n_bins"_a, "nominal"_a, "seed"_a, "bag_mean"_a,
-             "first_tree"_a, "n_threads"_a)
+             "first_tree"_a, "n_threads"_a, "units"_a.none() = nb::none())
         .def("strangeness", &HeldReader::novelty, codes, "cells"_a, "places"_a, "features"_a, "nominal"_a, "n_bins"_a,
              "marks"_a, "low"_a, "high"_a, "spread"_a, "absent"_a, "start"_a, "missing"_a, "present"_a, "far"_a,
              "bags"_a.none(), "n_threads"_a)
@@ -310,19 +322,21 @@ void define_reading(nb::module_& module) {
         .def("path_most", &HeldReader::path_most, codes, "amounts"_a, "n_threads"_a)
         .def("smallest_change", &HeldReader::smallest_change, codes, "seconds"_a, "arrays"_a)
         .def("permute", &HeldReader::permute, codes, "labels"_a, "worth"_a, "counted"_a, "seed"_a, "bag_mean"_a,
-             "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)
+             "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease, "units"_a.none() = nb::none())
         .def("permute_numbers", &HeldReader::permute_numbers, codes, "targets"_a, "predicted"_a, "seed"_a, "bag_mean"_a,
-             "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)
-        .def("gains", &HeldReader::gains, codes, "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains)
+             "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease, "units"_a.none() = nb::none())
+        .def("gains", &HeldReader::gains, codes, "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains,
+             "units"_a.none() = nb::none())
         .def("gains_numbers", &HeldReader::gains_numbers, codes, "targets"_a, "seed"_a, "bag_mean"_a, "n_threads"_a,
-             gains);
+             gains, "units"_a.none() = nb::none());
     nb::class_<HeldEntries>(module, "NodeEntries")
         .def(nb::init<const In<std::uint64_t>&, const In<std::int32_t>&, const In<std::int64_t>&,
                       const In<std::uint16_t>&, const In<double>&>(),
              "nodes"_a, "payload"_a, "start"_a, "label"_a, "amount"_a)
         .def("next", &HeldEntries::next, "most"_a);
     nb::class_<RowsInLeaves>(module, "RowsInLeaves")
-        .def("__init__", &make_rows_in_leaves, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a);
+        .def("__init__", &make_rows_in_leaves, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a,
+             "units"_a.none() = nb::none());
     module.def("meet", &meet_of, "leaves"_a, "others"_a, "leaf_start"_a, "meeting"_a, "first_row"_a, "most"_a,
                "n_threads"_a);
     module.def("quantiles", &quantiles_of, "leaves"_a, "leaf_start"_a, "row_start"_a, "ranks"_a, "values"_a,

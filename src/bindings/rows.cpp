@@ -74,8 +74,8 @@ void encode_into(const nb::object& arrays, std::size_t first_feature, const In<d
 }
 
 nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean, std::size_t first,
-                  std::optional<std::size_t> last) {
-    return to_numpy(times_of_rows(Bag(seed, tree, n_rows, mean), first, last.value_or(n_rows)));
+                  std::optional<std::size_t> last, const std::optional<In<std::uint32_t>>& units) {
+    return to_numpy(times_of_rows(Bag(seed, tree, n_rows, mean, units_of(units)), first, last.value_or(n_rows)));
 }
 
 nb::object sampled_rows_of(std::size_t n_rows, std::size_t limit, std::size_t first, std::size_t n) {
@@ -91,7 +91,8 @@ void define_rows(nb::module_& module) {
         module.def("encode_into", &encode_into<Code>, "columns"_a, "first_feature"_a, "cuts"_a, "cut_start"_a,
                    "wanted"_a.none(), "n_threads"_a, "out"_a.noconvert());
     });
-    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
+    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none(),
+               "units"_a.none() = nb::none());
     module.def("give_back_memory", &give_back_memory, nb::call_guard<nb::gil_scoped_release>());
     module.def("keep_memory", &keep_memory);
     module.def("sampled_rows", &sampled_rows_of, "n_rows"_a, "limit"_a, "first"_a, "n"_a);

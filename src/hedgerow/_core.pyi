@@ -65,7 +65,13 @@ def quantiles(
     n_threads: int,
 ) -> NDArray[np.float64]: ...
 def bag(
-    seed: int, tree: int, n_rows: int, mean: float, first: int = 0, last: int | None = None
+    seed: int,
+    tree: int,
+    n_rows: int,
+    mean: float,
+    first: int = 0,
+    last: int | None = None,
+    units: NDArray[np.uint32] | None = None,
 ) -> NDArray[np.uint32]: ...
 def meet(
     leaves: NDArray[np.int32],
@@ -85,6 +91,7 @@ class RowsInLeaves:
         present: int,
         seed: int,
         bag_mean: float,
+        units: NDArray[np.uint32] | None = None,
     ) -> None: ...
 
 def sampled_rows(n_rows: int, limit: int, first: int, n: int) -> NDArray[np.uint32]: ...
@@ -219,6 +226,7 @@ class Reader:
         bag_mean: float,
         labels: NDArray[np.uint16] | None,
         n_threads: int,
+        units: NDArray[np.uint32] | None = None,
     ) -> NDArray[np.float64]: ...
     def average_known(
         self, codes: NDArray[Any], shares: NDArray[np.float64], distinct: NDArray[np.int32], n_threads: int
@@ -234,6 +242,7 @@ class Reader:
         bag_mean: float,
         first_tree: int,
         n_threads: int,
+        units: NDArray[np.uint32] | None = None,
     ) -> NDArray[np.uint16]: ...
     def strangeness(
         self,
@@ -252,7 +261,7 @@ class Reader:
         missing: NDArray[np.float64],
         present: NDArray[np.float64],
         far: float,
-        bags: tuple[NDArray[np.int64], int, int, float, int] | None,
+        bags: tuple[NDArray[np.int64], int, int, float, int, NDArray[np.uint32] | None] | None,
         n_threads: int,
     ) -> tuple[Any, Any, NDArray[np.float64]]: ...
     def covers(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]: ...
@@ -284,7 +293,7 @@ class Reader:
         first_tree: int,
         n_trees: int,
         tree_weights: NDArray[np.float64] | None,
-        out_of_bag: tuple[int, float, NDArray[np.uint16] | None] | None,
+        out_of_bag: tuple[int, float, NDArray[np.uint16] | None, NDArray[np.uint32] | None] | None,
         n_threads: int,
         merged: NDArray[np.float64],
     ) -> None: ...
@@ -320,6 +329,7 @@ class Reader:
         n_repeats: int,
         n_threads: int,
         decrease: NDArray[np.float64],
+        units: NDArray[np.uint32] | None = None,
     ) -> None: ...
     def permute_numbers(
         self,
@@ -334,6 +344,7 @@ class Reader:
         n_repeats: int,
         n_threads: int,
         decrease: NDArray[np.float64],
+        units: NDArray[np.uint32] | None = None,
     ) -> None: ...
     def gains(
         self,
@@ -343,6 +354,7 @@ class Reader:
         bag_mean: float,
         n_threads: int,
         gains: NDArray[np.float64],
+        units: NDArray[np.uint32] | None = None,
     ) -> None: ...
     def gains_numbers(
         self,
@@ -352,5 +364,6 @@ class Reader:
         bag_mean: float,
         n_threads: int,
         gains: NDArray[np.float64],
+        units: NDArray[np.uint32] | None = None,
     ) -> None: ...
     def first_uses(self, depth: NDArray[np.int64], first: NDArray[np.float64]) -> None: ...

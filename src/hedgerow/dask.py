@@ -98,6 +98,8 @@ class OnDask:
         """
         if not is_dask(X):
             return super().fit(X, y, sample_weight, **cluster)  # type: ignore[misc, no-any-return]
+        if cluster.pop("groups", None) is not None:
+            raise ValueError("fit does not support groups for dask collections. Fit in memory, or without groups.")
         return self.fit_partitions(partitions_from(X, y, sample_weight), **cluster)
 
     def fit_parquet(

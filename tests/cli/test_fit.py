@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from tests.reference.answers import read_patients, rows_of
 
 import hedgerow
+from hedgerow.cli.exit_codes import DataError
+from hedgerow.cli.holdout import held_out
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.storage import describe_file
 
@@ -178,3 +181,42 @@ def test_gaps_in_a_column_are_what_the_model_learns_as_missing(run, write, tmp_p
     run("fit", write(text), "--target", "y", "-o", tmp_path / "m.hedge")
     rows = rows_of(run("predict", tmp_path / "m.hedge", write("a\nNA\n2\n")).stdout)
     assert [row["label"] for row in rows] == ["1", "0"]
+
+
+VISITS = "patient,a,b,y\n" + "".join(f"P{i // 5},{i // 5 % 7},{i % 3},{i // 5 % 2}\n" for i in range(200))
+
+
+def test_rows_of_a_group_are_drawn_and_held_out_together(run, write, tmp_path):
+    table, out = write(VISITS), tmp_path / "m.hedge"
+    words = ["fit", table, "--target", "y", "--groups", "patient", "-o", out, "--trees", 20]
+    report = json.loads(run(*words, "--json", "--folds", 4).stdout)
+    assert (report["rows"], report["groups"], report["features"]["all"]) == (200, 40, 2)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(table)
+    forest = hedgerow.RandomForestClassifier(20, random_state=0).fit(
+        frame.drop(columns="y"), frame["y"], groups="patient"
+    )
+    assert (hedgerow.load(out).predict_proba(frame[["a", "b"]]) == forest.predict_proba(frame[["a", "b"]])).all()
+    assert "200 in 40 groups" in run(*words).stdout
+    again = run(*words[:-4], "-o", tmp_path / "t.hedge", "--test-split", "0.25", "--json")
+    assert json.loads(again.stdout)["held_out"]["by"] == "50 rows held out"
+
+
+def test_folds_keep_groups_together():
+    groups, y = np.arange(60) // 4, np.arange(60) // 4 % 2
+    parts = held_out(y, folds=5, test_split=None, seed=0, by_class=True, groups=groups)
+    assert (np.sum(parts, axis=0) == 1).all()
+    assert all(len(set(part[groups == group])) == 1 for part in parts for group in range(15))
+    with pytest.raises(DataError, match="every class must be in several groups"):
+        held_out(
+            groups == np.where(np.arange(60) % 4, 3, 99), folds=5, test_split=None, seed=0, by_class=True, groups=groups
+        )
+
+
+def test_groups_must_be_a_column_with_values(run, write, tmp_path):
+    table = write(VISITS.replace("P3,", ","))
+    words = ["fit", table, "--target", "y", "-o", tmp_path / "m.hedge"]
+    assert "must have a value in every row, got none in" in run(*words, "--groups", "patient").stderr
+    assert "--groups must be another column than --target" in run(*words, "--groups", "y").stderr
+    assert run(*words, "--groups", "nobody").exit_code != 0
+    assert "--dask does not support --groups" in run(*words, "--groups", "patient", "--dask", "local").stderr

@@ -31,6 +31,7 @@ PAGES = {
     "explain": None,
     "explanations": None,
     "from-scikit-learn": None,
+    "groups": None,
     "model-files": None,
     "plots": "matplotlib",
     "regression": None,

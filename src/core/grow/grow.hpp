@@ -85,7 +85,7 @@ public:
           occupied_(table.wide) {}
 
     Grown<Leaves> grow(std::uint64_t tree_number) {
-        const Bag bag(options_.seed, tree_number, table_.n_rows, options_.bag_mean);
+        const Bag bag(options_.seed, tree_number, table_.n_rows, options_.bag_mean, options_.units);
         begin_tree({&bag, nullptr});
         const RowSpan all = rows_.take(source_, bag, options_.counts_outside());
         return grow_from({Heritage::root(options_.seed, tree_number), all, 0}, rows_.amount(all));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/kit/named_values.hpp"
+#include "core/rows/bag.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
@@ -24,6 +25,7 @@ struct GrowOptions {
     double min_impurity_decrease = 0;
     double bag_mean = 0;  // expected multiplicity of a row; 0: every row once; negative: exactly drawn
     std::uint64_t seed = 0;
+    Units units;                         // the group of each row, drawn together
     std::vector<std::int8_t> monotonic;  // per feature, empty for none
     std::vector<double>
         feature_weights;  // how likely each feature is drawn, infinite: always looked at; empty: all alike
@@ -42,6 +44,7 @@ struct GrowOptions {
         options.min_impurity_decrease = given.number<double>("min_impurity_decrease");
         options.bag_mean = given.number<double>("bag_mean");
         options.seed = given.number<std::uint64_t>("seed");
+        if (given.has("units")) options.units = Units(given.array<std::uint32_t>("units"));
         if (given.has("monotonic")) {
             const auto signs = given.array<std::int8_t>("monotonic");
             options.monotonic.assign(signs.begin(), signs.end());

@@ -21,6 +21,7 @@ struct BaggedRows {
     std::size_t n_rows = 0, n_features = 0;
     std::uint64_t seed = 0;
     double bag_mean = 0;
+    Units units = {};
 };
 
 // How good the answer of a leaf is for a row of a class.
@@ -111,7 +112,7 @@ private:
     void take_rows(std::size_t number) {
         tree_ = forest_.tree(number);
         first_leaf_ = forest_.leaf_start[number];
-        const Bag bag(rows_.seed, number, rows_.n_rows, rows_.bag_mean);
+        const Bag bag(rows_.seed, number, rows_.n_rows, rows_.bag_mean, rows_.units);
         outside_.clear();
         for (std::size_t row = 0; row < rows_.n_rows; ++row)
             if (bag.multiplicity(row) == 0) outside_.push_back(static_cast<std::uint32_t>(row));
@@ -262,7 +263,7 @@ public:
     void measure(std::size_t number, const Code* by_row, double* gains) {
         tree_ = forest_.tree(number);
         n_nodes_ = static_cast<std::size_t>(forest_.node_start[number + 1] - forest_.node_start[number]);
-        const Bag bag(rows_.seed, number, rows_.n_rows, rows_.bag_mean);
+        const Bag bag(rows_.seed, number, rows_.n_rows, rows_.bag_mean, rows_.units);
         for (std::size_t row = 0; row < rows_.n_rows; ++row) times_[row] = bag.multiplicity(row);
         route_listed(tree_, by_row, rows_.n_features, nullptr, rows_.n_rows,
                      [&](std::size_t i, std::uint32_t node) { leaf_of_row_[i] = node; });

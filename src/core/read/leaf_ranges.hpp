@@ -23,8 +23,9 @@ struct Bags {
     std::uint64_t seed = 0;
     double mean = 0;
     std::size_t n_rows = 0, first_tree = 0;
+    Units units = {};
 
-    Bag of(std::size_t tree) const { return Bag(seed, first_tree + tree, n_rows, mean); }
+    Bag of(std::size_t tree) const { return Bag(seed, first_tree + tree, n_rows, mean, units); }
 };
 
 // The rows first, …, first + n - 1 of a table, which are laid out in by_row.

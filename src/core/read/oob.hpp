@@ -19,6 +19,7 @@ struct OobRows {
     std::uint64_t seed = 0;
     double bag_mean = 0;
     const std::uint16_t* labels = nullptr;  // null: the leaves have not counted the rows themselves
+    Units units = {};
 };
 
 // Adds the class shares of one leaf without a row of class `own`, which weighs what rows of its class weigh on average
@@ -52,7 +53,7 @@ void average_oob(const ForestView& forest, const LeafView& leaves, const OobRows
     std::vector<Bag> bags;
     bags.reserve(forest.n_trees);
     for (std::size_t number = 0; number < forest.n_trees; ++number)
-        bags.emplace_back(outside.seed, number, outside.n_rows_in_all, outside.bag_mean);
+        bags.emplace_back(outside.seed, number, outside.n_rows_in_all, outside.bag_mean, outside.units);
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
                    [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
         std::vector<std::uint32_t> predicted, at(rows), heard(rows);

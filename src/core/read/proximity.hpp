@@ -31,7 +31,7 @@ struct LeafTable {
 // The rows in each leaf of each tree.
 class RowsInLeaves {
 public:
-    RowsInLeaves(const LeafTable& table, Present present, std::uint64_t seed, double bag_mean)
+    RowsInLeaves(const LeafTable& table, Present present, std::uint64_t seed, double bag_mean, const Units& units = {})
         : n_rows_(table.n_rows),
           start_(static_cast<std::size_t>(table.leaf_start[table.n_trees]) + 1, 0),
           total_(start_.size() - 1, 0.0),
@@ -46,7 +46,8 @@ public:
                 next_.assign(start_.begin(), start_.end() - 1);
             }
             for (std::size_t tree = 0; tree < table.n_trees; ++tree) {
-                if (present != Present::all) count_times(times, present, Bag(seed, tree, table.n_rows, bag_mean));
+                if (present != Present::all)
+                    count_times(times, present, Bag(seed, tree, table.n_rows, bag_mean, units));
                 for (std::size_t row = 0; row < table.n_rows; ++row) {
                     if (times[row] == 0) continue;
                     const std::size_t leaf = table.leaf(row, tree);

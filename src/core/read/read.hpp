@@ -160,6 +160,7 @@ struct OutOfBag {
     std::uint64_t seed = 0;
     double bag_mean = 0;
     const std::uint16_t* labels = nullptr;  // null if the leaves have not counted the row itself
+    Units units = {};
 };
 
 // States of the leaves of some trees: one for each distinct content, and `distinct` says which one a leaf has; or one
@@ -307,7 +308,7 @@ void fold_states(const ForestView& forest, const LeafView& leaves, const StateTa
     const std::size_t stride = merge == Merge::both ? 2 * table.width : table.width;
     std::vector<Bag> bags;
     for (std::size_t i = 0; outside && i < table.n_trees; ++i)
-        bags.emplace_back(outside->seed, table.first_tree + i, n_rows, outside->bag_mean);
+        bags.emplace_back(outside->seed, table.first_tree + i, n_rows, outside->bag_mean, outside->units);
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
                    [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
         fold_block(forest, leaves, table, merge, outside, bags, first, rows, view, merged + first * stride);

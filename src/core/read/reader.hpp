@@ -40,6 +40,7 @@ struct Permuting {
     std::span<const std::int64_t> features, start;
     std::uint64_t key = 0;
     std::size_t n_repeats = 0;
+    Units units = {};
 };
 
 class Reader {
@@ -231,16 +232,19 @@ public:
     // gains (trees, p) of the splits on each feature, measured on the rows outside the bags.
     template <class Code>
     void gains(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, std::uint64_t seed,
-               double bag_mean, std::size_t n_threads, const Table<double>& gains, Control& control) const {
+               double bag_mean, const Units& units, std::size_t n_threads, const Table<double>& gains,
+               Control& control) const {
         check_labels(labels, codes.n_rows);
-        gain_by(Responses::of_classes(labels.data(), codes.n_rows, leaves_.n_classes), codes, seed, bag_mean, n_threads,
-                gains, control);
+        gain_by(Responses::of_classes(labels.data(), codes.n_rows, leaves_.n_classes), codes, seed, bag_mean, units,
+                n_threads, gains, control);
     }
     template <class Code>
     void gains_numbers(const CodeColumns<Code>& codes, std::span<const double> targets, std::uint64_t seed,
-                       double bag_mean, std::size_t n_threads, const Table<double>& gains, Control& control) const {
+                       double bag_mean, const Units& units, std::size_t n_threads, const Table<double>& gains,
+                       Control& control) const {
         require(targets.size() == codes.n_rows, "targets must fit the table");
-        gain_by(Responses::of_numbers(targets.data(), codes.n_rows), codes, seed, bag_mean, n_threads, gains, control);
+        gain_by(Responses::of_numbers(targets.data(), codes.n_rows), codes, seed, bag_mean, units, n_threads, gains,
+                control);
     }
     // first (trees, p): depth of the first split on each feature.
     void first_uses(std::span<const std::int64_t> depth, const Table<double>& first) const {
@@ -271,7 +275,7 @@ private:
     template <class Scorer, class Code>
     void permute_by(const Scorer& scorer, const CodeColumns<Code>& codes, const Permuting& how, std::size_t n_threads,
                     const Table<double>& decrease, Control& control) const {
-        const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, how.seed, how.bag_mean};
+        const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, how.seed, how.bag_mean, how.units};
         const FeatureGroups groups{how.features.data(), how.start.data(), how.start.size() - 1};
         require(decrease.n_rows == forest_.n_trees && decrease.n_columns == groups.n_groups,
                 "decreases must fit the trees and the groups");
@@ -282,8 +286,8 @@ private:
     }
     template <class Code>
     void gain_by(const Responses& responses, const CodeColumns<Code>& codes, std::uint64_t seed, double bag_mean,
-                 std::size_t n_threads, const Table<double>& gains, Control& control) const {
-        const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, seed, bag_mean};
+                 const Units& units, std::size_t n_threads, const Table<double>& gains, Control& control) const {
+        const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, seed, bag_mean, units};
         require(gains.n_rows == forest_.n_trees && gains.n_columns == rows.n_features,
                 "gains must fit the trees and the table");
         gain_outside(forest_, rows, responses, n_threads, gains.data, control);

@@ -1,5 +1,6 @@
 // Bag: (seed, tree, row) -> how often the row is in the bootstrap sample of the tree.
 //
+// Rows that belong together are drawn together: then the key is the number of their group instead of the row.
 // Multiplicities are independent Poisson draws keyed by the number of the row, so any machine can compute those of any
 // block of rows again, and they are never stored. Or exactly as many rows are drawn as a bag is to hold: then the draws
 // of a tree are repeated from its key whenever its bag is made, which takes time and a byte for every row of the table.
@@ -9,18 +10,34 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/rows/random.hpp"
 
 namespace hedgerow {
 
+// The group of each row, numbered from 0; empty if every row is drawn on its own.
+struct Units {
+    std::span<const std::uint32_t> of_row;
+    std::size_t n_units = 0;
+
+    Units() = default;
+    explicit Units(std::span<const std::uint32_t> groups) : of_row(groups) {
+        for (const std::uint32_t group : groups) n_units = std::max<std::size_t>(n_units, std::size_t{group} + 1);
+    }
+    // Rows after the last that has a group stand for themselves.
+    std::size_t of(std::size_t row) const { return row < of_row.size() ? of_row[row] : row; }
+};
+
 class Bag {
 public:
     // mean: expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling, and a negative one
-    // that exactly -mean · n_rows rows are drawn.
-    Bag(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) : resampled_(mean != 0) {
+    // that exactly -mean · n_rows rows are drawn. With units, all of this holds for groups instead of rows.
+    Bag(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean, const Units& units = {})
+        : resampled_(mean != 0), units_(units) {
         if (!resampled_) return;
+        if (units.n_units > 0) n_rows = units.n_units;
         const std::uint64_t tree_key = derive_key(derive_key(seed, Purpose::bag), tree);
         if (mean < 0) draw_exactly(tree_key, n_rows, -mean);
         mean = std::abs(mean);
@@ -34,23 +51,15 @@ public:
         for (std::uint64_t attempt = 0; attempt < 1000; ++attempt) {
             key_ = derive_key(tree_key, attempt);
             for (std::size_t row = 0; row < n_rows; ++row)
-                if (multiplicity(row) > 0) return;
+                if (drawn(row) > 0) return;
         }
         resampled_ = false;
     }
 
-    std::uint32_t multiplicity(std::size_t row) const {
-        if (!resampled_) return 1;
-        if (row < n_drawn_) return times_.get()[row];
-        const std::uint64_t draw = scramble(key_ + 0x9e3779b97f4a7c15ULL * row) >> 32;
-        std::uint32_t times = 0;
-        for (int level = 0; level < 4; ++level) times += draw >= thresholds_[level];
-        if (times == 4)
-            while (times < n_thresholds && draw >= thresholds_[times]) ++times;
-        return times;
-    }
+    std::uint32_t multiplicity(std::size_t row) const { return resampled_ ? drawn(units_.of(row)) : 1; }
     bool holds(std::size_t row) const {
         if (!resampled_) return true;
+        row = units_.of(row);
         if (row < n_drawn_) return times_.get()[row] > 0;
         return scramble(key_ + 0x9e3779b97f4a7c15ULL * row) >> 32 >= thresholds_[0];
     }
@@ -58,6 +67,17 @@ public:
 
 private:
     static constexpr int n_thresholds = 24;
+
+    // How often a row, or a group, has been drawn.
+    std::uint32_t drawn(std::size_t unit) const {
+        if (unit < n_drawn_) return times_.get()[unit];
+        const std::uint64_t draw = scramble(key_ + 0x9e3779b97f4a7c15ULL * unit) >> 32;
+        std::uint32_t times = 0;
+        for (int level = 0; level < 4; ++level) times += draw >= thresholds_[level];
+        if (times == 4)
+            while (times < n_thresholds && draw >= thresholds_[times]) ++times;
+        return times;
+    }
 
     // A mean of at most 8 fits into a byte: 31 rows cannot have more than 248 draws, and one of more rows has 255 of
     // them with a probability below 1e-200.
@@ -71,6 +91,7 @@ private:
     }
 
     bool resampled_;
+    Units units_;
     std::shared_ptr<const std::uint8_t> times_;  // how often each row is in the bag, if exactly so many rows are drawn
     std::size_t n_drawn_ = 0;
     std::uint64_t key_ = 0;

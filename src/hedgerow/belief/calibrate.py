@@ -157,13 +157,15 @@ def learn_calibrator(
     probability: Floats,
     labels: NDArray[np.integer[Any]],
     weights: Floats | None = None,
+    groups: NDArray[np.integer[Any]] | None = None,
     *,
     start: Calibration | None = None,
 ) -> Calibration:
     """Probabilities (n, K) of rows, their classes (n,) and weights (n,) -> the map with the least penalised log-loss.
 
     The loss is convex. Its penalty pulls the map to a slope alone, and the slope to 1, which changes nothing but the
-    floor. Weights count relative to each other; together they count as many rows as they are worth.
+    floor. Weights count relative to each other; together they count as many rows as they are worth. With `groups` (n,),
+    the rows of a group share the weight of one row.
 
     Parameters
     ----------
@@ -171,11 +173,11 @@ def learn_calibrator(
         Where to start from, which saves time and changes nothing.
     """
     n_rows, n_classes = probability.shape
-    if why := _why_not(n_rows, n_classes):
+    if why := _why_not(n_rows if groups is None else len(np.unique(groups)), n_classes):
         return Calibration(why=why)
-    found = _minimum(_loss_of(probability, labels, weights), start)
+    found = _minimum(_loss_of(probability, labels, weights, groups), start)
     if n_classes == 2 and not _is_monotone(found):
-        found = _minimum(_Loss(probability, labels, weights, mixes=False), None)
+        found = _minimum(_Loss(probability, labels, weights, groups, mixes=False), None)
     return replace(found, n_rows=n_rows)
 
 
@@ -183,16 +185,21 @@ def cross_fitted(
     probability: Floats,
     labels: NDArray[np.integer[Any]],
     weights: Floats | None = None,
+    groups: NDArray[np.integer[Any]] | None = None,
     *,
     start: Calibration | None = None,
 ) -> Floats:
-    """Arguments of `learn_calibrator` -> (n, K): probabilities, each row calibrated on four fifths of the others."""
+    """Arguments of `learn_calibrator` -> (n, K): probabilities, each row calibrated on four fifths of the others.
+
+    All of these are rows of other groups.
+    """
     if start is not None and start.why:
         return probability
     mapped = np.empty(probability.shape)
-    for held_in, held_out in _parts(labels):
+    for held_in, held_out in _parts(labels, groups):
         of_part = None if weights is None else weights[held_in]
-        learned = learn_calibrator(probability[held_in], labels[held_in], of_part, start=start)
+        together = None if groups is None else groups[held_in]
+        learned = learn_calibrator(probability[held_in], labels[held_in], of_part, together, start=start)
         mapped[held_out] = learned.of(probability[held_out])
     return mapped
 
@@ -236,26 +243,49 @@ def _is_monotone(found: Calibration) -> bool:
     return bool((found.slope + own - other >= 0).all())
 
 
-def _parts(labels: NDArray[np.integer[Any]]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Classes (n,) -> rows to learn on and rows to judge, so often that each is judged once."""
-    shuffled = np.random.default_rng(0).permutation(len(labels))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    part = np.empty(len(labels), dtype=np.int64)
-    part[by_class] = np.arange(len(labels)) % FOLDS
+def _parts(
+    labels: NDArray[np.integer[Any]], groups: NDArray[np.integer[Any]] | None = None
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Classes (n,) -> rows to learn on and rows to judge, so often that each is judged once, with its whole group."""
+    part = _folds(labels)
+    if groups is not None:
+        _, first, of_row = np.unique(groups, return_index=True, return_inverse=True)
+        part = _folds(labels[first])[of_row]
     for number in range(FOLDS):
         yield np.flatnonzero(part != number), np.flatnonzero(part == number)
 
 
-def _loss_of(probability: Floats, labels: NDArray[np.integer[Any]], weights: Floats | None) -> _Loss | _SlopeLoss:
+def _folds(labels: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Classes (n,) -> folds (n,): rows are shuffled, then dealt to the folds class by class."""
+    shuffled = np.random.default_rng(0).permutation(len(labels))
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    part = np.empty(len(labels), dtype=np.int64)
+    part[by_class] = np.arange(len(labels)) % FOLDS
+    return part
+
+
+def _loss_of(
+    probability: Floats,
+    labels: NDArray[np.integer[Any]],
+    weights: Floats | None,
+    groups: NDArray[np.integer[Any]] | None,
+) -> _Loss | _SlopeLoss:
     """The loss that costs least: of few classes all shares are mixed, of many most shares are zero."""
     n_classes = probability.shape[1]
     if n_classes > MOST_MIXED and np.count_nonzero(probability) * MOST_HELD <= probability.size:
-        return _SlopeLoss(probability, labels, weights)
-    return _Loss(probability, labels, weights, mixes=n_classes <= MOST_MIXED)
+        return _SlopeLoss(probability, labels, weights, groups)
+    return _Loss(probability, labels, weights, groups, mixes=n_classes <= MOST_MIXED)
 
 
-def _relative(weights: Floats | None, n_rows: int) -> Floats:
-    """Weights (n,) or None -> the same, scaled so that together they count as many rows as they are worth."""
+def _relative(weights: Floats | None, n_rows: int, groups: NDArray[np.integer[Any]] | None = None) -> Floats:
+    """Weights (n,) or None -> the same, scaled so that together they count as many rows as they are worth.
+
+    With `groups` (n,), a group has the mean weight of its rows, and together they count as many groups.
+    """
+    if groups is not None:
+        shared = (np.ones(n_rows) if weights is None else weights) / np.bincount(groups)[groups]
+        of_group = np.bincount(groups, shared)
+        return np.asarray(shared * (of_group.sum() / (of_group**2).sum()))
     return np.ones(n_rows) if weights is None else weights * (weights.sum() / (weights**2).sum())
 
 
@@ -308,11 +338,17 @@ class _Loss:
     """
 
     def __init__(
-        self, probability: Floats, labels: NDArray[np.integer[Any]], weights: Floats | None, *, mixes: bool
+        self,
+        probability: Floats,
+        labels: NDArray[np.integer[Any]],
+        weights: Floats | None,
+        groups: NDArray[np.integer[Any]] | None = None,
+        *,
+        mixes: bool,
     ) -> None:
         n_rows, self.n_classes = probability.shape
         self.mixes = mixes
-        weights = _relative(weights, n_rows)
+        weights = _relative(weights, n_rows, groups)
         self.mix_cost = MIX_COST * max(1.0, MIX_ROWS * self.n_classes**2 / weights.sum())
         logs = log_shares(probability)
         self.centre = (logs * weights[:, None]).sum(axis=0) / weights.sum()
@@ -383,9 +419,15 @@ class _SlopeLoss:
     an evaluation takes a hundredth of the time, and its sums have another order.
     """
 
-    def __init__(self, probability: Floats, labels: NDArray[np.integer[Any]], weights: Floats | None) -> None:
+    def __init__(
+        self,
+        probability: Floats,
+        labels: NDArray[np.integer[Any]],
+        weights: Floats | None,
+        groups: NDArray[np.integer[Any]] | None = None,
+    ) -> None:
         self.n_rows, self.n_classes = probability.shape
-        self.weights, self.labels = _relative(weights, self.n_rows), labels
+        self.weights, self.labels = _relative(weights, self.n_rows, groups), labels
         self.row, self.label = np.nonzero(probability)
         self.logs = self._above_floor(probability[self.row, self.label])
         self.true_logs = self._above_floor(probability[np.arange(self.n_rows), labels])

@@ -36,6 +36,8 @@ def fit_on_cluster(options: FitOptions) -> None:
         raise UsageError(
             f"--checkpoint must not be used with --dask, got {options.checkpoint!r}; Dask repeats lost work by itself"
         )
+    if options.groups is not None:
+        raise UsageError(f"--dask does not support --groups, got {options.groups!r}. Leave one out.")
     _refuse_reading(options)
     from hedgerow import dask as on_dask
 

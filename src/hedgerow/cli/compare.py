@@ -18,7 +18,7 @@ from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files.sheet import Array
 from hedgerow.cli.files.source import read_sheet
 from hedgerow.cli.files.views import labelled_rows
-from hedgerow.cli.fit import features_of
+from hedgerow.cli.fit import features_of, groups_of
 from hedgerow.cli.holdout import columns_of, held_out, refitted
 from hedgerow.cli.models import require_target
 from hedgerow.cli.options import CompareOptions
@@ -46,8 +46,10 @@ def compare(options: CompareOptions) -> None:
     if presenter.has_classes and len(np.unique(y)) < 2:
         raise DataError(f"target {options.target!r} must have two classes or more, got one; was the table filtered?")
     table = columns_of(sheet, names, options.nominal)
-    parts = held_out(y, folds=options.folds, test_split=None, seed=options.seed, by_class=presenter.has_classes)
-    found = {OURS: _of_hedgerow(comparison, table, y, parts, options)}
+    groups = groups_of(sheet, options)
+    how: dict[str, Any] = {"folds": options.folds, "test_split": None, "seed": options.seed}
+    parts = held_out(y, **how, by_class=presenter.has_classes, groups=groups)
+    found = {OURS: _of_hedgerow(comparison, table, y, parts, options, groups)}
     matrix, is_nominal = _matrix(table)
     for name, model in _others(comparison, options, is_nominal).items():
         try:
@@ -137,13 +139,18 @@ _COMPARISONS: dict[str, _Comparison] = {each.suffix: each for each in (_Classifi
 
 
 def _of_hedgerow(
-    comparison: _Comparison, table: NamedColumns, y: Array, parts: list[NDArray[np.bool_]], options: CompareOptions
+    comparison: _Comparison,
+    table: NamedColumns,
+    y: Array,
+    parts: list[NDArray[np.bool_]],
+    options: CompareOptions,
+    groups: Array | None,
 ) -> dict[str, Any]:
     """The figures of a forest of hedgerow, all folds together."""
     made = getattr(hedgerow, f"RandomForest{comparison.suffix}")
     given = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}
     start = time.perf_counter()
-    figures = comparison.evaluate(refitted(lambda: made(**given), table, y, parts), table, y)
+    figures = comparison.evaluate(refitted(lambda: made(**given), table, y, parts, groups), table, y)
     return figures | {"seconds": round(time.perf_counter() - start, 3)}
 
 

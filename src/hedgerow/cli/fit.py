@@ -81,15 +81,16 @@ def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None
         sheet = labelled_rows(sheet, require_target(sheet, presenter, options)[0])
     table, cells = _binned(sheet, options, estimator)
     y = presenter.read_y(sheet, target_columns(presenter, options))
+    groups = groups_of(sheet, options)
     estimator.set_params(**_class_weight(estimator, options, y), **_immutable(options, table))
-    held_out, held_out_scores = _held_out(estimator, sheet, options, y)
+    held_out, held_out_scores = _held_out(estimator, sheet, options, y, groups)
     del sheet
     _look_at_target(y, options)
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The number of unique classes")  # `_look_at_target` has warned about it
-            estimator.fit(table, y, checkpoint=options.checkpoint)
+            estimator.fit(table, y, groups=groups, checkpoint=options.checkpoint)
     except CheckpointError as reason:
         raise UsageError(f"--{reason}") from None
     except ValueError as reason:  # the options have been checked, so the data are wrong
@@ -99,7 +100,7 @@ def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None
         estimator.set_params(verbose=0)
     more = {} if then is None else then(estimator)
     summary = presenter.summary(estimator, y)
-    report = _report(estimator, cells, y) | summary.values | held_out | more
+    report = _report(estimator, cells, y, groups) | summary.values | held_out | more
     report |= {"seconds": round(seconds, 3), "model": options.out}
     save_model(estimator, options.out)
     if options.as_json:
@@ -221,17 +222,20 @@ def _immutable(options: FitOptions, table: BinnedTable) -> dict[str, Any]:
     return {"immutable_features": list(names)}
 
 
-def _held_out(estimator: Any, sheet: Sheet, options: FitOptions, y: Array) -> tuple[dict[str, Any], list[Fact]]:
+def _held_out(
+    estimator: Any, sheet: Sheet, options: FitOptions, y: Array, groups: Array | None
+) -> tuple[dict[str, Any], list[Fact]]:
     """Held-out metrics of models that are fitted in the same way to some of the rows: for JSON, and for people."""
     if options.folds is None and options.test_split is None:
         return {}, []
     presenter = presenter_for(options)
     by_class = presenter.has_classes
-    parts = held_out(y, folds=options.folds, test_split=options.test_split, seed=options.seed, by_class=by_class)
+    shares: dict[str, Any] = {"folds": options.folds, "test_split": options.test_split}
+    parts = held_out(y, **shares, seed=options.seed, by_class=by_class, groups=groups)
     with collected_notes():
         table = columns_of(sheet, features_of(sheet, options), options.nominal)
     tallies = []
-    for model, rows in refitted(lambda: clone(estimator).set_params(verbose=0), table, y, parts):
+    for model, rows in refitted(lambda: clone(estimator).set_params(verbose=0), table, y, parts, groups):
         tallies.append(predictor_of(model).tally(table.some(rows), y[rows]))
     what = f"{options.folds} folds" if options.folds else f"{sum(map(np.sum, parts)):,} rows held out"
     tally = add_tallies(tallies)
@@ -315,7 +319,7 @@ def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str
     """The names of all columns except the target, the id and those to drop; they are read together."""
     presenter = presenter_for(options)
     target = require_target(sheet, presenter, options)
-    others = [("--id", options.id)] if options.id else []
+    others = [(option, name) for option, name in (("--id", options.id), ("--groups", options.groups)) if name]
     for option, name in [*others, *(("--drop", each) for each in options.drop)]:
         sheet.require(name, option)
         if name in target:
@@ -324,14 +328,26 @@ def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str
             )
     for name in options.nominal:
         sheet.require(name, "--nominal")
-    left = {*target, options.id, *options.drop}
+    left = {*target, options.id, options.groups, *options.drop}
     names = tuple(name for name in sheet.names if name not in left)
     if not names:
         raise DataError(
             f"the table must have a column to learn from besides {listed(filter(None, left))}, got none; drop fewer"
         )
-    sheet.prepare([*names, *target], [*options.nominal, *(target if presenter.has_classes else ())])
+    groups = [options.groups] if options.groups else []
+    sheet.prepare([*names, *target, *groups], [*options.nominal, *(target if presenter.has_classes else ()), *groups])
     return names
+
+
+def groups_of(sheet: Sheet, options: FitOptions | CompareOptions) -> Array | None:
+    """The numbers of the groups of --groups, (n,); None without them."""
+    if options.groups is None:
+        return None
+    numbers = sheet.factors(options.groups).codes
+    if (numbers < 0).any():
+        empty = number_of(int((numbers < 0).sum()), "row")
+        raise DataError(f"--groups {options.groups!r} must have a value in every row, got none in {empty}")
+    return numbers
 
 
 def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
@@ -379,11 +395,12 @@ def save_model(estimator: Any, out: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def _report(estimator: Any, cells: _Cells, y: Array) -> dict[str, Any]:
+def _report(estimator: Any, cells: _Cells, y: Array, groups: Array | None) -> dict[str, Any]:
     """A fitted model, the counts of its table and its target -> what the command reports."""
     gaps = cells.gaps
     return {
         "rows": len(y),
+        **({} if groups is None else {"groups": len(np.unique(groups))}),
         "features": feature_counts(cells.nominal) | {"with_missing": sum(gap > 0 for gap in gaps)},
         "missing_cells": sum(gaps),
         "estimator": type(estimator).__name__,
@@ -419,7 +436,7 @@ def _facts(report: dict[str, Any], summary: FitSummary, held_out_scores: list[Fa
     features = report["features"]
     gaps = f"; {number_of(report['missing_cells'], 'cell')} missing in {features['with_missing']:,}"
     rows = [
-        ("rows", f"{report['rows']:,}"),
+        ("rows", f"{report['rows']:,}" + (f" in {number_of(report['groups'], 'group')}" if "groups" in report else "")),
         ("features", feature_words(features) + (gaps if report["missing_cells"] else "; nothing missing")),
         summary.target,
         ("model", f"{report['estimator']}, {number_of(report['trees'], 'tree')} in {report['seconds']:.2f} s"),

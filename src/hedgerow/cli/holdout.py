@@ -24,8 +24,22 @@ def columns_of(sheet: Sheet, names: tuple[str, ...], nominal: tuple[str, ...] = 
         return NamedColumns(names, columns, sheet.dates)
 
 
-def held_out(y: Array, *, folds: int | None, test_split: float | None, seed: int, by_class: bool) -> Parts:
-    """A target (n,) -> which rows (n,) are held out, once for each fold, or once for a split."""
+def held_out(
+    y: Array, *, folds: int | None, test_split: float | None, seed: int, by_class: bool, groups: Array | None = None
+) -> Parts:
+    """A target (n,) -> which rows (n,) are held out, once for each fold, or once for a split; with groups (n,), whole.
+
+    A group is dealt by the class of its first row.
+    """
+    if groups is not None:
+        _, first, of_row = np.unique(groups, return_index=True, return_inverse=True)
+        given: dict[str, Any] = {"folds": folds, "test_split": test_split, "seed": seed, "by_class": by_class}
+        parts = [part[of_row] for part in held_out(y[first], **given)]
+        if by_class and any(len(np.unique(y[~part])) < len(np.unique(y)) for part in parts):
+            raise DataError(
+                "every class must be in several groups to hold some out, got a class in too few; leave it out"
+            )
+        return parts
     if folds is not None and test_split is not None:
         raise UsageError("only one of --folds and --test-split must be given, got both; leave one out")
     n_rows = len(y)
@@ -50,14 +64,15 @@ def held_out(y: Array, *, folds: int | None, test_split: float | None, seed: int
 
 
 def refitted(
-    make: Callable[[], Any], table: NamedColumns, y: Array, parts: Parts
+    make: Callable[[], Any], table: NamedColumns, y: Array, parts: Parts, groups: Array | None = None
 ) -> Iterator[tuple[Any, NDArray[Any]]]:
     """A table, its target and what to hold out -> fitted models, and the rows from which each has not learned."""
     for part in parts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                model = make().fit(table.some(np.flatnonzero(~part)), y[~part])
+                given = {} if groups is None else {"groups": groups[~part]}
+                model = make().fit(table.some(np.flatnonzero(~part)), y[~part], **given)
             except ValueError as reason:  # the options have been checked, so the data are wrong
                 raise DataError(str(reason)) from None
             yield model, np.flatnonzero(part)

@@ -27,6 +27,10 @@ Dask = Annotated[
 ]
 Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")]
 IdLeftOut = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; it is left out.")]
+GroupsOfRows = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column whose equal values mark rows that belong together; it is left out."),
+]
 Drop = Annotated[tuple[str, ...], typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")]
 Nominal = Annotated[
     tuple[str, ...],
@@ -189,6 +193,7 @@ class FitOptions(TargetOptions, ReadOptions, WriteOptions):
     jobs: Jobs = -1
     drop: Drop = ()
     id: IdLeftOut = None
+    groups: GroupsOfRows = None
     nominal: Nominal = ()
     class_weight: Annotated[
         str | None,
@@ -246,6 +251,7 @@ class CompareOptions(TargetOptions, ReadOptions, OutputOptions):
     jobs: Jobs = -1
     drop: Drop = ()
     id: IdLeftOut = None
+    groups: GroupsOfRows = None
     nominal: Nominal = ()
 
 

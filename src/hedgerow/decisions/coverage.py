@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.decisions.base import Bools, Checked, Decision, OpinionLike, check_share, probability_and_log_odds
 from hedgerow.decisions.intervals import Floats
 from hedgerow.decisions.labels import columns_of_rows
+from hedgerow.util.clusters import cluster_numbers
 
 
 class Coverage(Decision):
@@ -31,6 +32,15 @@ class Coverage(Decision):
     training row is judged by about a third of the trees that judge a new row, which usually makes the sets larger than
     necessary, but no theorem says so. With fewer than ``target / (1 - target)`` rows (19 for 0.95), or of one class
     with ``per_class``, no threshold can keep the promise: then every class is kept, and a warning is issued.
+
+    **Rows that belong together.** After a forest was fitted with ``groups`` (the visits of a patient), rows are not
+    exchangeable, but groups are. Then a calibration row counts 1 / (rows of its group), and the threshold is the
+    smallest score that reaches a share ``target`` of the G groups and one more with an infinite score (hierarchical
+    conformal prediction). If the groups are exchangeable, and so are the rows within a group, the set contains the true
+    class of a row of a *new* group with probability at least ``target``, an average over groups, not over rows. It
+    takes ``target / (1 - target)`` groups. With ``per_class`` a group consists of its rows of the class. The
+    parameter ``groups`` of this class is something else: it names a column, such as the hospital, within whose values
+    the promise holds as well; such groups occur again, and have thresholds of their own.
 
     A set is never empty: if no class passes, the most probable one (the first of a tie) is chosen, which can only raise
     the coverage. Only ``opinion.probability`` is used, and ``opinion.log_odds`` if there are any.
@@ -58,11 +68,15 @@ class Coverage(Decision):
     threshold_ : float array (K,)
         Largest score with which each class is kept; infinite if there were too few rows.
     n_rows_ : int array (K,)
-        How many calibration rows each threshold comes from.
+        How many calibration rows each threshold comes from; if rows belong together, how many groups of rows.
     groups_ : list of G str
         The groups of the calibration rows, if there are ``groups``; "" are missing values.
     group_threshold_, group_rows_ : float array (G, K), int array (G, K)
         The thresholds of each group, and how many rows it had.
+
+    References
+    ----------
+    Y. Lee, R. F. Barber, R. Willett: Distribution-free inference with hierarchical data. arXiv 2306.06342 (2023).
 
     Examples
     --------
@@ -90,7 +104,12 @@ class Coverage(Decision):
         self.groups = groups
 
     def calibrate(
-        self, opinion: OpinionLike | ArrayLike, y: ArrayLike, *, classes: ArrayLike | None = None
+        self,
+        opinion: OpinionLike | ArrayLike,
+        y: ArrayLike,
+        *,
+        classes: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
     ) -> Coverage:
         """Learn the thresholds from rows whose class is known.
 
@@ -104,6 +123,9 @@ class Coverage(Decision):
             The classes of these rows.
         classes : array-like (K,) or None
             The class of each column. None means the sorted distinct labels of ``y``.
+        clusters : array-like (n,) or None
+            Labels of groups of rows that belong together (``groups`` of ``fit``): the promise is then about a row of a
+            new group. None means that rows are independent.
 
         Returns
         -------
@@ -114,12 +136,13 @@ class Coverage(Decision):
         probability, log_odds = probability_and_log_odds(opinion)
         columns, order = columns_of_rows(y, probability, classes)
         groups = None if self.groups is None else self._groups_of(opinion, len(columns))
+        together = cluster_numbers(clusters, len(columns))
         self._by_log_odds = log_odds is not None
         own = np.take_along_axis(self._scores(probability, log_odds), columns[:, None], axis=1)[:, 0]
-        self.threshold_, self.n_rows_ = self._learned_from(own, columns, len(order))
-        self._say_where_rows_are_few(order)
+        self.threshold_, self.n_rows_ = self._learned_from(own, columns, len(order), together)
+        self._say_where_rows_are_few(order, "rows" if together is None else "groups of rows")
         if groups is not None:
-            self._calibrate_groups(own, columns, groups)
+            self._calibrate_groups(own, columns, groups, together)
         return self
 
     def pick(self, opinion: Checked) -> Bools:
@@ -152,21 +175,26 @@ class Coverage(Decision):
         """False with groups, and for "aps": ONNX rounds its sums differently, and a sum must equal its threshold."""
         return super().onnx and self.score == "lac" and self.groups is None
 
-    def _learned_from(self, own: Floats, columns: NDArray[np.int64], n_classes: int) -> tuple[Floats, NDArray[Any]]:
+    def _learned_from(
+        self, own: Floats, columns: NDArray[np.int64], n_classes: int, clusters: NDArray[np.int64] | None
+    ) -> tuple[Floats, NDArray[Any]]:
         """Scores of the true classes (n,), their columns (n,) -> thresholds (K,), rows that each comes from (K,)."""
-        if not self.per_class:
-            return np.full(n_classes, _threshold(own, self.target)), np.full(n_classes, len(own))
-        of_class = [own[columns == k] for k in range(n_classes)]
-        return np.array([_threshold(each, self.target) for each in of_class]), np.array(
-            [len(each) for each in of_class]
-        )
+        rows = [columns == k for k in range(n_classes)] if self.per_class else [np.ones(len(own), dtype=bool)]
+        found = [_threshold(own[each], self.target, None if clusters is None else clusters[each]) for each in rows]
+        threshold, number = zip(*found, strict=True)
+        return np.broadcast_to(threshold, n_classes).copy(), np.broadcast_to(number, n_classes).copy()
 
-    def _calibrate_groups(self, own: Floats, columns: NDArray[np.int64], groups: NDArray[Any]) -> None:
+    def _calibrate_groups(
+        self, own: Floats, columns: NDArray[np.int64], groups: NDArray[Any], clusters: NDArray[np.int64] | None
+    ) -> None:
         """Learn the thresholds of each group; where its rows are too few, it has those of all rows."""
         n_classes = len(self.threshold_)
         names, of_row = np.unique(groups, return_inverse=True)
         inside = [of_row == group for group in range(len(names))]
-        found = [self._learned_from(own[rows], columns[rows], n_classes) for rows in inside]
+        found = [
+            self._learned_from(own[rows], columns[rows], n_classes, None if clusters is None else clusters[rows])
+            for rows in inside
+        ]
         threshold = np.array([each for each, _ in found]).reshape(-1, n_classes)
         few = np.isinf(threshold)
         self.groups_ = names.tolist()
@@ -223,12 +251,12 @@ class Coverage(Decision):
             return scores
         raise ValueError(f"score must be 'lac' or 'aps', got {self.score!r}; choose one of them")
 
-    def _say_where_rows_are_few(self, classes: NDArray[Any]) -> None:
+    def _say_where_rows_are_few(self, classes: NDArray[Any], units: str) -> None:
         """Warn if there were too few rows of some of the classes (K,) for a threshold that keeps the promise."""
         few = np.isinf(self.threshold_)
         if not few.any():
             return
-        needed = f"it takes at least {rows_needed(self.target)} rows"
+        needed = f"it takes at least {rows_needed(self.target)} {units}"
         if self.per_class:
             pairs = zip(classes[few].tolist(), self.n_rows_[few].tolist(), strict=True)
             there_are = ", ".join(f"{rows} of class {label!r}" for label, rows in pairs)
@@ -236,8 +264,8 @@ class Coverage(Decision):
         else:
             there_are, consequence = f"{self.n_rows_[0]}", "every set holds all classes"
         warnings.warn(
-            f"Too few rows to promise a coverage of {self.target:g}: {needed}, and there are {there_are}; "
-            f"{consequence}. Lower the target, or calibrate on more rows.",
+            f"Too few {units} to promise a coverage of {self.target:g}: {needed}, and there are {there_are}; "
+            f"{consequence}. Lower the target, or calibrate on more {units}.",
             UserWarning,
             stacklevel=3,
         )
@@ -254,8 +282,19 @@ def rows_needed(target: float) -> int:
     return math.ceil(target / (1 - target) - 1e-9)
 
 
-def _threshold(scores: Floats, target: float) -> float:
-    """(n,) -> the ceil((n + 1) target)-th smallest, infinite if there are not that many."""
-    # 0.56 * 25 is 14.000000000000002; without the tolerance, one row more than necessary would be required.
-    rank = math.ceil((len(scores) + 1) * target - 1e-9)
-    return float(np.sort(scores)[rank - 1]) if rank <= len(scores) else math.inf
+def _threshold(scores: Floats, target: float, clusters: NDArray[np.int64] | None = None) -> tuple[float, int]:
+    """Scores (n,) -> the ceil((n + 1) target)-th smallest, infinite if there are not that many, and n.
+
+    With clusters (n,), a score counts 1 / (rows of its cluster), and n is the number of clusters.
+    """
+    order = np.argsort(scores, kind="stable")
+    if clusters is None:
+        n_units = len(scores)
+        # 0.56 * 25 is 14.000000000000002; without the tolerance, one row more than necessary would be required.
+        place = math.ceil((n_units + 1) * target - 1e-9) - 1
+    else:
+        sizes = np.bincount(clusters, minlength=1)
+        n_units = int((sizes > 0).sum())
+        reached = np.cumsum(1 / sizes[clusters[order]])
+        place = int(np.searchsorted(reached, (n_units + 1) * target - 1e-9))
+    return (float(scores[order[place]]) if place < len(scores) else math.inf), n_units

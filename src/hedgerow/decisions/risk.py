@@ -15,6 +15,7 @@ from scipy.special import bdtr
 from hedgerow.decisions.base import Bools, Checked, Decision, OpinionLike, check_share, probability_and_log_odds
 from hedgerow.decisions.intervals import Floats
 from hedgerow.decisions.labels import columns_of_rows
+from hedgerow.util.clusters import cluster_numbers, one_of_each
 
 #: So many shares of the calibration rows, the surest first, are tested one after the other.
 LEVELS = 50
@@ -39,6 +40,11 @@ class Risk(Decision):
     approximate: a training row is judged by about a third of the trees that judge a new row. It is about all decided
     rows together, not about each class or group.
 
+    **Rows that belong together.** After a forest was fitted with ``groups`` (the visits of a patient), only groups are
+    independent. Then one row of each group is drawn at random, and the threshold is found on these rows alone. If
+    groups are drawn independently and in the same way, the promise holds for one row, drawn at random, of each *new*
+    group. The number of groups is what counts: 0.05 and 0.95 take at least 59.
+
     Parameters
     ----------
     error : float in (0, 1)
@@ -54,7 +60,7 @@ class Risk(Decision):
     share_ : float
         The share of the calibration rows that is decided.
     n_rows_ : int
-        How many calibration rows there were.
+        How many calibration rows there were; if rows belong together, how many groups of rows.
 
     References
     ----------
@@ -85,7 +91,14 @@ class Risk(Decision):
         self.error = error
         self.confidence = confidence
 
-    def calibrate(self, opinion: OpinionLike | ArrayLike, y: ArrayLike, *, classes: ArrayLike | None = None) -> Risk:
+    def calibrate(
+        self,
+        opinion: OpinionLike | ArrayLike,
+        y: ArrayLike,
+        *,
+        classes: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+    ) -> Risk:
         """Learn the threshold from rows whose class is known.
 
         Parameters
@@ -97,6 +110,9 @@ class Risk(Decision):
             The classes of these rows.
         classes : array-like (K,) or None
             The class of each column. None means the sorted distinct labels of ``y``.
+        clusters : array-like (n,) or None
+            Labels of groups of rows that belong together (``groups`` of ``fit``): the promise is then about rows of new
+            groups. None means that rows are independent.
 
         Returns
         -------
@@ -110,10 +126,14 @@ class Risk(Decision):
         self._by_log_odds = log_odds is not None
         sure = self._sureness(probability, log_odds)
         wrong = probability.argmax(axis=1) != columns
+        together = cluster_numbers(clusters, len(columns))
+        if together is not None:
+            some = one_of_each(together)
+            sure, wrong = sure[some], wrong[some]
         self.threshold_ = lowest_threshold(sure, wrong, self.error, self.confidence)
         self.n_rows_ = len(sure)
         self.share_ = float((sure > self.threshold_).sum() / max(1, self.n_rows_))
-        self._say_if_nothing_is_decided()
+        self._say_if_nothing_is_decided("rows" if together is None else "groups of rows")
         return self
 
     def pick(self, opinion: Checked) -> Bools:
@@ -132,16 +152,18 @@ class Risk(Decision):
         largest: Floats = said.max(axis=1)
         return largest
 
-    def _say_if_nothing_is_decided(self) -> None:
+    def _say_if_nothing_is_decided(self, units: str) -> None:
         """Warn if no threshold keeps the promise."""
         if self.threshold_ < math.inf:
             return
         needed = decisions_needed(self.error, self.confidence)
         few = self.n_rows_ < needed
-        reason = f"it takes at least {needed} rows, and there are {self.n_rows_}" if few else "too many errors are sure"
+        reason = (
+            f"it takes at least {needed} {units}, and there are {self.n_rows_}" if few else "too many errors are sure"
+        )
         warnings.warn(
             f"No threshold promises at most {self.error:g} wrong decisions with confidence {self.confidence:g}: "
-            f"{reason}; every row is left open. Allow more errors, or calibrate on more rows.",
+            f"{reason}; every row is left open. Allow more errors, or calibrate on more {units}.",
             UserWarning,
             stacklevel=3,
         )

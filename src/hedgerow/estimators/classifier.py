@@ -48,7 +48,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
     decision: Any
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, checkpoint: Any = None) -> Self:
         """Fit to a table and labels.
 
         Parameters
@@ -60,6 +60,13 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
             outputs together, and most answers are lists with one entry for each output; see `outputs_`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They change splits and class shares, but never the amount of evidence.
+        groups : array-like of shape (n_samples,) or str, default=None
+            Groups of rows that belong together, such as the visits of a patient: their labels, or the name of a column
+            of X, which is then not a feature. A bootstrap sample contains all rows of a group or none, and
+            ``max_samples`` counts groups. Out-of-bag answers about a row come from trees without its whole group, so
+            calibration, ``caution="auto"``, `Coverage`, `Risk` and scores are about rows of new groups. With groups,
+            ``leaf_counts="all"`` becomes "distinct": leaves must not count the group of an out-of-bag row. The model
+            does not keep the labels of groups. Without bootstrap they are ignored.
         checkpoint : str or path, default=None
             A folder for trees while the fit runs. After an interruption, the same call continues with them.
 
@@ -67,7 +74,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         -------
         self
         """
-        return publish(self, fit(self, X, y, sample_weight, checkpoint=checkpoint))
+        return publish(self, fit(self, X, y, sample_weight, groups=groups, checkpoint=checkpoint))
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks

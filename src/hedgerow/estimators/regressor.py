@@ -37,7 +37,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
     criterion: str
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, checkpoint: Any = None) -> Self:
         """Fit to a table and numbers.
 
         Parameters
@@ -51,6 +51,12 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They change splits, means and variances, but never the amount of evidence: three rows
             are three rows.
+        groups : array-like of shape (n_samples,) or str, default=None
+            Groups of rows that belong together, such as the visits of a patient: their labels, or the name of a column
+            of X, which is then not a feature. A bootstrap sample contains all rows of a group or none, and
+            ``max_samples`` counts groups. Out-of-bag answers about a row come from trees without its whole group, so
+            intervals, quantiles and scores are about rows of new groups. The model does not keep the labels of groups.
+            Without bootstrap they are ignored.
         checkpoint : str or path, default=None
             A folder in which trees are stored while the fit runs. After an interruption, the same call continues with
             them and ends with the same forest, bit for bit.
@@ -59,7 +65,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         -------
         self
         """
-        return publish(self, fit(self, X, y, sample_weight, checkpoint=checkpoint))
+        return publish(self, fit(self, X, y, sample_weight, groups=groups, checkpoint=checkpoint))
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks

@@ -51,7 +51,7 @@ class SupervisedTrees(BaseTrees):
     _task: ClassVar[SupervisedTask]
 
     @with_callbacks
-    def grow_more(self, n: int, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+    def grow_more(self, n: int, X: Any = None, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Add trees that are grown on all rows so far.
 
         Without `partial_fit` in between, the forest is the same, bit for bit, as a fit with this number of trees would
@@ -61,7 +61,7 @@ class SupervisedTrees(BaseTrees):
         ----------
         n : int
             How many trees to add.
-        X, y, sample_weight : default=None
+        X, y, sample_weight, groups : default=None
             All rows so far, in the order in which they came. They are not needed if the forest was fitted in this
             process, because it keeps the binned rows (one or two bytes for each cell). A forest that was unpickled or
             loaded needs them.
@@ -80,7 +80,7 @@ class SupervisedTrees(BaseTrees):
         >>> (forest.predict_proba(X) == at_once.predict_proba(X)).all()
         np.True_
         """
-        after = update_fitted(self, partial(grow_more, self, n, X, y, sample_weight))
+        after = update_fitted(self, partial(grow_more, self, n, X, y, sample_weight, groups))
         self.n_estimators = after.forest_.n_trees
         return self
 

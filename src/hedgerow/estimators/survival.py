@@ -128,7 +128,9 @@ class RandomSurvivalForest(SupervisedTrees):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, checkpoint: Any = None
+    ) -> Self:
         """Fit to a table, times and events.
 
         Parameters
@@ -140,6 +142,8 @@ class RandomSurvivalForest(SupervisedTrees):
             first column is the time. scikit-survival's ``Surv`` arrays fit.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        groups : array-like of shape (n_samples,) or column name, default=None
+            Rows of a group are in or out of a bootstrap sample together; see `RandomForestRegressor`.
         checkpoint : str or path, default=None
             A folder in which trees are stored while the fit runs.
 
@@ -147,7 +151,7 @@ class RandomSurvivalForest(SupervisedTrees):
         -------
         self
         """
-        return publish(self, fit(self, X, y, sample_weight, checkpoint=checkpoint))
+        return publish(self, fit(self, X, y, sample_weight, checkpoint=checkpoint, groups=groups))
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

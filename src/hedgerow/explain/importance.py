@@ -362,7 +362,7 @@ def oob_permuted(
 ) -> Floats:
     """Training rows -> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
     decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
-    rest = (rows.bags.seed, rows.bags.mean, *groups, key, n_repeats, n_threads, decrease)
+    rest = (rows.bags.seed, rows.bags.mean, *groups, key, n_repeats, n_threads, decrease, rows.bags.units)
     oob_measure(rows).permute(trees, rows, worth, *rest)
     return _with_oob_rows(decrease)
 
@@ -370,7 +370,7 @@ def oob_permuted(
 def oob_gained(trees: Forest, rows: TrainingRows, n_threads: int) -> Floats:
     """Training rows -> (trees with rows outside their bags, p): what the splits on each feature gain."""
     gains = np.empty((trees.n_trees, len(rows.codes)))
-    oob_measure(rows).gain(trees, rows, rows.bags.seed, rows.bags.mean, n_threads, gains)
+    oob_measure(rows).gain(trees, rows, rows.bags.seed, rows.bags.mean, n_threads, gains, rows.bags.units)
     return _with_oob_rows(gains)
 
 

@@ -99,6 +99,8 @@ def importance_test(
     if not (isinstance(n_permutations, int | np.integer) and n_permutations >= 1):
         raise ValueError(f"n_permutations must be an int >= 1, got {n_permutations!r}; 99 allows p-values of 0.01")
     rows = rows_with_bags(forest)
+    if rows.n_groups:
+        raise ValueError("importance_test does not support groups, because it permutes single rows.")
     chosen, _ = read_groups(forest, features)
     again = _Again(forest, rows, statistic)
     rng = check_random_state(random_state)
@@ -185,7 +187,7 @@ class _Again:
         """Rows -> as many trees as the forest has, pruned like them."""
         fitted, settings = self.fitted, replace(self.settings, seed=rows.bags.seed)
         size = {"n_trees": fitted.forest.n_trees, "n_threads": self.n_threads}
-        trees = grow_forest(rows.codes, fitted.bins, rows.target.for_core(), settings, **size)
+        trees = grow_forest(rows.codes, fitted.bins, rows.target.for_core(), settings, **size, groups=rows.bags.groups)
         return prune_by_rows(trees, rows, settings.criterion, self.alpha, 0, self.n_threads)
 
     def importance(self, trees: Forest, rows: TrainingRows) -> Floats:

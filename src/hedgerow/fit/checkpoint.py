@@ -24,7 +24,7 @@ from hedgerow.errors import CheckpointError
 from hedgerow.fit.progress import progress_from
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, trees_between
 from hedgerow.forest.grow import GrowthParams
-from hedgerow.forest.rows import Bags
+from hedgerow.forest.rows import Bags, Groups
 from hedgerow.forest.target import CoreTarget
 from hedgerow.forest.training import bags_of
 from hedgerow.table.bins import Bins, Codes
@@ -76,10 +76,11 @@ class Checkpoint:
         settings: GrowthParams,
         ccp_alpha: float,
         n_threads: int,
+        groups: Groups | None = None,
     ) -> Grow:
         """A function that grows trees -> one that first looks for them in the folder, and writes new trees there."""
-        self._resolve(identity_of(estimator, labels, codes, bins, settings, ccp_alpha))
-        bags = bags_of(settings, codes.shape[1])
+        self._resolve(identity_of(estimator, labels, codes, bins, settings, ccp_alpha, groups))
+        bags = bags_of(settings, codes.shape[1], groups)
 
         def kept(first_tree: int, n_trees: int, progress: Callable[[int], bool] | None = None) -> Forest:
             parts: list[Forest] = []
@@ -183,13 +184,20 @@ def _is_visible(path: Path) -> bool:
 
 
 def identity_of(
-    estimator: str, labels: CoreTarget, codes: Codes, bins: Bins, settings: GrowthParams, ccp_alpha: float
+    estimator: str,
+    labels: CoreTarget,
+    codes: Codes,
+    bins: Bins,
+    settings: GrowthParams,
+    ccp_alpha: float,
+    groups: Groups | None = None,
 ) -> dict[str, Any]:
     """Everything that trees depend on -> values for JSON: a few words and checksums."""
     told = vars(labels)
     grown = {each.name: getattr(settings, each.name) for each in fields(settings)}
     seed = grown.pop("seed")
-    return {
+    together = {} if groups is None else {"groups": zlib.crc32(groups.of_row.data)}
+    return together | {
         "format": FORMAT,
         "version of hedgerow": _version(),
         "estimator": estimator,
@@ -278,7 +286,8 @@ def _version() -> str:
 
 def _differences(there: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     """Two identities -> the names of what differs; parameters by their own names."""
-    differ = [name for name in wanted if name != "parameters" and there.get(name) != wanted[name]]
+    named = [*wanted, *(name for name in there if name == "groups" and name not in wanted)]
+    differ = [name for name in named if name != "parameters" and there.get(name) != wanted.get(name)]
     held = there.get("parameters")
     held = held if isinstance(held, dict) else {}
     return differ + [name for name, value in wanted["parameters"].items() if held.get(name) != value]

@@ -32,7 +32,9 @@ def grow(run: FitRun, kept: Callable[[Forest], Forest] = lambda forest: forest) 
     make: Callable[..., Forest] = partial(grow_pruned, run)
     if run.checkpoint:
         made_of = (run.rows.target.for_core(), run.rows.codes, run.bins, run.settings, model.ccp_alpha)
-        make = run.checkpoint.wrap(make, type(model).__name__, *made_of, n_threads=run.n_threads)
+        make = run.checkpoint.wrap(
+            make, type(model).__name__, *made_of, n_threads=run.n_threads, groups=run.rows.bags.groups
+        )
     open_ended = not model._single_tree and isinstance(model.n_estimators, str) and not run.n_trees
     enough = _stop_rule(run) if open_ended else None
     if has_callbacks(model):
@@ -51,7 +53,9 @@ def grow_pruned(run: FitRun, **which: Any) -> Forest:
     """Some of the trees, without the branches that ``ccp_alpha`` cuts."""
     rows, settings = run.rows, run.settings
     labels = rows.target.for_core()
-    forest = grow_forest(rows.codes, run.bins, labels, settings, n_threads=run.n_threads, **which)
+    forest = grow_forest(
+        rows.codes, run.bins, labels, settings, n_threads=run.n_threads, groups=rows.bags.groups, **which
+    )
     first, alpha = which.get("first_tree", 0), run.model.ccp_alpha
     return prune_by_rows(forest, rows, settings.criterion, alpha, first, run.n_threads)
 

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from hedgerow.fit.groups import read_groups, settings_for_groups, split_groups
 from hedgerow.fit.run import FitRun, evaluate_oob, finish, fit, task_of
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.add import add_rows
+from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.join import Side, merge_forests
-from hedgerow.forest.rows import NO_GRID, Provenance, ProvenanceGrid, drawn_once
+from hedgerow.forest.rows import NO_GRID, Groups, Provenance, ProvenanceGrid, drawn_once
 from hedgerow.forest.target import TargetInfo, among_classes, columns_of
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish
@@ -35,6 +37,8 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
     check_parameters(model)
     task = task_of(model, multi_output=bool(before.outputs))
     before = with_origins(before)
+    if any(origin.n_groups for origin in before.origins):
+        raise ValueError("partial_fit does not support a forest fitted with groups. Fit all rows together.")
     codes = _read_more(model, before, X)
     target, kept = task.read_more_y(model, y, sample_weight, codes.shape[1], before, classes)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
@@ -47,7 +51,7 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
     return after
 
 
-def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fitted | None) -> Fitted:
+def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, groups: Any, before: Fitted | None) -> Fitted:
     """Add trees that are grown on all rows so far."""
     before = with_origins(fitted_of(model) if before is None else before)
     n_more = require_count("n", n)
@@ -57,13 +61,13 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
             " merged forest, or one warm-started on other rows; fit another forest and merge both with hedgerow.merge"
         )
     task = task_of(model, multi_output=bool(before.outputs))
-    rows = before.rows if X is None else _rows_again(model, task, before, X, y, sample_weight)
+    rows = before.rows if X is None else _rows_again(model, task, before, X, y, sample_weight, groups)
     if rows is None:
         raise ValueError(
             "X and y must be passed again to grow more trees, got none; a forest that was unpickled or loaded has not"
             " kept them"
         )
-    settings = replace(task.growth(model, rows.target, before.schema), seed=before.seed)
+    settings = _settings_again(model, task, before, rows.target, rows.bags.groups)
     n_trees = before.forest.n_trees + n_more
     run = task.prepare(FitRun(model, rows, before.schema, before.bins, settings, None, before, (X, y), task, n_trees))
     counted = before.origins[-1].class_rows
@@ -72,7 +76,7 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
     settings, first = run.settings, before.origins[0]
     if settings.bag_mean * first.bag_mean > 0:  # max_samples was resolved for the first table
         settings = replace(settings, bag_mean=first.bag_mean)
-    same = before.fingerprint[2:] == (settings.bag_mean, settings.leaf_counts)
+    same = before.fingerprint[2:] == (settings.bag_mean, settings.leaf_counts, rows.n_groups)
     fingerprint = before.fingerprint if same else None
     return finish(replace(run, rows=run.rows.under(settings), settings=settings, fingerprint=fingerprint))
 
@@ -179,17 +183,32 @@ def _of_one_table(origins: tuple[Provenance, ...]) -> bool:
     return True
 
 
-def _rows_again(model: Any, task: SupervisedTask, before: Fitted, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+def _rows_again(
+    model: Any, task: SupervisedTask, before: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any
+) -> TrainingRows:
     """All rows so far, which were passed again."""
+    X, groups = split_groups(X, groups)
     table = read_table(X, before.schema)
     target, kept = task.read_y(model, y, sample_weight, table.n_rows, before, before.info.names)
-    settings = replace(task.growth(model, target, before.schema), seed=before.seed)
+    together = read_groups(groups, table.n_rows, kept)
+    settings = _settings_again(model, task, before, target, together)
     all_codes = encode(table, before.bins, n_threads=thread_count(model.n_jobs))
-    rows = TrainingRows.of(all_codes, kept, target, settings)
-    n_rows = before.origins[-1].n_rows
+    rows = TrainingRows.of(all_codes, kept, target, settings, together)
+    n_rows, n_groups = before.origins[-1].n_rows, before.origins[-1].n_groups
     if rows.n_rows != n_rows:
         raise ValueError(f"X must have the {n_rows} rows so far, got {rows.n_rows}")
+    if rows.n_groups != n_groups:
+        had = f"the {n_groups} groups so far" if n_groups else "None, as in the fit"
+        raise ValueError(f"groups must be {had}, got {rows.n_groups or 'none'}.")
     return rows
+
+
+def _settings_again(
+    model: Any, task: SupervisedTask, before: Fitted, target: Any, groups: Groups | None
+) -> GrowthParams:
+    """How more trees are grown, with the seed of the first ones."""
+    settings = replace(task.growth(model, target, before.schema), seed=before.seed)
+    return settings_for_groups(settings, model, groups)
 
 
 _Model = TypeVar("_Model")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hedgerow.fit.checkpoint import Checkpoint
+from hedgerow.fit.groups import read_groups, settings_for_groups, split_groups
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams, grow_forest
@@ -105,19 +106,29 @@ class FitRun:
 
 
 def fit(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None, classes: Any = None
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    groups: Any = None,
+    checkpoint: Any = None,
+    classes: Any = None,
 ) -> Fitted:
     """Read the table and y, bin the table, grow trees, and evaluate them on out-of-bag rows.
 
-    Declared `classes` need not all occur.
+    Rows of the same of `groups` are drawn into bags together. Declared `classes` need not all occur.
     """
     check_parameters(model)
+    X, groups = split_groups(X, groups)
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     before = _earlier(model)
     table = read_rows(model, X, before)
     task = _task_for(model, y, before)
     target, kept = task.read_y(model, y, sample_weight, table.n_rows, before, classes)
     settings = task.growth(model, target, table.schema)
+    together = read_groups(groups, table.n_rows, kept)
+    settings = settings_for_groups(settings, model, together)
     if before:  # so that all trees are as if they had been grown in one fit
         settings = replace(settings, seed=before.seed)
     if saved:
@@ -126,7 +137,7 @@ def fit(
     n_threads = thread_count(model.n_jobs)
     known = before.bins if before else None
     bins, codes = bins_and_codes(table, known, rows=kept, **how_to_bin(model), n_threads=n_threads)
-    rows = TrainingRows.of(codes, kept, target, settings)
+    rows = TrainingRows.of(codes, kept, target, settings, together)
     run = FitRun(model, rows, table.schema, bins, settings, None, before, (X, y), task, checkpoint=saved)
     run = task.prepare(run)
     return finish(replace(run, fingerprint=_shared_fingerprint(model, run.rows, before)))
@@ -203,7 +214,12 @@ def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -
         return found
     if model.oob_score or isinstance(model.caution, str):
         known = model.get_params(deep=False)
-        same = ["X", "y", *(name for name in ("bootstrap", "max_samples", "leaf_counts") if name in known)]
+        same = [
+            "X",
+            "y",
+            *(["groups"] if rows.n_groups else []),
+            *(name for name in ("bootstrap", "max_samples", "leaf_counts") if name in known),
+        ]
         without = "oob_score and caution='auto'" if "rule" in known else "oob_score"
         raise ValueError(
             f"{', '.join(same[:-1])} and {same[-1]} must be those of the first fit for out-of-bag figures in a warm"
@@ -231,7 +247,13 @@ def _choose_features(run: FitRun) -> FitRun:
             pilot = replace(run, settings=replace(settings, max_features=number))
             labels = rows.target.for_core()
             grown = grow_forest(
-                rows.codes, run.bins, labels, pilot.settings, n_trees=PILOT_TREES, n_threads=run.n_threads
+                rows.codes,
+                run.bins,
+                labels,
+                pilot.settings,
+                n_trees=PILOT_TREES,
+                n_threads=run.n_threads,
+                groups=rows.bags.groups,
             )
             errors[number] = run.task.oob_error(grown, pilot)
         best = min(errors, key=errors.__getitem__)

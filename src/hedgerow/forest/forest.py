@@ -191,7 +191,7 @@ class Forest:
         What a row has added to a leaf is left out, one row of its class: labels must be certain. NaN where no tree may.
         """
         own = np.ascontiguousarray(labels) if bags.counts_oob else None
-        return self._reader.average_outside(codes, rows, bags.n_rows, bags.seed, bags.mean, own, n_threads)
+        return self._reader.average_outside(codes, rows, bags.n_rows, bags.seed, bags.mean, own, n_threads, bags.units)
 
     def leaves(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
         """Codes (p, n) -> (n, T): number of the leaf reached within each tree."""
@@ -239,7 +239,7 @@ class Forest:
 
         See `hedgerow.forest.leaf_ranges`.
         """
-        fields = (drawn, bins.n_bins, bins.nominal, bags.seed, bags.mean, bags.first_tree, n_threads)
+        fields = (drawn, bins.n_bins, bins.nominal, bags.seed, bags.mean, bags.first_tree, n_threads, bags.units)
         return self._reader.marks(codes, *fields)
 
     def strangeness(self, codes: Codes, cells: NDArray[np.float64], **fields: Any) -> Any:
@@ -268,7 +268,7 @@ class Forest:
         first: int,
         last: int,
         tree_weights: NDArray[np.float64] | None,
-        out_of_bag: tuple[int, float, NDArray[np.uint16] | None] | None,
+        out_of_bag: tuple[int, float, NDArray[np.uint16] | None, NDArray[np.uint32] | None] | None,
         n_threads: int,
         merged: NDArray[np.float64],
     ) -> None:

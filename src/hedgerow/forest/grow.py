@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Groups
 from hedgerow.forest.target import CoreTarget
 from hedgerow.table.bins import Bins, Codes
 
@@ -62,6 +63,7 @@ def grow_forest(
     n_threads: int = 1,
     progress: Callable[[int], bool] | None = None,
     below: dict[str, NDArray[Any]] | None = None,
+    groups: Groups | None = None,
 ) -> Forest:
     """Grow trees number `first_tree` to ``first_tree + n_trees - 1``.
 
@@ -74,6 +76,8 @@ def grow_forest(
     `times` (n,), how often the bag holds each row; `row_start` (nodes + 1,), where the rows of each node begin; and
     what the nodes inherit: `key`, `depth`, `lower`, `upper`, `total_amount`, `used` and `used_start`. Weights of labels
     are then multiplied by how often the bag holds the row.
+
+    With `groups`, all rows of a group are drawn into the bag of a tree together.
     """
     is_large = codes.nbytes >= LARGE
     if is_large:
@@ -82,7 +86,7 @@ def grow_forest(
         codes,
         bins_in_core(bins),
         labels.fields(settings.criterion),
-        options_in_core(settings),
+        options_in_core(settings) | {"units": None if groups is None else groups.of_row},
         first_tree,
         n_trees,
         n_threads,

@@ -268,7 +268,7 @@ def measure_distance(
     Then the same by every second of these trees, and the number of trees (n,). Without a tree, scores are NaN. How rare
     a category is does not count the row itself.
     """
-    drawn = (rows, bags.n_rows, bags.seed, bags.mean, bags.first_tree)
+    drawn = (rows, bags.n_rows, bags.seed, bags.mean, bags.first_tree, bags.units)
     whole, half, number = forest.strangeness(codes, cells, **_fields(leaf_ranges, codebook, drawn), n_threads=n_threads)
     return _strangeness(leaf_ranges, whole), _strangeness(leaf_ranges, half), number
 

@@ -63,7 +63,7 @@ def oob_proximity_table(
     Only trees whose bags hold neither of the two rows count.
     """
     leaves = _leaves(forest, codes, n_threads)
-    known = _core.RowsInLeaves(leaves, forest.leaf_start, COUNT_SENSES["oob"], bags.seed, bags.mean)
+    known = _core.RowsInLeaves(leaves, forest.leaf_start, COUNT_SENSES["oob"], bags.seed, bags.mean, bags.units)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_OUTSIDE, most, n_threads), codes.shape[1])
 
 
@@ -106,7 +106,7 @@ def _members(forest: Forest, training: Codes, bags: Bags, n_threads: int) -> _co
         return kept.rows
     leaves = _leaves(forest, training, n_threads)
     sense = COUNT_SENSES[bags.leaf_counts if bags.mean != 0 else "all"]
-    found = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.mean)
+    found = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.mean, bags.units)
     if leaves.nbytes <= MEMBER_BUDGET:
         of_forest = weakref.ref(cache)  # the forest may be gone before its training rows are
 

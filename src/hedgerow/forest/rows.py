@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.target import FINEST_WEIGHT
+from hedgerow.util.clusters import one_of_each
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +30,37 @@ FEW_OF_MANY = 256
 def spread_evenly(n_rows: int, most: int) -> NDArray[np.int64]:
     """At most `most` row numbers (k,), ascending and spread over the whole table, because its rows may be sorted."""
     return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups:
+    """Rows that belong together, such as the visits of a patient: bags hold all rows of a group or none.
+
+    Parameters
+    ----------
+    of_row : (n,) uint32
+        The group of each row; groups are numbered by their first rows.
+    n_groups : int
+        The number of groups.
+    """
+
+    of_row: NDArray[np.uint32]
+    n_groups: int
+
+    @classmethod
+    def of(cls, numbers: NDArray[Any]) -> Groups | None:
+        """Numbers (n,), equal for rows of the same group -> the groups; None if every row is a group of its own."""
+        _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        if len(first) == len(numbers):
+            return None
+        rank = np.empty(len(first), dtype=np.uint32)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return cls(np.ascontiguousarray(rank[inverse.reshape(-1)]), len(first))
+
+    @cached_property
+    def one_each(self) -> NDArray[np.int64]:
+        """(G,): one row of each group, drawn at random but always the same, in ascending order."""
+        return one_of_each(self.of_row)
 
 
 @dataclass(frozen=True)
@@ -50,6 +83,9 @@ class Bags:
         The number of the first tree, by which its bag is drawn.
     leaf_counts : {"all", "inbag", "distinct", "oob"}
         Which rows leaves count.
+    groups : Groups or None
+        Rows that are drawn together: then a draw depends on the group of a row, `mean` is that of a group, and exact
+        draws are of groups. None means that every row is drawn on its own.
     """
 
     seed: int = 0
@@ -57,10 +93,27 @@ class Bags:
     n_rows: int = 0
     first_tree: int = 0
     leaf_counts: str = "all"
+    groups: Groups | None = None
 
     def times(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.uint32]:
         """-> (m,): how often the bag of a tree holds rows `first` to ``last - 1``; by default, all rows."""
-        return _core.bag(self.seed, self.first_tree + tree, self.n_rows, self.mean, first, last)
+        return _core.bag(self.seed, self.first_tree + tree, self.n_rows, self.mean, first, last, self.units)
+
+    @property
+    def units(self) -> NDArray[np.uint32] | None:
+        """(n,): the group of each row in the form in which the core takes it; None without groups."""
+        return None if self.groups is None else self.groups.of_row
+
+    @property
+    def by_group(self) -> Bags:
+        """The bags of groups instead of rows, with the same draws; the same bags without groups."""
+        return self if self.groups is None else replace(self, n_rows=self.groups.n_groups, groups=None)
+
+    def independent_rows(self, most: int) -> NDArray[np.int64]:
+        """-> (k,): at most `most` row numbers, ascending; of a group only one, drawn at random."""
+        if self.groups is None:
+            return spread_evenly(self.n_rows, most)
+        return self.groups.one_each[spread_evenly(self.groups.n_groups, most)]
 
     @property
     def exact(self) -> bool:
@@ -165,9 +218,9 @@ class OobMask:
         """-> (n, T): which of T trees may judge each row."""
         return np.stack([self.of(tree) for tree in range(n_trees)], axis=1)
 
-    def for_core(self) -> tuple[int, float, NDArray[np.uint16] | None]:
+    def for_core(self) -> tuple[int, float, NDArray[np.uint16] | None, NDArray[np.uint32] | None]:
         """The judges in the form in which the core takes them."""
-        return self.bags.seed, self.bags.mean, self.own_class
+        return self.bags.seed, self.bags.mean, self.own_class, self.bags.units
 
 
 class ProvenanceGrid(NamedTuple):
@@ -207,8 +260,10 @@ class Provenance:
         The number of rows of each class.
     weight_scale, weight_unit : float
         In the leaves of these trees, a weight is divided by the scale and rounded to a multiple of the unit.
-    grid : Grid
+    grid : ProvenanceGrid
         In a regression, where the first targets lie.
+    n_groups : int
+        The number of groups of rows that bags were drawn from; 0 if every row was drawn on its own.
     """
 
     n_trees: int
@@ -222,6 +277,7 @@ class Provenance:
     weight_scale: float = 1.0
     weight_unit: float = FINEST_WEIGHT
     grid: ProvenanceGrid = NO_GRID
+    n_groups: int = 0
 
     @property
     def bags(self) -> Bags:

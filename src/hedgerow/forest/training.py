@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.grow import GrowthParams
-from hedgerow.forest.rows import NO_GRID, Bags, OobMask, Provenance, ProvenanceGrid
+from hedgerow.forest.rows import NO_GRID, Bags, Groups, OobMask, Provenance, ProvenanceGrid
 from hedgerow.table.bins import Codes
 
 
@@ -21,6 +21,7 @@ class Fingerprint(NamedTuple):
     n_rows: int
     bag_mean: float
     leaf_counts: str
+    n_groups: int = 0  # groups that bags were drawn from; 0 if every row was drawn on its own
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,10 +52,17 @@ class TrainingRows:
     bags: Bags
 
     @classmethod
-    def of(cls, all_codes: Codes, kept: NDArray[np.uint32] | None, target: Any, settings: GrowthParams) -> TrainingRows:
-        """Codes of all rows, the rows whose weight is above zero, their target, and how trees are to be grown."""
+    def of(
+        cls,
+        all_codes: Codes,
+        kept: NDArray[np.uint32] | None,
+        target: Any,
+        settings: GrowthParams,
+        groups: Groups | None = None,
+    ) -> TrainingRows:
+        """Codes of all rows, the rows whose weight is above zero, their target and groups, and how trees are grown."""
         codes = all_codes if kept is None else np.ascontiguousarray(all_codes[:, kept])
-        return cls(codes, all_codes, kept, target, bags_of(settings, codes.shape[1]))
+        return cls(codes, all_codes, kept, target, bags_of(settings, codes.shape[1], groups))
 
     @property
     def n_rows(self) -> int:
@@ -72,6 +80,16 @@ class TrainingRows:
         own = self.target.labels if self.target.own is None else self.target.own
         return OobMask(self.bags, own if self.bags.counts_oob else None, self.target.known)
 
+    @property
+    def groups(self) -> NDArray[np.uint32] | None:
+        """(n,): the group of each row; None if every row stands for itself."""
+        return self.bags.units
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups that bags are drawn from; 0 if there are no bags or every row is drawn on its own."""
+        return 0 if self.bags.groups is None or not self.has_bags else self.bags.groups.n_groups
+
     def concat(self, codes: Codes, target: Any) -> TrainingRows:
         """These rows followed by later rows, codes (p, m) with their target."""
         kept, whole = self.kept, np.concatenate([self.codes, codes], axis=1)
@@ -88,7 +106,7 @@ class TrainingRows:
 
     def under(self, settings: GrowthParams) -> TrainingRows:
         """The same rows, with the bags of other settings."""
-        return replace(self, bags=bags_of(settings, self.n_rows))
+        return replace(self, bags=bags_of(settings, self.n_rows, self.bags.groups))
 
     def origin(self, n_trees: int, first_tree: int) -> Provenance:
         """The origin of trees that were grown on these rows."""
@@ -105,19 +123,22 @@ class TrainingRows:
             weighing.scale,
             weighing.unit,
             NO_GRID if weighing.extremes is None else ProvenanceGrid.of(*weighing.extremes),
+            self.n_groups,
         )
 
     def fingerprint(self, *, of_rows: bool) -> Fingerprint:
         """What a warm start compares with a later fit; `of_rows` says whether it includes the rows themselves."""
         checksums = self.checksums() if of_rows else None
-        return Fingerprint(checksums, self.n_rows, self.bags.mean, self.bags.leaf_counts)
+        return Fingerprint(checksums, self.n_rows, self.bags.mean, self.bags.leaf_counts, self.n_groups)
 
     def checksums(self) -> tuple[int, int]:
-        """Checksums of the labels and of the codes."""
-        identity = np.ascontiguousarray(self.target.identity)
-        return zlib.crc32(identity.data), zlib.crc32(np.ascontiguousarray(self.codes).data)
+        """Checksums of the labels, with the groups if there are any, and of the codes."""
+        identity = zlib.crc32(np.ascontiguousarray(self.target.identity).data)
+        if self.n_groups:
+            identity = zlib.crc32(self.groups.data, identity)  # type: ignore[union-attr]
+        return identity, zlib.crc32(np.ascontiguousarray(self.codes).data)
 
 
-def bags_of(settings: GrowthParams, n_rows: int) -> Bags:
-    """How trees with these settings draw bags from so many rows."""
-    return Bags(settings.seed, settings.bag_mean, n_rows, leaf_counts=settings.leaf_counts)
+def bags_of(settings: GrowthParams, n_rows: int, groups: Groups | None = None) -> Bags:
+    """How trees with these settings draw bags from so many rows, or from their groups."""
+    return Bags(settings.seed, settings.bag_mean, n_rows, leaf_counts=settings.leaf_counts, groups=groups)

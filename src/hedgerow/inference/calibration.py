@@ -27,11 +27,18 @@ class CrossCalibration:
     def __init__(self) -> None:
         self._last: tuple[Floats, Floats] | None = None
 
-    def __call__(self, opinion: Opinion, labels: NDArray[Any], weights: NDArray[Any] | None) -> Opinion:
-        """Return the calibrated opinions of n rows, given their classes (n,) and weights (n,)."""
+    def __call__(
+        self,
+        opinion: Opinion,
+        labels: NDArray[Any],
+        weights: NDArray[Any] | None,
+        groups: NDArray[Any] | None = None,
+    ) -> Opinion:
+        """Return the calibrated opinions of n rows, given their classes (n,), weights (n,) and groups (n,)."""
         probability, last = opinion.probability, self._last
         if last is None or not np.array_equal(last[0], probability):
-            self._last = last = probability, _calibrated_by_others(probability, labels.astype(np.int64), weights)
+            mapped = _calibrated_by_others(probability, labels.astype(np.int64), weights, groups)
+            self._last = last = probability, mapped
         return opinion if last[1] is probability else with_probability(opinion, last[1])
 
 
@@ -45,10 +52,15 @@ class CrossCalibrated:
 
     @classmethod
     def learned_on(
-        cls, some: NDArray[np.int64], probability: Floats, labels: NDArray[Any], weights: NDArray[Any] | None
+        cls,
+        some: NDArray[np.int64],
+        probability: Floats,
+        labels: NDArray[Any],
+        weights: NDArray[Any] | None,
+        groups: NDArray[Any] | None = None,
     ) -> CrossCalibrated:
-        """Learn from rows (m,), their probabilities (m, K), classes (m,) and weights (m,)."""
-        of_some = labels.astype(np.int64), None if weights is None else weights.astype(np.float64)
+        """Learn from rows (m,), their probabilities (m, K), classes (m,), weights (m,) and groups (m,)."""
+        of_some = labels.astype(np.int64), None if weights is None else weights.astype(np.float64), groups
         learned = learn_calibrator(probability, *of_some)
         return cls(learned, some, cross_fitted(probability, *of_some, start=learned))
 
@@ -64,26 +76,32 @@ class CrossCalibrated:
 
 
 def cross_calibrated(
-    probability: Floats, rows: NDArray[np.int64], labels: NDArray[Any], weights: NDArray[Any] | None
+    probability: Floats,
+    rows: NDArray[np.int64],
+    labels: NDArray[Any],
+    weights: NDArray[Any] | None,
+    groups: NDArray[Any] | None = None,
 ) -> None:
     """Calibrate the probabilities (n, K) of some rows (m,), in place, as `CrossCalibration` does.
 
-    Labels and weights are those of all n rows.
+    Labels, weights and groups are those of all n rows.
     """
     some = rows[rows_to_learn_on(len(rows), probability.shape[1])]
     found = CrossCalibrated.learned_on(
-        some, probability[some], labels[some], None if weights is None else weights[some]
+        some, probability[some], labels[some], *(each if each is None else each[some] for each in (weights, groups))
     )
     if not found.learned.why:
         for part in np.split(rows, range(CALIBRATED_ROWS, len(rows), CALIBRATED_ROWS)):
             probability[part] = found.of(probability[part], part)
 
 
-def _calibrated_by_others(probability: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None) -> Floats:
+def _calibrated_by_others(
+    probability: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None, groups: NDArray[Any] | None
+) -> Floats:
     """Return calibrated probabilities (n, K); the same array if nothing was learned."""
     some = rows_to_learn_on(*probability.shape)
     found = CrossCalibrated.learned_on(
-        some, probability[some], labels[some], None if weights is None else weights[some]
+        some, probability[some], labels[some], *(each if each is None else each[some] for each in (weights, groups))
     )
     return found.of(probability, np.arange(len(probability)))
 

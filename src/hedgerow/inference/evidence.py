@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -327,8 +328,13 @@ def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opi
     return scorer(metric)(is_covered, None, y)
 
 
-def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any]) -> Decision:
-    """A decision -> the same, or a copy that is calibrated on out-of-bag opinions, if it needs calibration."""
+def calibrated(
+    decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any], clusters: NDArray[Any] | None = None
+) -> Decision:
+    """A decision -> the same, or a copy that is calibrated on out-of-bag opinions, if it needs calibration.
+
+    `clusters` (n,) are the groups of rows that belong together.
+    """
     resolved = resolve_decision(decision)
     if resolved.is_ready:
         return resolved
@@ -338,7 +344,14 @@ def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArra
             " bootstrap=True, or pass a calibrated one"
         )
     copy: Decision = clone(resolved)
-    return copy.calibrate(opinion, labels, classes=np.arange(opinion.n_classes))
+    given: dict[str, Any] = {"classes": np.arange(opinion.n_classes)}
+    if clusters is not None:
+        if "clusters" not in signature(copy.calibrate).parameters:
+            raise ValueError(
+                f"{type(copy).__name__} does not support groups of rows. Give its calibrate a parameter clusters."
+            )
+        given["clusters"] = clusters
+    return copy.calibrate(opinion, labels, **given)
 
 
 @dataclass(frozen=True)
@@ -360,19 +373,23 @@ def try_out(
     *,
     calibrator: CrossCalibration | None = None,
     row_weights: NDArray[Any] | None = None,
+    clusters: NDArray[Any] | None = None,
 ) -> tuple[Trial, NDArray[np.bool_]]:
     """Return the trial on out-of-bag rows of certain class, and which rows these are, given class numbers (n,).
 
-    A `calibrator` calibrates the opinion of each row by what was learned on other rows, with these weights.
+    A `calibrator` calibrates the opinion of each row by what was learned on other rows, with these weights. `clusters`
+    (n,) are the groups of rows that belong together.
     """
     require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
     is_covered = evidence.is_covered & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)
     opinion = opinion if is_covered.all() else opinion[is_covered]
+    used_clusters = None if clusters is None else clusters[is_covered]
     if calibrator is not None and not calibration_obstacle(rule):
-        opinion = calibrator(opinion, labels[is_covered], None if row_weights is None else row_weights[is_covered])
-    ready = calibrated(decision, opinion, labels[is_covered])
+        weights_of = None if row_weights is None else row_weights[is_covered]
+        opinion = calibrator(opinion, labels[is_covered], weights_of, used_clusters)
+    ready = calibrated(decision, opinion, labels[is_covered], used_clusters)
     return Trial(opinion, decide(opinion, ready), ready, weights), is_covered
 
 

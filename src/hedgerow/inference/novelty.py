@@ -28,7 +28,6 @@ from hedgerow.forest.leaf_ranges import (
     measure,
     measure_distance,
 )
-from hedgerow.forest.rows import spread_evenly
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.fitted import Fitted
 from hedgerow.table import Table
@@ -123,7 +122,7 @@ def learn_novelty(
     forest: Forest, leaf_ranges: LeafRanges, rows: TrainingRows, codebook: Codebook, n_threads: int
 ) -> Novelty:
     """Hulls and training rows -> the scores that are usual, from trees that have not seen the rows."""
-    chosen = spread_evenly(rows.n_rows, MAX_ROWS)
+    chosen = rows.bags.independent_rows(MAX_ROWS)
     codes = rows.codes_of(chosen)
     cells = cells_of_codes(codes, leaf_ranges, codebook)
     given = (leaf_ranges, forest, codes, cells, codebook, chosen, rows.bags, n_threads)

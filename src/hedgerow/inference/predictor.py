@@ -142,6 +142,12 @@ class Predictor:
         drawn = self.fitted.fingerprint
         if drawn is None:
             raise ValueError("the trees must be grown on the same rows, got a forest warm-started on others; fit again")
+        if self.fitted.rows is not None:
+            return self.fitted.rows.bags
+        if drawn.n_groups:
+            raise ValueError(
+                "bags of groups require the training rows, which a loaded or unpickled forest has not kept. Fit again."
+            )
         return Bags(self.fitted.seed, drawn.bag_mean, drawn.n_rows, leaf_counts=drawn.leaf_counts)
 
     def evaluate_oob(self, metric: Any) -> Fitted:

@@ -72,6 +72,10 @@ def forest_variance(
             f" {bags.leaf_counts!r}; the weight of single rows is not kept"
         )
 
+    if bags.groups is not None:  # a group is left out as a whole, and one of its rows stands for it
+        some = bags.groups.one_each
+        codes, labels, bags = np.ascontiguousarray(codes[:, some]), labels[some], bags.by_group
+
     def of_block(part: Codes) -> tuple[Floats, Floats]:
         return _variance_of_block(forest, part, codes, labels, bags, n_threads)
 
@@ -158,7 +162,8 @@ def _leaves_by_tree(forest: Forest, codes: Codes, n_threads: int) -> Iterator[tu
 
 
 def jackknife_variance(forest: Forest, samples: Codes, bags: Bags, n_threads: int = 1) -> SamplingVariance:
-    """Samples (p, m), and the bags of the trees -> the variance of each prediction, (m,) each."""
+    """Samples (p, m), and the bags of the trees -> the variance of each prediction, (m,) each; groups are resampled."""
+    bags = bags.by_group
 
     def of_block(part: Codes) -> tuple[Floats, Floats]:
         return _of_block(forest, part, bags, n_threads)

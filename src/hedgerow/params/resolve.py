@@ -95,11 +95,14 @@ def rows_from(value: int | float, n_rows: int, least: int) -> int:
     return min(int(value), 2**31) if is_whole(value) else max(least, math.ceil(value * n_rows))
 
 
-def bag_mean(bootstrap: bool | str, max_samples: Any, n_rows: int) -> float:
-    """Size of the bootstrap sample -> expected multiplicity of a row; 0 means no bootstrap, negative: exactly drawn."""
+def bag_mean(bootstrap: bool | str, max_samples: Any, n_rows: int, units: str = "training rows") -> float:
+    """Size of the bootstrap sample -> expected multiplicity of a row; 0 means no bootstrap, negative: exactly drawn.
+
+    The size may count other `units`, of which there are `n_rows`.
+    """
     if not bootstrap:
         return 0.0
-    mean = _mean_from(max_samples, n_rows)
+    mean = _mean_from(max_samples, n_rows, units)
     return -mean if is_word(bootstrap, MULTINOMIAL) else mean
 
 
@@ -159,14 +162,14 @@ def _by_feature(parameter: str, given: Any, names: Any, otherwise: Any) -> list[
     return [given.get(name, otherwise) for name in names]
 
 
-def _mean_from(max_samples: Any, n_rows: int) -> float:
+def _mean_from(max_samples: Any, n_rows: int, units: str) -> float:
     """A number of rows, or how often a row is drawn, or None for as many as there are rows -> draws for each row."""
     if max_samples is None:
         return 1.0
     if is_whole(max_samples):
         if max_samples > MOST_DRAWS * n_rows:
             raise ValueError(
-                f"max_samples must be at most {MOST_DRAWS} times the {n_rows} training rows, got {max_samples!r}"
+                f"max_samples must be at most {MOST_DRAWS} times the {n_rows} {units}, got {max_samples!r}"
             )
         return int(max_samples) / n_rows
     return max(float(max_samples), 1 / n_rows)

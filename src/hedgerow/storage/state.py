@@ -129,14 +129,15 @@ def _bag_to_json(bag: Fingerprint | None) -> Json:
     """The fingerprint of rows and bags, which a warm start compares -> JSON."""
     if bag is None:
         return "mixed"
-    return bag._asdict() | {"rows": None if bag.rows is None else list(bag.rows)}
+    told = bag._asdict() | {"rows": None if bag.rows is None else list(bag.rows)}
+    return told if bag.n_groups else {name: value for name, value in told.items() if name != "n_groups"}
 
 
 def _bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> Fingerprint | None:
     """The inverse of `_bag_to_json`; the rows counted in each tree (T,) must agree with the bags."""
     if given == "mixed":
         return None
-    if not isinstance(given, dict) or given.keys() != {"rows", "n_rows", "bag_mean", "leaf_counts"}:
+    if not isinstance(given, dict) or given.keys() - {"n_groups"} != {"rows", "n_rows", "bag_mean", "leaf_counts"}:
         raise ModelFileError("bag must have rows, n_rows, bag_mean and leaf_counts, got something else")
     rows, leaf_counts = given["rows"], given["leaf_counts"]
     if rows is not None:
@@ -152,7 +153,8 @@ def _bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> Fingerprint | 
     right = {"all": tree_rows == n_rows, "inbag": tree_rows >= 0}.get(leaf_counts, tree_rows <= n_rows)
     if not right.all():
         raise ModelFileError(f"counts of each tree must add up to the {n_rows} training rows, got other sums")
-    return Fingerprint(rows, n_rows, bag_mean, leaf_counts)
+    n_groups = checked_number("n_groups of bag", given["n_groups"], int, 1, n_rows) if "n_groups" in given else 0
+    return Fingerprint(rows, n_rows, bag_mean, leaf_counts, n_groups)
 
 
 #: The numbers of an origin: name, type, smallest and largest value.
@@ -178,7 +180,8 @@ def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
     listed = []
     for origin in fitted.origins:
         known = vars(origin) | origin.grid._asdict()
-        listed.append([origin.leaf_counts, *(known[name] for name, *_ in _NUMBERS)])
+        number = [origin.n_groups] if origin.n_groups else []
+        listed.append([origin.leaf_counts, *(known[name] for name, *_ in _NUMBERS), *number])
     arrays: Arrays = {"origins.class_rows": np.array([origin.class_rows for origin in fitted.origins])}
     reported: dict[str, Json] = {"origins": listed}
     incremental = fitted.forest.evidence.incremental
@@ -211,12 +214,15 @@ def origins_from_contents(
 
 def _origin_from(given: Json, class_rows: Array) -> Provenance:
     """One origin."""
-    if not isinstance(given, list) or len(given) != len(_NUMBERS) + 1 or given[0] not in COUNT_SENSES:
+    n_numbers = len(_NUMBERS) + 1
+    if not isinstance(given, list) or len(given) not in (n_numbers, n_numbers + 1) or given[0] not in COUNT_SENSES:
         raise ModelFileError(f"an origin must be a word and {len(_NUMBERS)} numbers, got something else")
     numbers = {
         name: checked_number(f"{name} of an origin", value, kind, least, most)
-        for value, (name, kind, least, most) in zip(given[1:], _NUMBERS, strict=True)
+        for value, (name, kind, least, most) in zip(given[1:n_numbers], _NUMBERS, strict=True)
     }
+    if len(given) > n_numbers:
+        numbers["n_groups"] = checked_number("n_groups of an origin", given[-1], int, 1, numbers["bag_rows"])
     if numbers["bag_rows"] > numbers["n_rows"]:
         raise ModelFileError("an origin must have counted the rows it was grown on, got fewer")
     grid = ProvenanceGrid(numbers.pop("centre"), numbers.pop("exponent"))

@@ -64,14 +64,14 @@ def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Flo
         return learn_on_sample(forest, Sample(some, rows.codes_of(some), labels, weights), rows.bags, n_threads)
     probability = _out_of_bag(forest, rows, rule, prior, n_threads)[some]
     probability[~rows.oob_mask.certain[some]] = np.nan
-    found = _learned(probability, labels, weights, forest.n_trees, rows.bags)
+    found = _learned(probability, some, labels, weights, forest.n_trees, rows.bags)
     return found if rule.steady else replace(found, gain=1.0)  # evidence that adds up was scaled to the whole forest
 
 
 def learn_on_sample(forest: Forest, sample: Sample, bags: Bags, n_threads: int) -> Calibration:
     """A forest whose probabilities are means of shares, and some of its training rows -> the calibrator."""
     probability = forest.oob_probability(sample.codes, sample.rows, sample.labels, bags, n_threads)
-    return _learned(probability, sample.labels, sample.weights, forest.n_trees, bags)
+    return _learned(probability, sample.rows, sample.labels, sample.weights, forest.n_trees, bags)
 
 
 def rule_key(rule: Any) -> str:
@@ -91,12 +91,18 @@ def _key_of(rule: Rule) -> str:
 
 
 def _learned(
-    probability: Floats, labels: NDArray[np.uint16], weights: NDArray[Any] | None, n_trees: int, bags: Bags
+    probability: Floats,
+    rows: NDArray[np.int64],
+    labels: NDArray[np.uint16],
+    weights: NDArray[Any] | None,
+    n_trees: int,
+    bags: Bags,
 ) -> Calibration:
-    """Out-of-bag probabilities (m, K), NaN for rows in all bags, classes (m,) and weights (m,) -> the calibrator."""
+    """Out-of-bag probabilities (m, K) of rows (m,), NaN if in all bags, classes and weights -> the calibrator."""
     usable = ~np.isnan(probability[:, 0])
     of_usable = None if weights is None else weights[usable].astype(np.float64)
-    found = learn_calibrator(probability[usable], labels[usable].astype(np.int64), of_usable)
+    groups = None if bags.units is None else bags.units[rows[usable]]
+    found = learn_calibrator(probability[usable], labels[usable].astype(np.int64), of_usable, groups)
     return replace(found, gain=gain_of(n_trees, bags.average))
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.criteria import Criterion
 from hedgerow.forest.grow import GrowthParams, grow_forest
+from hedgerow.forest.rows import Groups
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.tasks.classification.target import ClassLabels
 
@@ -19,16 +20,22 @@ MOST_TREES = 10
 
 
 def choose_lam(
-    tables: Iterable[tuple[Codes, ClassLabels]], bins: Bins, settings: GrowthParams, n_trees: int, n_threads: int = 1
+    tables: Iterable[tuple[Codes, ClassLabels]],
+    bins: Bins,
+    settings: GrowthParams,
+    n_trees: int,
+    n_threads: int = 1,
+    groups: Groups | None = None,
 ) -> Criterion:
     """Tables, each codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows.
 
     With a ``size_cost``, this cost of the leaves of a tree is subtracted from the number of these rows. All candidates
     use the same folds. Among equally good ones the largest ``lam``, which grows larger trees, is chosen. If every table
-    has fewer rows than folds, the middle of the range is chosen.
+    has fewer rows than folds, the middle of the range is chosen. With `groups`, of a single table, a fold holds
+    all rows of a group or none.
     """
     candidates: list[Criterion] = settings.criterion.candidates()
-    worth = [_worth(codes, bins, labels, settings, n_trees, n_threads) for codes, labels in tables]
+    worth = [_worth(codes, bins, labels, settings, n_trees, n_threads, groups) for codes, labels in tables]
     judged = [each for each in worth if each is not None]
     if not judged:
         return candidates[len(candidates) // 2]
@@ -36,7 +43,13 @@ def choose_lam(
 
 
 def _worth(
-    codes: Codes, bins: Bins, labels: ClassLabels, settings: GrowthParams, n_trees: int, n_threads: int
+    codes: Codes,
+    bins: Bins,
+    labels: ClassLabels,
+    settings: GrowthParams,
+    n_trees: int,
+    n_threads: int,
+    groups: Groups | None,
 ) -> NDArray[np.float64] | None:
     """Codes (p, n) and labels -> how many held-out rows each candidate classifies correctly, less what leaves cost.
 
@@ -49,8 +62,11 @@ def _worth(
         return None
     worth = np.zeros(len(candidates))
     fold_of = _folds(numbers, n_folds, settings.seed)
+    if groups is not None:  # all rows of a group are where its first row is
+        fold_of = fold_of[np.unique(groups.of_row, return_index=True)[1]][groups.of_row]
     for fold in range(n_folds):
         train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        together = None if groups is None else Groups.of(groups.of_row[train])
         held_in, held_out = np.ascontiguousarray(codes[:, train]), np.ascontiguousarray(codes[:, test])
         for number, criterion in enumerate(candidates):
             forest = grow_forest(
@@ -60,6 +76,7 @@ def _worth(
                 replace(settings, criterion=criterion),
                 n_trees=min(n_trees, MOST_TREES),
                 n_threads=n_threads,
+                groups=together,
             )
             guessed = forest.probability(held_out, n_threads).argmax(axis=1)
             worth[number] += (guessed == numbers[test]).sum()

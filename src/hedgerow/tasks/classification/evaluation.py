@@ -109,7 +109,8 @@ def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
     It is that of `ClassificationPredictor.try_out`, which has the opinions about all rows in memory.
     """
     evidence, decision = predictor.oob_evidence(), resolve_decision(predictor.given_decision)
-    target = predictor.oob_rows().target
+    known = predictor.oob_rows()
+    target = known.target
     if not decision.is_ready:  # it is calibrated on the opinions about all rows
         trial, used = predictor.try_out(evidence, evidence.rule, predictor.caution, predictor.given_decision)
         return _tally(predictor, target.labels[used], trial.opinion, trial.sets) if used.any() else None
@@ -122,7 +123,9 @@ def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
     if predictor.is_calibrated:
         some = rows[rows_to_learn_on(len(rows), len(predictor.classes))]
         weights = None if target.sure_weights is None else target.sure_weights[some]
-        calibrator = CrossCalibrated.learned_on(some, opinion_of(some).probability, target.labels[some], weights)
+        groups = None if known.groups is None else known.groups[some]
+        learned_on = (opinion_of(some).probability, target.labels[some], weights, groups)
+        calibrator = CrossCalibrated.learned_on(some, *learned_on)
 
     def tally_of(part: NDArray[np.int64]) -> SetTally:
         opinion = opinion_of(part)

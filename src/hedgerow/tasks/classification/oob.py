@@ -52,7 +52,7 @@ def soft_label_metrics(
     used, labels = evidence.is_covered & evidence.known, rows.target.labels
     probability = evidence.as_forest().probability()
     if not calibration.why:
-        cross_calibrated(probability, np.flatnonzero(used), labels, rows.target.sure_weights)
+        cross_calibrated(probability, np.flatnonzero(used), labels, rows.target.sure_weights, rows.groups)
         if (unsure := evidence.is_covered & ~used).any():
             probability[unsure] = calibration.of(evidence.probability()[unsure])
     y, label = classes[labels[used]], probability.argmax(axis=1)

@@ -486,14 +486,15 @@ class ClassificationPredictor(Predictor):
 
         It is calibrated if this model is; trials may share a `calibrator`.
         """
-        target = self.oob_rows().target
+        rows = self.oob_rows()
+        target = rows.target
         evidence = replace(evidence, groups=groups_in(self.fitted, evidence.codes, decision))
         if rule is self.plain_rule and not self.is_calibrated:
             calibrator = None
         elif calibrator is None:
             calibrator = self.cross_calibration()
         how = (target.labels, rule, caution, decision)
-        return try_out(evidence, *how, calibrator=calibrator, row_weights=target.sure_weights)
+        return try_out(evidence, *how, calibrator=calibrator, row_weights=target.sure_weights, clusters=rows.groups)
 
     def oob_errors(self) -> BootstrapErrors:
         """How often the forest and its trees are wrong about rows inside and outside the bags."""

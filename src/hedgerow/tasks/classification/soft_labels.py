@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.forest.fold import fold
 from hedgerow.forest.grow import GrowthParams, grow_forest
-from hedgerow.forest.rows import Bags, OobMask
+from hedgerow.forest.rows import Bags, Groups, OobMask
 from hedgerow.rules import Average, Setting
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.tasks.classification.target import SoftLabels
@@ -29,7 +29,13 @@ DOUBT = 0.01
 
 
 def refine(
-    soft: SoftLabels, codes: Codes, bins: Bins, settings: GrowthParams, rounds: int, n_threads: int = 1
+    soft: SoftLabels,
+    codes: Codes,
+    bins: Bins,
+    settings: GrowthParams,
+    rounds: int,
+    n_threads: int = 1,
+    groups: Groups | None = None,
 ) -> Floats:
     """Codes (p, n) of the rows -> shares (n, K) after at most `rounds` rounds; certain labels stay certain.
 
@@ -42,10 +48,10 @@ def refine(
     bag_mean = settings.bag_mean or 1.0
     candidates = settings.criterion.candidates()
     oob_mask = replace(settings, bag_mean=bag_mean, leaf_counts="inbag", criterion=candidates[len(candidates) // 2])
-    outside = OobMask(Bags(settings.seed, bag_mean, codes.shape[1]))
+    outside = OobMask(Bags(settings.seed, bag_mean, codes.shape[1], groups=groups))
     for _ in range(rounds):
         labels = soft.spread(shares, by_class=False)
-        forest = grow_forest(codes, bins, labels, oob_mask, n_trees=TREES, n_threads=n_threads)
+        forest = grow_forest(codes, bins, labels, oob_mask, n_trees=TREES, n_threads=n_threads, groups=groups)
         setting = Setting.of(labels.n_classes, 0.0)
         seen = fold(forest, codes, Average(), setting, oob_mask=outside, n_threads=n_threads).probability
         expected = contour * ((1 - DOUBT) * seen + DOUBT / labels.n_classes)

@@ -150,7 +150,8 @@ class Classification(SupervisedTask):
         n_trees = most_trees(run.model) if self.one_table else 1
         n_features = settings.max_features or resolve_max_features("sqrt", rows.codes.shape[0])  # not chosen yet
         tried = replace(settings, max_features=n_features)
-        criterion = choose_lam(self.tables(rows), run.bins, tried, n_trees, run.n_threads)
+        groups = rows.bags.groups if self.one_table else None
+        criterion = choose_lam(self.tables(rows), run.bins, tried, n_trees, run.n_threads, groups)
         return replace(run, settings=replace(settings, criterion=criterion))
 
 
@@ -162,7 +163,7 @@ def _with_shares(run: FitRun) -> FitRun:
     settings = settings_for_shares(run.settings, rows.n_rows)
     if rows.target.shares is None:
         rounds = run.model.label_rounds
-        shares = refine(rows.target.soft, rows.codes, run.bins, settings, rounds, run.n_threads)
+        shares = refine(rows.target.soft, rows.codes, run.bins, settings, rounds, run.n_threads, rows.bags.groups)
         rows = replace(rows, target=rows.target.with_shares(shares))
     figures = replace(run.figures, label_shares=rows.target.shares)
     return replace(run, rows=rows, settings=settings, figures=figures)

@@ -29,10 +29,10 @@ from hedgerow.table.bins import Codes
 from hedgerow.tasks.regression.columns import RegressionColumns, regression_columns
 from hedgerow.tasks.regression.evaluation import RegressionEvaluation, evaluate_regressor
 from hedgerow.tasks.regression.oob import (
+    MAX_ROWS,
     METHODS,
     Residuals,
     TreeMoments,
-    calibration_rows,
     jackknife_plus,
     learn_residuals,
     scaled_interval,
@@ -339,7 +339,7 @@ class RegressionPredictor(Predictor):
                     " got one without a bootstrap, warm-started on other rows, merged, or added to after it was loaded"
                     " or fitted on a cluster; fit again with bootstrap=True"
                 )
-            some = calibration_rows(rows.n_rows)
+            some = rows.bags.independent_rows(MAX_ROWS)
             known = (some, rows.codes_of(some), rows.target.values[some], rows.bags)
             return learn_residuals(self.forest, *known, self.threads(len(some)))
 
