@@ -1,9 +1,9 @@
-"""Claims: what the README says about other libraries -> what the installed ones really do.
+"""Claims of the README and of ``docs/comparison.md`` about other libraries, tried on the installed ones.
 
 python -m benchmarks.claims
 
-Each line is a claim, and "yes" or "no" as the library itself shows it. A claim that turns out wrong makes the command
-fail: then the README must change. `docs/claims.md` says what shows the claims about hedgerow.
+Each line is a claim, and "yes" or "NO" as the library itself shows it. The command fails if a claim is wrong: correct
+the pages then. The evidence for claims about hedgerow is listed in ``docs/comparison.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -138,6 +138,42 @@ def _catboost_virtual() -> bool:
     return found.shape == (5, 2)
 
 
+def _catboost_quantiles() -> bool:
+    import catboost
+
+    model = catboost.CatBoostRegressor(iterations=100, loss_function="Quantile:alpha=0.9", verbose=False).fit(U, v)
+    return 0.8 < (v <= model.predict(U)).mean() <= 1
+
+
+def _catboost_nothing() -> bool:
+    import catboost
+
+    return nothing_of(catboost.CatBoostClassifier())
+
+
+def _sklearn_quantiles() -> bool:
+    model = HistGradientBoostingRegressor(loss="quantile", quantile=0.9, random_state=0).fit(U, v)
+    return 0.8 < (v <= model.predict(U)).mean() <= 1
+
+
+def _mapie_bounds() -> bool:
+    """Whether Venn–Abers returns two probabilities for each row, the lower one first."""
+    from mapie.calibration import VennAbersCalibrator
+
+    model = VennAbersCalibrator(RandomForestClassifier(20, random_state=0), inductive=True, random_state=0).fit(X, y)
+    low, high = np.asarray(model.predict_proba(X[:50], p0_p1_output=True)[1]).reshape(-1, 2).T
+    return bool((low <= high).all() and (low < high).any())
+
+
+def _mapie_intervals() -> bool:
+    from mapie.regression import SplitConformalRegressor
+
+    model = RandomForestRegressor(20, random_state=0).fit(U[::2], v[::2])
+    intervals = SplitConformalRegressor(model, confidence_level=0.9, prefit=True).conformalize(U[1::4], v[1::4])
+    low, high = intervals.predict_interval(U[3::4])[1][:, :, 0].T
+    return bool(((low <= v[3::4]) & (v[3::4] <= high)).mean() > 0.8)
+
+
 def _mapie_sets() -> bool:
     """Whether sets come from a model and rows that it was not fitted to."""
     from mapie.classification import SplitConformalClassifier
@@ -181,6 +217,7 @@ CLAIMS: dict[tuple[str, str], Callable[[], bool]] = {
         lambda **more: RandomForestClassifier(20, random_state=0, **more)
     ),
     ("sklearn", "no bounds, sets or evidence"): lambda: nothing_of(RandomForestClassifier()),
+    ("sklearn", "quantiles of boosting"): _sklearn_quantiles,
     ("lightgbm", "the same model for any number of threads"): lambda: same_on_threads(lightgbm_forest),
     ("lightgbm", "no bounds, sets or evidence"): lambda: nothing_of(lightgbm_forest()),
     ("lightgbm", "quantiles"): _lightgbm_quantile,
@@ -201,6 +238,10 @@ CLAIMS: dict[tuple[str, str], Callable[[], bool]] = {
         (_ydf(winner_take_all=True) != _ydf(winner_take_all=False)).any()
     ),
     ("catboost", "virtual ensembles: knowledge and data uncertainty"): _catboost_virtual,
+    ("catboost", "no bounds, sets or evidence"): _catboost_nothing,
+    ("catboost", "quantiles"): _catboost_quantiles,
+    ("mapie", "lower and upper probabilities by Venn-Abers"): _mapie_bounds,
+    ("mapie", "intervals for regression"): _mapie_intervals,
     ("mapie", "sets with a guarantee, from rows that are set aside"): _mapie_sets,
     ("crepes", "sets with a guarantee, also from out-of-bag rows"): _crepes_outside,
     ("quantile_forest", "quantiles and ranks, also out of bag, with five interpolations"): _quantile_forest,

@@ -32,7 +32,7 @@ NOTES = {
     "rules": "Rules also have :doc:`a page each <methods/index>`.",
     "decisions": "Decisions are also on :doc:`one page <methods/decisions>` with their formulas.",
     "belief": "See :doc:`belief`, which has a table of mass functions with their formulas.",
-    "dask": "Needs ``pip install 'hedgerow[dask]'``; see :doc:`scale`.",
+    "dask": "Needs ``pip install '.[dask]'``; see :doc:`scale`.",
 }
 ESTIMATORS, CALLS, EXPORT, ERRORS = "Estimators", "Opinions, samples and files", "Export", "Errors"
 
@@ -83,7 +83,7 @@ def section(title: str, module: str, names: list[str], note: str | None = None) 
 
 
 def is_estimator(thing: Any) -> bool:
-    """Whether a public name is a class that can be fitted."""
+    """Return whether a public name is a class that can be fitted."""
     return inspect.isclass(thing) and callable(getattr(thing, "fit", None)) and hasattr(thing, "get_params")
 
 

@@ -1,4 +1,4 @@
-"""How the documentation is built: ``sphinx-build -W docs build/docs``."""
+"""Sphinx configuration: ``sphinx-build -W docs build/docs``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MathML: formulas in LaTeX -> what browsers draw by themselves, so that no page asks the network for a script."""
+"""Conversion of LaTeX formulas to MathML, which browsers draw without a script from the network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _visit_block(writer: Any, node: nodes.Element) -> None:
 
 
 def _drawn(formula: str, display: str) -> str:
-    """LaTeX -> MathML, refused where a command was not understood."""
+    """Convert LaTeX to MathML; raise an error for unknown commands."""
     text = convert(" ".join(formula.split()), display=display)
     if unknown := _UNKNOWN.findall(text):
         raise ValueError(f"formulas must use commands that latex2mathml knows, got {unknown} in {formula!r}")

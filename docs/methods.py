@@ -1,4 +1,4 @@
-"""Methods: the rules and decisions of the library -> a page for each, with formula, code, and what it can do.
+"""Pages of the rules and decision rules, with formula, code and capabilities.
 
 Names, descriptions, parameters and results come from the library itself; only the formulas and the advice are in this
 file. If a method has no formula, or a formula no method, the build stops. ``python docs/methods.py`` writes the tables
@@ -30,7 +30,7 @@ CAUTION = 1.0
 
 
 class Told(NamedTuple):
-    """What a page says in addition to the docstrings of the library."""
+    """Text of a page in addition to the docstrings of the library."""
 
     title: str
     formula: str
@@ -45,7 +45,7 @@ RULES: dict[str, Told] = {
         \underline p_k = \frac1T \sum_t \frac{n_{tk}}{n_t + s}, \qquad
         \overline p_k = \frac1T \sum_t \frac{n_{tk} + s}{n_t + s}
         """,
-        "The default: the ordinary forest. Start with it; its probabilities are well calibrated on most data.",
+        "The default: the mean of the trees. With a bootstrap, its probabilities are calibrated out of bag.",
     ),
     "laplace": Told(
         "Laplace",
@@ -175,7 +175,7 @@ RULES: dict[str, Told] = {
         m(k) = \sum_{S} \prod_{t \in S} s_t \prod_{t \notin S} (1 - s_t)\,
         \frac{\sum_{t \in S,\, \hat k_t = k} s_t}{\sum_{t \in S} s_t}, \quad S \text{ over all sets of trees}
         """,
-        "If conflict should go back to those who cause it, in proportion to what they say, instead of being divided"
+        "If conflict should go back to its sources, in proportion to their masses, instead of being divided"
         " out. It is not a fold, so it is slower.",
     ),
     "eva": Told(
@@ -230,8 +230,8 @@ RULES: dict[str, Told] = {
     "cr": Told(
         "CR",
         r"\text{chosen} = \text{fewest classes, most probable first, with } \sum p_k \ge 1 - \epsilon",
-        "Chooses a set that holds the class with a given probability, if the probabilities are right. For a guarantee,"
-        " use the decision `Coverage`.",
+        "Chooses a set that contains the class with a given probability, if the probabilities are right. For a"
+        " guarantee, use the decision `Coverage`.",
     ),
 }
 
@@ -239,8 +239,8 @@ DECISIONS: dict[str, Told] = {
     "dominance": Told(
         "Interval dominance",
         r"k \text{ remains} \iff \overline p_k \ge \max_j \underline p_j",
-        "The default. It is cheap and easy to explain: a class is dropped if the worst case of another class is better"
-        " than its best case.",
+        "The default for rules that do not choose sets themselves (see `auto`). It is cheap and easy to explain: a"
+        " class is dropped if the worst case of another class is better than its best case.",
     ),
     "maximality": Told(
         "Maximality",
@@ -269,7 +269,7 @@ DECISIONS: dict[str, Told] = {
         "Pignistic",
         r"\text{arg max}_k\ \underline p_k + (\overline p_k - \underline p_k)"
         r"\frac{1 - \sum \underline p}{\sum (\overline p - \underline p)}",
-        "One class to bet on: what the lower bounds leave open is shared in proportion to the interval widths.",
+        "One class to bet on: the rest above the lower bounds is shared in proportion to the interval widths.",
     ),
     "expected_utility": Told(
         "Expected utility",
@@ -279,12 +279,12 @@ DECISIONS: dict[str, Told] = {
     "u65": Told(
         "Best set by u65",
         r"\text{arg max}_A \Bigl(\frac{1.6}{|A|} - \frac{0.6}{|A|^2}\Bigr) \sum_{k \in A} p_k",
-        "A correct pair is worth .65 of a correct class. This gives small sets.",
+        "A correct pair is worth 0.65 of a correct class. This gives small sets.",
     ),
     "u80": Told(
         "Best set by u80",
         r"\text{arg max}_A \Bigl(\frac{2.2}{|A|} - \frac{1.2}{|A|^2}\Bigr) \sum_{k \in A} p_k",
-        "A correct pair is worth .80 of a correct class. This gives larger sets, and fewer mistakes.",
+        "A correct pair is worth 0.80 of a correct class. This gives larger sets, and fewer mistakes.",
     ),
     "f1": Told(
         "Best set by F1",
@@ -307,7 +307,7 @@ DECISIONS: dict[str, Told] = {
         "Risk",
         r"\{\text{arg max}_k p_k\} \text{ if } \max_k p_k > \tau, \text{ else all classes;} \quad \tau = \text{the"
         r" lowest threshold with } P(\text{Binomial}(n_\tau, \epsilon) \le w_\tau) \le \delta",
-        "Promises, with confidence 1 − δ, that at most a share ε of what is decided is wrong; n rows of known class"
+        "Guarantees, with confidence 1 − δ, that at most a share ε of decisions is wrong; n labelled rows"
         " lie above the threshold, and w of them would be decided wrongly. See {doc}`/promises`.",
     ),
     "auto": Told(
@@ -323,7 +323,7 @@ DECISIONS: dict[str, Told] = {
 }
 
 
-#: Column -> the attribute of the class, for the tables of what each method can do.
+#: Columns of the capability tables, with the attribute of the class for each.
 RULE_COLUMNS: dict[str, Callable[[Rule], str | bool]] = {
     "merge": lambda rule: rule.merge,
     "tree weights": lambda rule: rule.weighable,
@@ -355,7 +355,7 @@ BEGIN, END = "<!-- what each can do: written by docs/methods.py -->\n", "<!-- en
 
 
 def abilities() -> str:
-    """What each rule, decision and criterion can do, as tables."""
+    """Return tables of the capabilities of rules, decisions and criteria."""
     rules = {name: resolve_rule(name) for name in RULES}
     criteria = {name: kind() for name, kind in CRITERIA.items()}
     return f"""### Rules
@@ -413,8 +413,8 @@ def index_page() -> str:
 
 A sample reaches a leaf in each of $T$ trees. The leaf of tree $t$ holds $n_t$ training rows, of which $n_{{tk}}$ are of
 class $k$; there are $K$ classes. A **rule** combines the leaves into one opinion: a probability $p_k$ of each class,
-between a lower bound $\underline p_k$ and an upper bound $\overline p_k$. The **caution** $s$ is how many unseen rows
-each leaf keeps in reserve. A [**decision**](decisions.md) chooses the classes that remain.
+between a lower bound $\underline p_k$ and an upper bound $\overline p_k$. The **caution** $s$ is the pseudo-count of
+the imprecise Dirichlet model in each leaf. A [**decision rule**](decisions.md) chooses the prediction set.
 
 Unless a page says otherwise, a rule that averages distributions $p_t$ holds back the share $r_t = s / (n_t + s)$ of
 each leaf: $\underline p_k = \frac1T \sum_t (1 - r_t)\, p_{{tk}}$ and $\overline p_k = \underline p_k + \frac1T \sum_t

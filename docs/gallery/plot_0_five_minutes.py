@@ -2,7 +2,7 @@
 Five minutes
 ============
 
-From a table to an answer the forest refuses to give, and why.
+From a table to a row on which the forest abstains, and why.
 
 .. code-block:: sh
 
@@ -46,11 +46,11 @@ for row in (alike[width.argmin()], alike[width.argmax()]):
     print(f"{probability[row]:.2f}, somewhere in [{lower[row]:.2f}, {upper[row]:.2f}]")
 
 # %%
-# The bounds are what the probability would become if each leaf had one more row
+# The bounds are the range of the probability if each leaf had one more row
 # (``caution=1``), for or against. Where leaves are small they lie far apart.
 #
-# The classes that remain
-# -----------------------
+# Prediction sets
+# ---------------
 # ``predict_set`` keeps every class that is not clearly worse than another.
 
 chosen = forest.predict_set(X_test)
@@ -62,11 +62,11 @@ print(f"labels right where it is undecided: {right[undecided].mean():.1%}")
 
 # %%
 # Where the forest is undecided, its labels are no better than a coin. How careful it
-# should be is one number. It can choose this number by itself, on rows its trees have not
-# seen, and nothing is fitted again:
+# should be is one number. It can choose this number by itself, on out-of-bag rows, and
+# nothing is refitted:
 
 forest.tune(metric="u65")
-print(f"chosen on rows the trees have not seen: caution {forest.caution:g}")
+print(f"chosen out of bag: caution {forest.caution:g}")
 for caution in (0.0, 1.0, 3.0):
     sets = forest.set_params(caution=caution).predict_set(X_test)
     single = sets.sum(axis=1) == 1
@@ -84,10 +84,10 @@ why = forest.explain(X_test.iloc[[patient]])[0]
 print(why.to_text())
 
 # %%
-# The doubt is split by its cause (:doc:`/explain` says how). Then follow what would settle
-# the matter (further cases, another caution, the smallest change of the measurements), the
-# nearest patients, the rules of two leaves in words, and what each measurement adds to the
-# answer and to its uncertainty.
+# The uncertainty is split by its sources (:doc:`/explain` defines them). Then follow the
+# remedies (further cases, the smallest change of the measurements), the nearest patients,
+# the rules of two leaves in words, and the contribution of each measurement to the
+# probability and to its uncertainty.
 #
 # This is enough to start with. Next: :doc:`/which`, or
 # :doc:`the same on the command line </command-line>`.

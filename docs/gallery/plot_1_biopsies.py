@@ -25,7 +25,7 @@ X, y = data.data, data.target_names[data.target]
 forest = RandomForestClassifier(200, min_samples_leaf=2, random_state=0)
 
 # %%
-# Every patient is judged by a forest that has not seen her: five folds.
+# Five-fold cross-validation: every patient is evaluated by a forest fitted without her.
 
 lower, upper, probability = (np.empty((len(y), 2)) for _ in range(3))
 sets = np.empty((len(y), 2), dtype=bool)
@@ -47,8 +47,8 @@ print(f"errors among the others: {wrong[~open_].sum()}; among these: {wrong[open
 print(f"u65 {u65(y, sets, classes=forest.classes_):.3f}")
 
 # %%
-# Is it the caution, or would any doubt do?
-# -----------------------------------------
+# Comparison with plain probabilities
+# -----------------------------------
 # Choose the same number of patients by the plain probability instead, and by chance.
 
 by_probability = np.argsort(np.abs(probability[:, 1] - 0.5))[: open_.sum()]
@@ -58,9 +58,9 @@ print(f"{wrong[by_probability].sum()} by probability")
 print(f"{wrong.mean() * open_.sum():.1f} by chance")
 
 # %%
-# Here both find much the same patients: with 450 biopsies to learn from, doubt is mostly
-# overlap of the classes. The advantage of sets is that nobody had to say how many patients
-# to send.
+# Here both find much the same patients: with 450 training biopsies, the uncertainty is
+# mostly overlap of the classes. The advantage of sets is that nobody had to choose the
+# number of patients.
 #
 # Costs
 # -----

@@ -1,6 +1,6 @@
 """
-Digits: sets of ten classes, and a promise
-==========================================
+Digits: prediction sets of ten classes, with target coverage
+============================================================
 
 A scanner reads digits on forms. If it hesitates between two digits, a clerk types in the
 right one; if it hesitates between all, the form goes back. The postmaster wants to know how
@@ -41,20 +41,20 @@ for rule, decision in (
 # %%
 # Interval dominance of averaged bounds keeps a digit unless another is certainly better.
 # With ten classes and full-grown trees on 300 rows, that is rarely certain. Sets by utility
-# balance the size of a set against what it is worth.
+# balance the size of a set against its chance of containing the digit.
 #
-# A promise
-# ---------
-# ``Coverage`` promises that the truth is in the set, for example in 95 of 100 cases, and
-# needs no assumption about the forest. It is calibrated on out-of-bag rows, so no rows are
-# set aside; in return, the promise is only approximate (:doc:`/promises`).
+# Target coverage
+# ---------------
+# The sets of ``Coverage`` contain the true class, for example in 95 of 100 cases, without
+# an assumption about the forest. It is calibrated on out-of-bag rows, so no rows are held
+# out; in return, coverage is only approximate (:doc:`/promises`).
 
 forest.set_params(rule="average")
 for target in (0.8, 0.9, 0.95, 0.99):
     forest.set_params(decision=Coverage(target))
     sets = forest.predict_set(X_test)
     kept, size = coverage(y_test, sets), sets.sum(axis=1).mean()
-    print(f"promised {target:.2f}, kept {kept:.3f}, digits offered {size:.2f}")
+    print(f"target {target:.2f}, coverage {kept:.3f}, digits offered {size:.2f}")
 
 # %%
 # Digits it cannot read

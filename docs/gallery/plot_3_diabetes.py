@@ -29,16 +29,16 @@ print(f"R2 {forest.score(X_test, y_test):.2f}")
 # ------------------------
 # ``predict_bounds`` bounds the *mean*: what it would be if each leaf had one more row with
 # the lowest or the highest known target. ``predict_quantiles`` describes where patients
-# like this one *were*. ``predict_interval`` says where the next one *will be*, with a
-# promise: it is calibrated on rows the trees have not seen.
+# like this one *were*. ``predict_interval`` predicts where the next one *will be*, and
+# is calibrated on out-of-bag rows.
 
 bounds = forest.predict_bounds(X_test)
 quantiles = forest.predict_quantiles(X_test, (0.05, 0.5, 0.95))
 interval = forest.predict_interval(X_test, coverage=0.9)
 for name, (low, high) in {
     "bounds of the mean": bounds.T,
-    "5 % and 95 % quantile": quantiles[:, [0, 2]].T,
-    "90 % interval": interval.T,
+    "5% and 95% quantile": quantiles[:, [0, 2]].T,
+    "90% interval": interval.T,
 }.items():
     inside = np.mean((low <= y_test) & (y_test <= high))
     print(
@@ -60,7 +60,7 @@ print(f"disagreement of trees {variance.epistemic.mean():.0f}")
 order = np.argsort(forest.predict(X_test))
 place = np.arange(len(order))
 fig, axes = plt.subplots(figsize=(8, 3.5), layout="constrained")
-axes.fill_between(place, *interval[order].T, alpha=0.2, label="90 % interval", step="mid")
+axes.fill_between(place, *interval[order].T, alpha=0.2, label="90% interval", step="mid")
 axes.fill_between(
     place, *bounds[order].T, alpha=0.6, label="bounds of the mean", step="mid"
 )

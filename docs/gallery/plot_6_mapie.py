@@ -34,7 +34,7 @@ kept = sets[np.arange(len(y_test)), y_test].mean()
 print(f"MAPIE    truth in the set {kept:.3f}, mean size {sets.sum(axis=1).mean():.2f}")
 
 # %%
-# hedgerow learns from all rows and calibrates on each with the trees that have not seen it.
+# hedgerow fits all rows and calibrates on out-of-bag rows.
 
 forest = RandomForestClassifier(100, decision=Coverage(0.95), random_state=0).fit(
     X_train, y_train
@@ -44,5 +44,5 @@ kept = sets[np.arange(len(y_test)), y_test].mean()
 print(f"hedgerow truth in the set {kept:.3f}, mean size {sets.sum(axis=1).mean():.2f}")
 
 # %%
-# The disadvantage of the second is that its promise is only approximate
-# (:doc:`/promises`), because a row is judged by about a third of the trees.
+# The disadvantage of the second is that its coverage is only approximate
+# (:doc:`/promises`), because about a third of the trees evaluate each row.

@@ -36,7 +36,7 @@ PAGES = {
     "plots": "matplotlib",
     "regression": None,
     "report": None,
-    "strangers": None,
+    "novelty": None,
     "trees-and-bootstrap": None,
     "which": None,
 }
@@ -161,12 +161,25 @@ def what_readers_have() -> dict[str, Any]:
     }
 
 
-def test_every_row_of_the_readmes_table_says_what_shows_it() -> None:
+def test_the_readme_prints_its_output(capsys: pytest.CaptureFixture[str]) -> None:
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    tables = [readme[readme.index(begin) :].split("\n\n")[0] for begin in ("| | scikit-learn |", "| | has | lacks |")]
-    table = [row for each in tables for row in each.splitlines()[2:]]
-    shown = (DOCS / "claims.md").read_text(encoding="utf-8")
-    assert len(table) > 10
-    assert [row for row in table if f"| {row.split('|')[1].strip()} |" not in shown] == []
-    named = re.findall(r"`(tests/[\w/.]+)`", shown)
+    code, output = re.search(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", readme, re.DOTALL | re.MULTILINE).groups()
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.split() == output.split()
+
+
+def test_the_readme_is_short() -> None:
+    assert len((DOCS.parent / "README.md").read_text(encoding="utf-8")) <= 6000
+
+
+def test_every_row_of_the_comparisons_has_its_evidence() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    page, evidence = (DOCS / "comparison.md").read_text(encoding="utf-8").split("## Evidence")
+    begins = ((readme, "| | scikit-learn |"), (page, "| | scikit-learn |"), (page, "| | has | lacks |"))
+    tables = [text[text.index(begin) :].split("\n\n")[0].splitlines()[2:] for text, begin in begins]
+    assert [len(table) > 4 for table in tables] == [True, True, True]
+    rows = [row.split("|")[1].strip() for table in tables for row in table]
+    assert [row for row in rows if f"| {row} |" not in evidence] == []
+    named = re.findall(r"`(tests/[\w/.]+)`", evidence)
+    assert named
     assert [path for path in named if not (DOCS.parent / path).exists()] == []

@@ -29,7 +29,7 @@ def drawn(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", ["plots.png", "tree.png"])
+@pytest.mark.parametrize("name", ["abstention.png", "plots.png", "tree.png"])
 def test_displays_are_drawn_as_they_are_shown(pictures, drawn, name):
     assert pictures.differs(pictures.IMAGES / name, drawn / name) < 0.01, "run python docs/pictures.py"
 

@@ -1,4 +1,4 @@
-"""Classifier: a table and labels -> a fitted classifier, and all its answers."""
+"""Base class of the classifiers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
-    """What all tree and forest classifiers share; the public classes are presets of it.
+    """Base class for tree and forest classifiers.
 
     `rule`, `caution` and `decision` can be changed on a fitted model; they do not change its trees.
     """
@@ -132,7 +132,9 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         return predictor.labels_and_sets(batch) if return_set else predictor.labels(batch)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class; with the rule "average", the mean of the class shares in the leaves reached.
+        """Return the probability of each class, calibrated if ``calibration_`` says so.
+
+        Uncalibrated probabilities of the rule "average" are the mean of the class shares in the leaves reached.
 
         Parameters
         ----------
@@ -164,7 +166,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
             return [np.log(each) for each in said] if isinstance(said, list) else np.asarray(np.log(said))
 
     def predict_confidence(self, X: Any) -> Floats:
-        """How probable it is that the label of `predict` is right: the largest probability of each sample.
+        """Return the probability that the label of `predict` is right.
 
         Only with ``calibration="oob"`` it is calibrated. With `novelty` it is discounted for strangers: r · p +
         (1 − r) / K, where r is how far the forest trusts its opinion.
@@ -298,7 +300,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         return self._framed(X, [*found.typed(), *found.numbers()], found.names)
 
     def predict_uncertainty(self, X: Any) -> PredictionUncertainty:
-        """How uncertain the forest is about each sample, by kind; entropies are those of its leaves, before any map.
+        """Return the uncertainty of each sample by kind; entropies are uncalibrated.
 
         Parameters
         ----------
@@ -315,7 +317,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         return self._as_requested(X, predictor.uncertainty(predictor.read(X)))  # type: ignore[no-any-return]
 
     def predict_variance(self, X: Any) -> SamplingVariance:
-        """How much the probabilities (rule "average") would differ with another training table of the same kind.
+        """Return the variance of the probabilities (rule "average") over training tables.
 
         The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
         correlation of two. Both are estimated by leaving out one training row after the other: the trees whose bags do

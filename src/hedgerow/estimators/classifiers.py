@@ -1,4 +1,4 @@
-"""Classifiers: public class names -> presets of one implementation.
+"""Public classifiers: presets of one implementation.
 
 `_parameters` has the rows of `hedgerow.params.table` that say which values a parameter may have and what it means.
 """

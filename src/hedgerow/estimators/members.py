@@ -1,4 +1,4 @@
-"""Members: a fitted forest -> its trees as estimators, and the rows of their bags, as scikit-learn's forests have them.
+"""Trees of a forest as estimators, and the rows of their bootstrap samples.
 
 Forests define `len`, indexing and iteration by these functions; single trees must not have them.
 """

@@ -1,4 +1,4 @@
-"""One tree: an estimator of a single tree -> its size, and how it can be pruned."""
+"""Size and pruning of single trees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hedgerow.inference.fitted import fitted_of
 
 
 class SingleTreeMixin:
-    """What estimators of a single tree have in addition to those of forests."""
+    """Mixin for estimators of a single tree."""
 
     tree_: Any
 

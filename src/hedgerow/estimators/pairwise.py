@@ -1,4 +1,4 @@
-"""Pairwise: a table and labels -> a tree for each pair of classes, and one mass for each sample."""
+"""Classifier with a tree for each pair of classes."""
 
 from __future__ import annotations
 

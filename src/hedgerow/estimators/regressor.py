@@ -1,4 +1,4 @@
-"""Regressor: a table and numbers -> a fitted regressor, and all its answers."""
+"""Base class of the regressors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
-    """What all tree and forest regressors share; the public classes are presets of it."""
+    """Base class for tree and forest regressors."""
 
     _task: ClassVar[SupervisedTask] = Regression()
 
@@ -163,7 +163,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         return self._framed(X, found.numbers(), found.names)
 
     def predict_variance(self, X: Any) -> SamplingVariance:
-        """How much the predictions would differ with another training table of the same kind.
+        """Return the variance of the predictions over training tables.
 
         The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
         correlation of two. ρσ² is estimated by the infinitesimal jackknife, less what chance adds to it with so few
@@ -292,7 +292,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         )
 
     def quantile_ranks(self, X: Any, y: Any, *, weighting: str = "tree", kind: str = "rank") -> Floats:
-        """Where a number lies in the distribution that `predict_quantiles` gives its sample; 0.9: above nine tenths.
+        """Return the rank of each target in its predicted distribution.
 
         Ranks of targets near 0 or 1 are surprising. Over many samples whose distributions are right, they are uniform.
 
@@ -338,7 +338,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
 
 def checked_coverage(coverage: Any) -> float:
-    """A coverage -> the same; refused unless it is a number between 0 and 1."""
+    """Return a coverage; raise an error unless it is between 0 and 1."""
     if not (isinstance(coverage, float | int | np.floating) and 0 < coverage < 1):
         raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
     return float(coverage)

@@ -1,4 +1,4 @@
-"""Regressors: public class names -> presets of one implementation.
+"""Public regressors: presets of one implementation.
 
 `_parameters` has the rows of `hedgerow.params.table` that say which values a parameter may have and what it means.
 """
@@ -221,7 +221,7 @@ class RandomForestRegressor(TreesRegressor):
     criterion_ : str
         The criterion with which the trees were grown, even if the parameter has been changed since.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of the decrease in squared error.
+                Share of the decrease in the error that the criterion measures.
     oob_score_, oob_prediction_ : float, ndarray of shape (n_samples,)
         R² and predictions on out-of-bag rows, with ``oob_score=True``; NaN for a row that is in every bag.
     oob_trace_ : ndarray of shape (n_trees,)

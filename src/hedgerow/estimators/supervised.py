@@ -1,4 +1,4 @@
-"""Later: fitted forests and later rows -> more evidence, more trees, signs of drift."""
+"""Base class of classifiers and regressors: out-of-bag results, updates, drift."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 def leaves_are_sums(model: Any) -> bool:
-    """Whether leaves are plain sums over their rows, which `partial_fit` needs; otherwise an AttributeError."""
+    """Return whether leaves are sums over their rows; raise AttributeError otherwise."""
     fitted: Fitted | None = model.__dict__.get("_fitted")
     if (model.criterion if fitted is None else fitted.criterion) == "absolute_error":
         raise AttributeError(
@@ -44,7 +44,7 @@ def leaves_are_sums(model: Any) -> bool:
 
 
 class SupervisedTrees(BaseTrees):
-    """What classifiers and regressors share: out-of-bag figures and later rows."""
+    """Base class for classifiers and regressors."""
 
     _incremental: ClassVar[bool] = True
     #: The prediction type.
@@ -137,7 +137,7 @@ class SupervisedTrees(BaseTrees):
         return compare(predictor, new, old, classes, **options)
 
     def predict_novelty(self, X: Any) -> Floats:
-        """How unusual samples are, as p-values: about 5 % of rows like the training rows have one of at most .05.
+        """Return novelty p-values: about 5% of ordinary rows have one of at most 0.05.
 
         Leaves remember which values the rows of their bags had in a few features, drawn for each tree. A sample is
         strange if it lies far outside what its leaves have seen: values, categories and missing values. How strange
@@ -151,7 +151,7 @@ class SupervisedTrees(BaseTrees):
         Returns
         -------
         p_value : ndarray of shape (n_samples,)
-            The smallest possible one is 1 / (k + 1) for k training rows, of which at most 4096 are used.
+            The smallest possible one is 1 / (k + 1) for k training rows, of which at most 2048 are used.
 
         Examples
         --------
@@ -167,7 +167,7 @@ class SupervisedTrees(BaseTrees):
         return novelty_of(predictor.fitted, table, n_threads=predictor.threads(table.n_rows)).p_value
 
     def suggest(self, X: Any, n: int = 10) -> NDArray[np.int64]:
-        """Which of these rows without labels to ask about next, so that the forest learns most from their labels.
+        """Select unlabelled rows to label next.
 
         A row is useful if the forest doubts its label, if many doubtful rows reach the same leaves, and if no row like
         it has been suggested already. The doubt of a classifier is one minus the difference between its two largest
@@ -327,7 +327,7 @@ class SupervisedTrees(BaseTrees):
 
     @property
     def oob_score_(self) -> float:
-        """How good the forest is on out-of-bag rows, after a fit with ``oob_score``."""
+        """Out-of-bag score, after a fit with ``oob_score``."""
         return float(figure(fitted_of(self).figures.oob_score, "oob_score_", "after a fit with oob_score"))
 
     @property
@@ -343,7 +343,7 @@ class SupervisedTrees(BaseTrees):
 
     @property
     def oob_errors_(self) -> BootstrapErrors:
-        """How wrong the forest and its single trees are about training rows, inside and outside the bags.
+        """Errors of the forest and of its trees on in-bag and out-of-bag rows.
 
         ``out_of_bag`` (Err*), ``resubstitution``, ``err632``, ``err632plus``, and ``ensemble``, that of the forest.
         Errors are those of `oob_trace_`: shares of wrong classes, squared or absolute errors.
@@ -401,17 +401,17 @@ class SupervisedTrees(BaseTrees):
         return super().__getstate__()
 
     def _framed(self, X: Any, columns: list[Any], names: Sequence[str]) -> Any:
-        """Columns (n,) and their names -> a data frame, as `set_output` asks, with the index of X."""
+        """Make a data frame of named columns with the index of X, following `set_output`."""
         return frame_like(X, dict(zip(names, columns, strict=True)), requested_output(self))
 
     def _as_requested(self, X: Any, found: Any) -> Any:
-        """Named arrays (n,) -> a data frame, if `set_output` asks for one; several outputs stay as they are."""
+        """Make a data frame of named arrays if `set_output` requests one."""
         if requested_output(self) == "default" or isinstance(found, list):
             return found
         return self._framed(X, list(found), found._fields)
 
 
 def _newcomers(predictor: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Newcomers:
-    """Rows and perhaps their labels, as given -> some of them, as `compare` takes them."""
+    """Draw rows, with their labels if any, for `compare`."""
     codes = predictor.read(X).codes
     return newcomers(codes, None if y is None else predictor.drift_labels(y, codes.shape[1], classes))

@@ -1,4 +1,4 @@
-"""Trees: a fitted tree or forest and samples -> leaves, paths and proximities, for every kind of target."""
+"""Base class of all estimators: leaves, paths and proximities."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hedgerow.table.bins import Codes
 
 
 class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
-    """What classifiers, regressors and trees without labels share.
+    """Base class for classifiers, regressors and unsupervised trees.
 
     A fit publishes one `Fitted`, in one assignment, after everything has succeeded. A call reads it once, with the
     parameters that the estimator has at that moment (`_predictor`). So an estimator can predict while it is fitted
@@ -159,8 +159,9 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
     def row_weights(self, X: Any, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
         """Weight of each training row in the prediction for each sample.
 
-        With unweighted rows and the rule "average", ``row_weights(X) @ (y[:, None] == forest.classes_)`` is
-        ``predict_proba(X)``. For a regressor whose leaves predict means, ``row_weights(X) @ y`` is ``predict(X)``.
+        With unweighted rows, the rule "average" and ``calibration=None``, ``row_weights(X) @ (y[:, None] ==
+        forest.classes_)`` is ``predict_proba(X)``. For a regressor whose leaves predict means, ``row_weights(X) @ y``
+        is ``predict(X)``.
 
         Parameters
         ----------
@@ -275,7 +276,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         return np.array(names, dtype=object)
 
     def _html_repr(self) -> str:
-        """What a notebook shows: scikit-learn's diagram and, after a fit, one page about the model."""
+        """Return scikit-learn's diagram for notebooks and, after a fit, a summary."""
         from hedgerow.explain.summary import describe
 
         diagram: str = super()._html_repr()
@@ -334,7 +335,7 @@ def figure(value: Any, name: str, reason: str) -> Any:
 
 
 def stacked(outputs: list[Any], is_multi_output: bool) -> Any:
-    """Arrays (n, K) of outputs -> (n, K, outputs), or a list if K differs; the array itself if there is one output."""
+    """Stack arrays (n, K) of outputs to (n, K, outputs); return a list if K differs."""
     if not is_multi_output:
         return outputs[0]
     return np.stack(outputs, axis=-1) if len({each.shape for each in outputs}) == 1 else outputs
@@ -352,12 +353,12 @@ def or_not_there() -> Iterator[None]:
 
 
 def _same_codes(forest: Forest, codes: Codes, own: Codes) -> bool:
-    """Codes (p, n) -> whether they equal those of the training rows in all features that trees use."""
+    """Return whether codes equal those of the training rows in all used features."""
     return codes.shape == own.shape and all(np.array_equal(codes[i], own[i]) for i in forest.used_features)
 
 
 def _count(name: str, value: Any) -> int:
-    """A value -> the same; refused unless it is an int >= 1."""
+    """Return a value; raise an error unless it is an int >= 1."""
     if not (isinstance(value, int | np.integer) and value >= 1):
         raise ValueError(f"{name} must be an int >= 1, got {value!r}; leave it out for all")
     return int(value)

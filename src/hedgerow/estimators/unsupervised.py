@@ -1,4 +1,4 @@
-"""Unsupervised: a table without labels -> trees, and what their leaves say about the table."""
+"""Unsupervised trees and forests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _UNSUPERVISED = {
 
 
 class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
-    """What trees without labels share: they turn rows into leaves."""
+    """Base class for unsupervised trees, which embed rows as leaves."""
 
     def transform(self, X: Any) -> sparse.csr_array | Floats:
         """The leaves that samples reach, as sparse features.
@@ -403,7 +403,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         return publish(self, self._task.fit(self, X))
 
     def score_samples(self, X: Any) -> Floats:
-        """How typical samples are: the mean share of real rows in the leaves reached.
+        """Return how typical samples are: the mean share of real rows in their leaves.
 
         Parameters
         ----------
@@ -423,7 +423,7 @@ class UnsupervisedForest(_UnlabelledTrees):
 
 
 def _is_outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
-    """Samples -> (n,) whether some value is missing or outside the range of the training rows."""
+    """Return whether samples have values missing or outside the training range."""
     outside = np.zeros(table.n_rows, dtype=bool)
     for first, columns in table.column_blocks():
         for (low, high), column in zip(ranges[first:], columns, strict=False):

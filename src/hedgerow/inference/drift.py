@@ -64,7 +64,7 @@ class Drift:
     ----------
     p_value : float
         How often relabelled rows differ as much as these do, in traffic or in labels. A small value means drift.
-        Without drift it is uniform (out of bag nearly so, see docs/later.md).
+        Without drift it is uniform (out of bag nearly so, see docs/updating.md).
     traffic_p_value : float
         The same for the leaves that rows reach, whatever their labels.
     label_p_value : float or None

@@ -269,7 +269,8 @@ def mean_set_size(
 ) -> float | None:
     """y (n,), sets (n, K) -> mean size of the indeterminate sets, or ``otherwise`` when there are none.
 
-    ``y`` is not used. The scorer ``"neg_mean_set_size"`` uses ``otherwise=1``.
+    ``y`` is not used. The scorer ``"neg_mean_set_size"`` uses ``otherwise=1``. Sets of one class do not count here; the
+    "mean set size" of ``hedgerow evaluate`` and of the report is the mean over all rows.
 
     Examples
     --------

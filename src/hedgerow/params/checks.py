@@ -14,7 +14,7 @@ from hedgerow.forest.rows import MOST_DRAWS
 if TYPE_CHECKING:
     from hedgerow.params.table import Parameter
 
-#: Rows are numbered in 32 bits.
+#: Rows are numbered in 31 bits.
 MAX_ROWS = 2**31
 #: The bootstrap whose samples have an exact size.
 MULTINOMIAL = "multinomial"

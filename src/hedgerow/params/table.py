@@ -131,8 +131,8 @@ PARAMETERS: Mapping[str, Parameter] = {
     ),
     "caution": Parameter(
         kind='float or "auto"',
-        about='How many unseen rows each leaf keeps in reserve: 0 is the ordinary forest. "auto" chooses a value on'
-        " out-of-bag evidence (``caution_``) in the fit, and again when rule or decision change, as long as the forest"
+        about='Pseudo-count s of the imprecise Dirichlet model; 0 collapses the intervals. "auto" maximises out-of-bag'
+        " u65 (``caution_``) in the fit, and again when rule or decision change, as long as the forest"
         " has its training rows.",
         check=must("a number >= 0 or 'auto'", lambda value: is_real(value, 0) or is_word(value, "auto")),
         needs_bags=lambda value: is_word(value, "auto"),
