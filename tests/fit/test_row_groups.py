@@ -20,6 +20,7 @@ from hedgerow import (
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomSurvivalForest,
     load,
     merge,
     save,
@@ -382,3 +383,13 @@ def test_metadata_routing_passes_groups_on():
             forest, X, Y, cv=GroupKFold(3), params={"groups": PATIENT}, return_estimator=True, error_score="raise"
         )
     assert all(fitted_of(each).rows.n_groups for each in found["estimator"])
+
+
+def test_a_survival_forest_leaves_groups_out():
+    time = np.exp(X[:, 0] - Y)
+    forest = RandomSurvivalForest(15, oob_score=True, random_state=0)
+    event = np.ones(len(X), dtype=bool)
+    forest.fit(X, (event, time), groups=PATIENT)
+    rows = fitted_of(forest).rows
+    np.testing.assert_array_equal(~rows.oob_mask.table(15), shared_bags(forest))
+    assert forest.oob_score_ < RandomSurvivalForest(15, oob_score=True, random_state=0).fit(X, (event, time)).oob_score_

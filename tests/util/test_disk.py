@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow import RandomForestClassifier
 from hedgerow.cli.app import app
-from hedgerow.datasets.arff import Rows
+from hedgerow.datasets.arff import ArffRows
 from hedgerow.datasets.fetch import _write as write_dataset
 from hedgerow.explain.report import Report
 from hedgerow.study.experiments.frame import Unit, _keep
@@ -88,7 +88,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path, tuple[Path, Path]], Any]]] = {
     "report": ("page.html", command("report", "MODEL", "DATA", "-o", "OUT", "--force", "--seconds", "0")),
     "unit": ("key.json", lambda out, _: _keep(out.parent, Unit("key", {}, 1.0), {"a": "x" * 10_000})),
     "figure": ("figures/drawn.svg", lambda out, _: draw(out.parents[1])),
-    "data set": ("set.csv.gz", lambda out, _: write_dataset(Rows(("a",), [[str(each)] for each in X[:, 0]]), out)),
+    "data set": ("set.csv.gz", lambda out, _: write_dataset(ArffRows(("a",), [[str(each)] for each in X[:, 0]]), out)),
 }
 
 
