@@ -91,7 +91,7 @@ def table() -> str:
         case = make()
         doubt = case.forest.explain(case.sample, time_limit=0, shap=False)[0].doubt
         shares = dict(zip([each.cause for each in doubt], percents(each.share for each in doubt), strict=True))
-        cells = [f"**{shares[cause]} %**" if cause == case.cause else f"{shares[cause]}%" for cause in CAUSES]
+        cells = [f"**{shares[cause]}%**" if cause == case.cause else f"{shares[cause]}%" for cause in CAUSES]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -128,9 +128,7 @@ class RandomSurvivalForest(SupervisedTrees):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, checkpoint: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, checkpoint: Any = None) -> Self:
         """Fit to a table, times and events.
 
         Parameters
