@@ -24,8 +24,7 @@ from hedgerow.datasets.arff import ArffRows
 from hedgerow.datasets.fetch import _write as write_dataset
 from hedgerow.explain.report import Report
 from hedgerow.study.experiments.frame import Unit, _keep
-from hedgerow.study.experiments.report import Figure
-from hedgerow.study.experiments.report import StudyReport as StudyReport
+from hedgerow.study.experiments.report import Figure, StudyReport
 from hedgerow.util import disk
 from hedgerow.util.disk import clear_partials, whole_file, write_whole
 
@@ -79,7 +78,7 @@ def draw(folder: Path) -> None:
 
 WRITERS: dict[str, tuple[str, Callable[[Path, tuple[Path, Path]], Any]]] = {
     "save": ("m.hedge", lambda out, _: hedgerow.save(RandomForestClassifier(9).fit(X, LABELS), out)),
-    "Report.save": ("page.html", lambda out, _: StudyReport("x" * 100_000, {}).save(out)),
+    "Report.save": ("page.html", lambda out, _: Report("x" * 100_000, {}).save(out)),
     "fit": ("m.hedge", command("fit", "DATA", "--target", "y", "-o", "OUT")),
     "predict": ("answers.csv", command("predict", "MODEL", "DATA", "-o", "OUT", "--force")),
     "predict --json": ("answers.jsonl", command("predict", "MODEL", "DATA", "--json", "-o", "OUT")),
