@@ -1,6 +1,6 @@
 """The reference page, made of the public names: those of ``hedgerow`` and of its public modules (``__all__``).
 
-``python docs/api.py`` writes ``api.rst``; a test compares them.
+``python docs/api.py`` writes ``reference/api.rst``; a test compares them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import hedgerow
 
-PAGE = Path(__file__).parent / "api.rst"
+PAGE = Path(__file__).parent / "reference" / "api.rst"
 #: The public modules, in the order of the page, and their titles.
 MODULES = {
     "rules": "Combination rules",
@@ -31,18 +31,18 @@ MODULES = {
 NOTES = {
     "rules": "Rules also have :doc:`a page each <methods/index>`.",
     "decisions": "Decisions are also on :doc:`one page <methods/decisions>` with their formulas.",
-    "belief": "See :doc:`belief`, which has a table of mass functions with their formulas.",
-    "dask": "Needs ``pip install '.[dask]'``; see :doc:`scale`.",
+    "belief": "See :doc:`/explanation/belief`, which has a table of mass functions with their formulas.",
+    "dask": "Needs ``pip install '.[dask]'``; see :doc:`/how-to/scale`.",
 }
 ESTIMATORS, CALLS, EXPORT, ERRORS = "Estimators", "Opinions, samples and files", "Export", "Errors"
 
 
 def page() -> str:
-    """The text of ``api.rst``."""
+    """The text of the page."""
     names = [name for name in dir(hedgerow) if not inspect.ismodule(getattr(hedgerow, name))]
     names.remove("__version__")
     grouped = {title: [name for name in names if group_of(name) == title] for title in (ESTIMATORS, CALLS, EXPORT)}
-    parts = [heading("Reference", "="), "``hedgerow.__version__`` is the version of the package.\n"]
+    parts = [heading("Python API", "="), "``hedgerow.__version__`` is the version of the package.\n"]
     parts += [section(title, "hedgerow", inside) for title, inside in grouped.items()]
     modules = {name for name in dir(hedgerow) if inspect.ismodule(getattr(hedgerow, name))}
     if modules != set(MODULES):
@@ -73,7 +73,7 @@ def section(title: str, module: str, names: list[str], note: str | None = None) 
         if listed:
             lines += [
                 ".. autosummary::",
-                "   :toctree: reference",
+                "   :toctree: api",
                 *template,
                 "",
                 *(f"   {name}" for name in listed),

@@ -39,7 +39,7 @@ myst_heading_anchors = 3
 # Pages also link to files outside docs/, for people who read the project as text.
 myst_url_schemes = ["http", "https", "mailto"]
 
-methods.write_pages(Path(__file__).parent / "methods")
+methods.write_pages(Path(__file__).parent / "reference" / "methods")
 
 # ---- reference --------------------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ warnings.filterwarnings("ignore", message=".*non-GUI backend.*")
 
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
-    "gallery_dirs": "auto_gallery",
+    "gallery_dirs": "tutorials/examples",
     "filename_pattern": r"plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
@@ -85,14 +85,20 @@ html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        "explanation/comparison": [],  # wide tables
+        "how-to/from-scikit-learn": [],
+        "reference/capabilities": [],
+        "reference/index": [],
+    },
     "header_links_before_dropdown": 6,
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {page: [] for page in ("index", "promises", "which", "auto_gallery/plot_0_five_minutes")}
+html_sidebars: dict[str, list[str]] = {"index": []}
 
 
 # ---- docstrings -------------------------------------------------------------------------------------------------
@@ -110,19 +116,18 @@ def clean_docstring(app: Any, what: str, name: str, thing: Any, options: Any, li
         lines[number] = "".join(parts)
 
 
-def complete_guide(app: Any, name: str, source: list[str]) -> None:
-    """List in the guide every page that no other page links to."""
-    if name != "guide":
-        return
-    folder = Path(__file__).parent
-    leads = (folder / "index.md").read_text() + source[0]
-    listed = set(re.findall(r"^(?:.*<)?([\w-]+)>?$", leads, re.MULTILINE)) | {"index"}
-    others = sorted({page.stem for page in folder.glob("*.md")} - listed)
-    source[0] = source[0].replace("architecture\n", "\n".join([*others, "architecture\n"]))
+def include_contributing(app: Any, name: str, source: list[str]) -> None:
+    """Show CONTRIBUTING.md, whose links start at the root of the project, on the page of contributors."""
+    if name == "contributing/index":
+        path = Path(__file__).parents[1] / "CONTRIBUTING.md"
+        app.env.note_dependency(str(path))
+        text = path.read_text(encoding="utf-8")
+        text = text.replace("](docs/", "](../").replace("[SECURITY.md](SECURITY.md)", "`SECURITY.md`")
+        source[0] = source[0].replace("CONTRIBUTING.md\n", text, 1)
 
 
 def setup(app: Any) -> None:
     """Draw formulas as MathML; clean docstrings before numpydoc reads them."""
-    app.connect("source-read", complete_guide)
+    app.connect("source-read", include_contributing)
     mathml.setup(app)
     app.connect("autodoc-process-docstring", clean_docstring, priority=400)

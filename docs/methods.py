@@ -2,7 +2,7 @@
 
 Names, descriptions, parameters and results come from the library itself; only the formulas and the advice are in this
 file. If a method has no formula, or a formula no method, the build stops. ``python docs/methods.py`` writes the tables
-of what each method can do into ``which.md``; a test compares them.
+of what each method can do into ``reference/capabilities.md``; a test compares them.
 """
 
 from __future__ import annotations
@@ -301,14 +301,14 @@ DECISIONS: dict[str, Told] = {
         r"\{k : -\log p_k \le \tau\}, \quad \tau = \text{the } \lceil (n + 1)(1 - \alpha) \rceil\text{-th smallest of"
         r" } -\log p_{y_i}(x_i)",
         "Guarantees how often the true class is inside, even if the probabilities are wrong (conformal prediction). See"
-        " {doc}`/promises`.",
+        " {doc}`/explanation/guarantees`.",
     ),
     "risk": Told(
         "Risk",
         r"\{\text{arg max}_k p_k\} \text{ if } \max_k p_k > \tau, \text{ else all classes;} \quad \tau = \text{the"
         r" lowest threshold with } P(\text{Binomial}(n_\tau, \epsilon) \le w_\tau) \le \delta",
         "Guarantees, with confidence 1 − δ, that at most a share ε of decisions is wrong; n labelled rows"
-        " lie above the threshold, and w of them would be decided wrongly. See {doc}`/promises`.",
+        " lie above the threshold, and w of them would be decided wrongly. See {doc}`/explanation/guarantees`.",
     ),
     "auto": Told(
         "Auto",
@@ -350,7 +350,7 @@ CRITERION_COLUMNS: dict[str, Callable[[Criterion], str | bool]] = {
     "chosen by `fit`": lambda criterion: len(criterion.candidates()) > 1,
     "scikit-learn": lambda criterion: criterion.in_sklearn or False,
 }
-#: The lines around the tables in ``which.md``.
+#: The lines around the tables in ``reference/capabilities.md``.
 BEGIN, END = "<!-- what each can do: written by docs/methods.py -->\n", "<!-- end -->\n"
 
 
@@ -358,15 +358,15 @@ def abilities() -> str:
     """Return tables of the capabilities of rules, decisions and criteria."""
     rules = {name: resolve_rule(name) for name in RULES}
     criteria = {name: kind() for name, kind in CRITERIA.items()}
-    return f"""### Rules
+    return f"""## Rules
 
 {_matrix("rule", rules, RULE_COLUMNS)}
 
-### Decisions
+## Decisions
 
 {_matrix("decision", all_decisions(), DECISION_COLUMNS)}
 
-### Criteria
+## Criteria
 
 {_matrix("criterion", criteria, CRITERION_COLUMNS)}
 """
@@ -380,7 +380,7 @@ def write_abilities(page: Path) -> None:
 
 def write_pages(folder: Path) -> None:
     """Write a page for each rule, one for all decisions, and an index, as Markdown; unchanged files are not written."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     check_complete()
     pages = {name: rule_page(name) for name in rule_names()}
     pages |= {"decisions": decisions_page(), "index": index_page()}
@@ -577,4 +577,4 @@ def _source(kind: type[Any], method: str) -> str:
 
 
 if __name__ == "__main__":
-    write_abilities(Path(__file__).parent / "which.md")
+    write_abilities(Path(__file__).parent / "reference" / "capabilities.md")

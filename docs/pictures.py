@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -19,11 +20,16 @@ from matplotlib import pyplot
 from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
+sys.path.insert(0, str(Path(__file__).parent))
+import results
+
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier, plot
 
 IMAGES = Path(__file__).parent / "images"
 #: Sizes of the same picture may differ by this share, because fonts do.
 SAME_SIZE = 0.05
+#: Colours of hedgerow, of peers, and of a second figure of hedgerow.
+OURS, PEER, SECOND = "#0072b2", "#8c8c8c", "#56b4e9"
 #: Test rows of `draw_abstention`, by position.
 FIVE_PATIENTS = (56, 205, 47, 114, 189)
 
@@ -76,6 +82,132 @@ def draw_abstention(folder: Path) -> None:
     figure.savefig(folder / "abstention.png", dpi=100)
 
 
+def draw_log_loss(folder: Path) -> None:
+    """Save the chart of the README: log-loss of forests and boosting, compared with scikit-learn's forest."""
+    found = results.load()["probabilities"]["figures"]
+    named = {
+        "extra trees": "hedgerow, extra trees with a bootstrap",
+        "forest": "hedgerow, random forest",
+        "CatBoost": "CatBoost",
+        "sklearn isotonic": "scikit-learn, isotonic calibration",
+        "LightGBM": "LightGBM",
+        "sklearn boosting": "HistGradientBoosting",
+    }
+    figure, axes = pyplot.subplots(figsize=(8, 2.4), layout="constrained")
+    losses = [found[name]["log-loss"] for name in named]
+    colours = [OURS if "hedgerow" in title else PEER for title in named.values()]
+    dots(axes, list(named.values()), losses, colours)
+    axes.axvline(0, color="black", linewidth=1, linestyle="--")
+    axes.set_xlabel("log-loss minus that of scikit-learn's forest, ± 1 SE over sets (left is better)", x=0.35)
+    figure.savefig(folder / "log-loss.png", dpi=100)
+    pyplot.close(figure)
+
+
+def draw_intervals(folder: Path) -> None:
+    """Save interval scores and coverages of regression intervals."""
+    found = results.load()["intervals"]["figures"]
+    peers = {"quantile-forest": "quantile-forest", "MAPIE CQR": "MAPIE, CQR", "crepes": "crepes, out of bag"}
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(8, 2.2), layout="constrained")
+    dots(
+        left,
+        list(peers.values()),
+        [found[f"forest, compared with {name}"]["interval score"] for name in peers],
+        [PEER] * 3,
+    )
+    left.axvline(1, color="black", linewidth=1, linestyle="--")
+    left.set(xlabel="interval score, hedgerow ÷ peer")
+    names = {"forest": "hedgerow"} | peers
+    dots(right, list(names.values()), [found[name]["coverage"] for name in names], [OURS, PEER, PEER, PEER])
+    right.axvline(0.9, color="black", linewidth=1, linestyle="--")
+    right.set(xlabel="coverage of 90% intervals")
+    figure.savefig(folder / "intervals.png", dpi=100)
+    pyplot.close(figure)
+
+
+def draw_risk(folder: Path) -> None:
+    """Save how often targets of risk control are met, and how many rows are decided."""
+    found = results.load()["risk"]["figures"]
+    named = {
+        "Risk": "hedgerow, Risk",
+        "MAPIE, the same probabilities": "MAPIE, default",
+        "MAPIE in a fixed sequence, the same probabilities": "MAPIE, fixed sequence",
+        "Risk, out of bag": "hedgerow, Risk out of bag",
+    }
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(8, 2.2), layout="constrained", sharey=True)
+    colours = [OURS if "hedgerow" in title else PEER for title in named.values()]
+    for axes, key in ((left, "kept"), (right, "decided")):
+        shares = [{name: 100 * value for name, value in found[way][key].items()} for way in named]
+        dots(axes, list(named.values()), shares, colours)
+    left.axvline(95, color="black", linewidth=1, linestyle="--")
+    left.set(xlabel="calibrations that meet the target (%); at least 95", xlim=(93, 101))
+    right.set(xlabel="rows decided (%)", xlim=(60, 72))
+    figure.savefig(folder / "risk.png", dpi=100)
+    pyplot.close(figure)
+
+
+def draw_novelty(folder: Path) -> None:
+    """Save AUROC of rows of a class missing from training."""
+    found = results.load()["novelty"]["figures"]
+    named = {
+        "hulls": "predict_novelty",
+        "5 nearest neighbours": "5 nearest neighbours",
+        "local outlier factor": "local outlier factor",
+        "entropy of scikit-learn's forest": "entropy of scikit-learn's forest",
+        "isolation forest": "isolation forest",
+    }
+    figure, axes = pyplot.subplots(figsize=(8, 2.8), layout="constrained")
+    pairs = {"six sets not used for tuning": "others", "six sets used for tuning": "used for tuning"}
+    series = {title: [found[key][name] for name in named] for title, key in pairs.items()}
+    bars(axes, list(named.values()), series, (OURS, SECOND), "lower right")
+    axes.set(xlabel="mean AUROC of rows of a class missing from training (0.5: chance)", xlim=(0.5, 0.9))
+    figure.savefig(folder / "novelty.png", dpi=100)
+    pyplot.close(figure)
+
+
+def draw_unseen(folder: Path) -> None:
+    """Save the error of decisions about rows with out-of-support values."""
+    found = results.load()["unseen"]["figures"]
+    named = {
+        "as they are": "unchanged",
+        "middling feature hidden": "middling feature hidden",
+        "quarter hidden": "a quarter of the features hidden",
+        "best feature hidden": "most important feature hidden",
+        "best one far off": "most important number far off",
+        "blank": "blank (default: none decided)",
+    }
+    figure, axes = pyplot.subplots(figsize=(8, 3.2), layout="constrained")
+    policies = {'unseen="shares", the default': "shares", 'unseen="larger", as scikit-learn': "larger"}
+    errors = {
+        title: [100 * found[name][policy].get("error", 0) for name in named] for title, policy in policies.items()
+    }
+    bars(axes, list(named.values()), errors, (OURS, PEER), "upper right")
+    axes.set(xlabel="wrong among decided rows (%)")
+    figure.savefig(folder / "unseen.png", dpi=100)
+    pyplot.close(figure)
+
+
+def dots(axes: Any, names: list[str], figures: list[dict[str, float]], colours: list[str]) -> None:
+    """Draw a dot with its standard error in each line."""
+    for place, (figure, colour) in enumerate(zip(figures, colours, strict=True)):
+        error = figure.get("error")
+        axes.errorbar(figure["value"], place, xerr=error, fmt="o", color=colour, capsize=3, markersize=6)
+    axes.set(yticks=range(len(names)), ylim=(len(names) - 0.5, -0.5))
+    axes.set_yticklabels(names)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x", color="#e5e5e5")
+    axes.set_axisbelow(True)
+
+
+def bars(axes: Any, names: list[str], series: dict[str, list[float]], colours: tuple[str, ...], place: str) -> None:
+    """Draw two bars in each line, with a legend."""
+    for number, ((title, values), colour) in enumerate(zip(series.items(), colours, strict=True)):
+        axes.barh(np.arange(len(names)) + (number - 0.5) * 0.38, values, height=0.36, color=colour, label=title)
+    axes.set(yticks=range(len(names)), ylim=(len(names) - 0.5, -0.5))
+    axes.set_yticklabels(names)
+    axes.legend(frameon=False, loc=place, fontsize="small")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def draw_report(folder: Path, chromium: str) -> None:
     """The report of the same forest, as a browser shows it."""
     from playwright.sync_api import sync_playwright
@@ -120,6 +252,8 @@ if __name__ == "__main__":
     folder.mkdir(exist_ok=True)
     draw_displays(folder)
     draw_abstention(folder)
+    for draw in (draw_log_loss, draw_risk, draw_novelty, draw_unseen, draw_intervals):
+        draw(folder)
     if found := shutil.which("chromium"):
         draw_report(folder, found)
     else:

@@ -84,10 +84,10 @@ why = forest.explain(X_test.iloc[[patient]])[0]
 print(why.to_text())
 
 # %%
-# The uncertainty is split by its sources (:doc:`/explain` defines them). Then follow the
-# remedies (further cases, the smallest change of the measurements), the nearest patients,
-# the rules of two leaves in words, and the contribution of each measurement to the
-# probability and to its uncertainty.
+# The uncertainty is split by its sources (:doc:`defined here </explanation/uncertainty>`).
+# Then follow the remedies (further cases, the smallest change of the measurements), the
+# nearest patients, the rules of two leaves in words, and the contribution of each
+# measurement to the probability and to its uncertainty.
 #
-# This is enough to start with. Next: :doc:`/which`, or
-# :doc:`the same on the command line </command-line>`.
+# This is enough to start with. Next: :doc:`/how-to/choose`, or
+# :doc:`the same on the command line </how-to/command-line>`.

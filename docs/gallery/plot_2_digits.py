@@ -47,7 +47,7 @@ for rule, decision in (
 # ---------------
 # The sets of ``Coverage`` contain the true class, for example in 95 of 100 cases, without
 # an assumption about the forest. It is calibrated on out-of-bag rows, so no rows are held
-# out; in return, coverage is only approximate (:doc:`/promises`).
+# out; in return, coverage is only approximate (:doc:`/explanation/guarantees`).
 
 forest.set_params(rule="average")
 for target in (0.8, 0.9, 0.95, 0.99):

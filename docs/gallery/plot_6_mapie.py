@@ -45,4 +45,4 @@ print(f"hedgerow truth in the set {kept:.3f}, mean size {sets.sum(axis=1).mean()
 
 # %%
 # The disadvantage of the second is that its coverage is only approximate
-# (:doc:`/promises`), because about a third of the trees evaluate each row.
+# (:doc:`/explanation/guarantees`), because about a third of the trees evaluate each row.

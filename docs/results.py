@@ -1,0 +1,110 @@
+"""Figures of the benchmarks, and the pages that quote them.
+
+``results.json`` holds every figure, with the date and the command of its run; ``benchmarks/record.py`` writes it.
+``python docs/results.py`` fills ``explanation/benchmarks.md`` from its template. Other pages quote few figures:
+`QUOTES` lists them, and a test compares them with the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS / "results.json"
+TEMPLATE, PAGE = DOCS / "explanation" / "benchmarks.md.in", DOCS / "explanation" / "benchmarks.md"
+NOTE = "<!-- written by docs/results.py from benchmarks.md.in and results.json -->\n"
+#: ``{{section/row/figure:format}}``
+_FIELD = re.compile(r"\{\{([^{}:]+)(?::([^{}]+))?\}\}")
+
+#: Sentences with figures on other pages, as templates.
+QUOTES: dict[str, tuple[str, ...]] = {
+    "../README": (
+        "lower than that of scikit-learn's forest by {{probabilities/forest/log-loss:~.3f}} (SE)",
+        "CatBoost with its defaults is tied: the difference is"
+        " {{probabilities/forest, compared with CatBoost/log-loss:~.3f}}",
+        "(`{{probabilities/command}}`, {{probabilities/date}})",
+    ),
+    "explanation/guarantees": (
+        "Log-loss fell on {{probabilities, up to 13,000 rows/forest/log-loss/better}} of"
+        " {{probabilities, up to 13,000 rows/forest/log-loss/sets}} real sets",
+        "90% intervals covered {{intervals/forest/coverage:.3f}} of the targets",
+    ),
+    "explanation/calibration": ("90% intervals cover {{intervals/forest/coverage:.3f}} of the targets",),
+    "how-to/coverage-and-risk": ("On 20 real sets the target is met in {{risk/Risk/kept/value:.1%}} of calibrations",),
+    "how-to/novelty": (
+        "about {{novelty, abstention/ordinary rows/value:.1%}} of them become undecided",
+        "On {{unseen/sets}} real sets with the most important feature hidden, the error of decisions is"
+        " {{unseen/best feature hidden/shares/error:.1%}}, and {{unseen/best feature hidden/larger/error:.1%}} with"
+        ' `unseen="larger"`',
+    ),
+    "how-to/updating": ("On {{active learning/sets}} real sets, accuracy is higher than with random rows",),
+    "how-to/command-line": (
+        "Of {{monitor/batches}} halves of {{monitor/sets}} real tables without a shift,"
+        " {{monitor/alarms without a shift}} raised one",
+        "moved by half a standard deviation, {{monitor/alarms with a shift}} did (`{{monitor/command}}`,"
+        " {{monitor/date}})",
+    ),
+    "explanation/distributed": (
+        "take {{cluster/gathered:.1f}} times the time of one machine if the table is gathered, and"
+        " {{cluster/tops:.1f}} times with tops",
+    ),
+}
+
+
+def load() -> dict[str, Any]:
+    """Return all results: section -> date, command, figures."""
+    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return found
+
+
+def render(template: str, results: dict[str, Any] | None = None) -> str:
+    """Fill in the figures of a template."""
+    results = load() if results is None else results
+    return _FIELD.sub(lambda field: _shown(results, *field.groups()), template)
+
+
+def page() -> str:
+    """Return the text of the page of benchmarks."""
+    head, rest = TEMPLATE.read_text(encoding="utf-8").split("\n", 1)
+    return f"{head}\n\n{NOTE}{render(rest)}"
+
+
+def _shown(results: dict[str, Any], path: str, form: str | None) -> str:
+    """Return a figure as people read it: a value with its standard error, a range, a date, or text.
+
+    A format that starts with ``~`` leaves out the sign.
+    """
+    section, *keys = path.split("/")
+    found = results[section]
+    if keys in (["date"], ["command"]):
+        return _day(found["date"]) if keys == ["date"] else str(found["command"])
+    found = found["figures"]
+    for key in keys:
+        found = found[key]
+    if isinstance(found, list):
+        return " to ".join(format(each, form or "") for each in found)
+    if isinstance(found, dict):
+        error = f" ± {_number(found['error'], (form or '').lstrip('+'))}" if "error" in found else ""
+        return f"{_number(found['value'], form)}{error}"
+    return _number(found, form)
+
+
+def _number(value: float, form: str | None) -> str:
+    """Return a number with a typographic minus; of a share, the standard error has the same digits."""
+    if form and form.startswith("~"):
+        value, form = abs(value), form[1:]
+    return format(value, form or "").replace("-", "−")
+
+
+def _day(text: str) -> str:
+    """``2026-11-17`` -> ``17 November 2026``."""
+    day = date.fromisoformat(text)
+    return f"{day.day} {day:%B %Y}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
