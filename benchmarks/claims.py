@@ -1,9 +1,9 @@
-"""Claims of the README and of ``docs/comparison.md`` about other libraries, tried on the installed ones.
+"""Claims of the README and of ``docs/explanation/comparison.md`` about other libraries, tried on the installed ones.
 
 python -m benchmarks.claims
 
 Each line is a claim, and "yes" or "NO" as the library itself shows it. The command fails if a claim is wrong: correct
-the pages then. The evidence for claims about hedgerow is listed in ``docs/comparison.md``.
+the pages then. The evidence for claims about hedgerow is listed in ``docs/explanation/comparison.md``.
 """
 
 from __future__ import annotations

@@ -20,10 +20,13 @@ from typing import Any
 
 from benchmarks import doubt_intervals, doubt_probabilities, doubt_sets, show, strangers
 from benchmarks.data import folder_or_none
-from benchmarks.doubt_kit import Study, chosen_sets, examine, print_table, sentences
+from benchmarks.doubt_kit import Study, chosen_sets, examine, figures, print_table, sentences
 from benchmarks.measure import quiet
+from benchmarks.record import record
 
 STUDIES: tuple[Study, ...] = (doubt_probabilities.STUDY, doubt_sets.STUDY, doubt_intervals.STUDY)
+#: Studies whose means the pages quote, by section; all of their questions must be asked.
+RECORDED = {"probabilities": doubt_probabilities.STUDY, "intervals": doubt_intervals.STUDY}
 STRANGERS = "strangers"
 QUESTIONS = (*(question for study in STUDIES for question in study.tables), STRANGERS)
 QUICK_STRANGERS = ("glass", "ecoli", "wine", "balance-scale")
@@ -65,6 +68,9 @@ def _asked(study: Study, place: Path, options: Any, errors: list[str], kept: dic
         return []
     for table in tables:
         print_table(table, found, options.trees)
+    section = next((name for name, kept_of in RECORDED.items() if kept_of is study), None)
+    if options.record and section and tables == study.asked(list(study.tables)):
+        record(section, figures(tables, found), "benchmarks.doubt", sys.argv[1:])
     return [sentence for table in tables for sentence in sentences(table, found)]
 
 
@@ -98,6 +104,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="few small sets, few models: two minutes")
     parser.add_argument("--json", metavar="FILE", help="write all scores to a file, set by set")
+    parser.add_argument("--record", action="store_true", help="write means to docs/results.json, for the pages")
     options = parser.parse_args(arguments)
     if options.quick:
         options.repeats = 1

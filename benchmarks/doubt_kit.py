@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from benchmarks import show
 from benchmarks.accuracy import overall
 from benchmarks.data import manifest, table
+from benchmarks.record import with_error
 
 Rows = NDArray[np.int64]
 
@@ -209,6 +210,22 @@ def sentences(asked: Table, found: list[Found]) -> list[str]:
     return said
 
 
+def figures(tables: list[Table], found: list[Found]) -> dict[str, Any]:
+    """The tables as plain data: each model beside the reference, and our first model beside each peer."""
+    told: dict[str, Any] = {"sets": len(found)}
+    for asked in tables:
+        for measure in asked.measures:
+            for model in asked.models:
+                one, other = (
+                    (model, asked.reference) if measure.how == "level" or model != asked.reference else ("", "")
+                )
+                told.setdefault(model, {}).update(_told(measure, one, other, found))
+        for peer in (model for model in asked.models if model not in asked.ours):
+            pair = told.setdefault(f"{asked.ours[0]}, compared with {peer}", {})
+            pair.update(_told(asked.measures[0], asked.ours[0], peer, found))
+    return {name: each for name, each in told.items() if each}
+
+
 def imported(name: str) -> Any:
     """A module by name; `NotInstalledError` if it is not there."""
     try:
@@ -249,6 +266,23 @@ def _cells(measure: Measure, model: str, reference: str, found: list[Found]) -> 
     worst = int(np.argmax(gaps))
     better = f"{sum(gap < 0 for gap in gaps)} of {len(gaps)}"
     return [measure.with_error(*overall(gaps)), better, f"{measure.shown(gaps[worst])} {both[worst].set}"]
+
+
+def _told(measure: Measure, one: str, other: str, found: list[Found]) -> dict[str, Any]:
+    """A measure of one model beside another, by its title; nothing if a set has not both."""
+    if measure.how == "level":
+        levels = [each.scores[measure.title][one] for each in found if one in each.scores[measure.title]]
+        return {measure.title: with_error(levels)} if levels else {}
+    gaps = _gaps(measure, one, other, found)
+    if not gaps:
+        return {}
+    mean, error = overall(gaps)
+    if measure.how == "ratio":
+        mean, error = float(np.exp(mean)), float(np.exp(mean) * error)
+    elif measure.larger:
+        mean = -mean
+    better = sum(gap < 0 for gap in gaps)
+    return {measure.title: {"value": mean, "error": error, "sets": len(gaps), "better": better}}
 
 
 def _gaps(measure: Measure, one: str, other: str, found: list[Found]) -> list[float]:

@@ -49,6 +49,13 @@ def _ours(kind: str, **options: Any) -> Callable[[int, int], Any]:
     return make
 
 
+def _mixed(trees: int, seed: int) -> Any:
+    """A mixed forest with as many trees of each of its three kinds."""
+    from hedgerow import MixedForestClassifier
+
+    return MixedForestClassifier(3 * trees, random_state=seed)
+
+
 def sklearn_forest(trees: int, seed: int) -> Any:
     """scikit-learn's forest, nominal columns one-hot encoded."""
     from sklearn.ensemble import RandomForestClassifier
@@ -133,6 +140,7 @@ def _in_words(X: Any) -> Any:
 MODELS: dict[str, Callable[[int, int], Any]] = {
     "forest": _ours("RandomForestClassifier", calibration="oob"),
     "extra trees": _ours("ExtraTreesClassifier", calibration="oob"),
+    "mixed forest": _mixed,
     "forest, plain": _ours("RandomForestClassifier", calibration=None),
     "extra trees, plain": _ours("ExtraTreesClassifier", calibration=None),
     "sklearn": sklearn_forest,
@@ -187,7 +195,7 @@ def _log_loss(probability: Floats, y: Rows) -> float:
     return float(log_loss(probability, y, FLOOR).mean())
 
 
-_OURS = ("forest", "extra trees", "forest, plain", "extra trees, plain")
+_OURS = ("forest", "extra trees", "mixed forest", "forest, plain", "extra trees, plain")
 STUDY = Study(
     tables={
         "probabilities": (

@@ -93,7 +93,11 @@ def _cases(split: Split, trees: int, threads: int, seed: int) -> tuple[float, fl
         found = forest.explain(split.X_fresh[row : row + 1], shap=False)[0]
         wall.append(time.perf_counter() - start)
         processor.append(time.process_time() - worked)
-        proven.append(found.settle is not None and found.settle.change is not None and found.settle.change["optimal"])
+        proven.append(
+            found.remedies is not None
+            and found.remedies.counterfactual is not None
+            and found.remedies.counterfactual["optimal"]
+        )
     return wall[0], median(wall[1:]), median(processor[1:]), float(np.mean(proven))
 
 

@@ -27,6 +27,7 @@ from benchmarks.data import folder_or_none, manifest, table
 from benchmarks.doubt_kit import NotInstalledError, classes_of, imported
 from benchmarks.doubt_probabilities import halves, sklearn_forest
 from benchmarks.measure import quiet
+from benchmarks.record import record, with_error
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -65,6 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
         found.append(_examine(name, place, options, left_out))
         show.progress(f"{name}: {time.monotonic() - start:.1f} s")
     _print(found, options)
+    if options.record:
+        record("risk", _figures(found), "benchmarks.risk", sys.argv[1:])
     for line in dict.fromkeys(left_out):
         print(line)
     return 0
@@ -195,6 +198,16 @@ def _print(found: list[Found], options: argparse.Namespace) -> None:
     show.console().print(grid)
 
 
+def _figures(found: list[Found]) -> dict[str, Any]:
+    """The table as plain data."""
+    told = {}
+    for way in [*WAYS, "Risk, out of bag"]:
+        if some := [one for one in found if way in one.kept]:
+            kept, decided = [one.kept[way] for one in some], [one.decided[way] for one in some]
+            told[way] = {"kept": with_error(kept), "worst": min(kept), "decided": with_error(decided)}
+    return told
+
+
 def _levels(way: str, some: list[Found]) -> list[tuple[float, float]]:
     return [overall([getattr(one, what)[way] for one in some]) for what in ("kept", "decided")]
 
@@ -210,6 +223,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--refits", type=int, default=10, help="of forests that calibrate out of bag")
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="four small sets: a minute")
+    parser.add_argument("--record", action="store_true", help="write means to docs/results.json, for the pages")
     return parser.parse_args(arguments)
 
 

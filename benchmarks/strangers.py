@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from benchmarks import show
 from benchmarks.data import DataNotFoundError, folder, table
 from benchmarks.measure import quiet
+from benchmarks.record import record, with_error
 from hedgerow import RandomForestClassifier
 
 Floats = NDArray[np.float64]
@@ -33,7 +35,7 @@ OTHERS = ("segment", "pendigits", "satimage", "optdigits", "cardiotocography", "
 NOMINAL = ("credit-german", "hepatitis", "credit-australian", "soybean")
 LEVELS = (0.01, 0.05, 0.10)
 SHIFTS = ("one value 10 sd off", "one value 5 sd off", "new category", "blank row")
-NEIGHBOURS = 5
+NEIGHBOURS, TREES = 5, 150
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,9 @@ def ask(arguments: list[str] | None = None) -> list[Found]:
         show.progress(f"{name}: {time.monotonic() - start:.1f} s")
     if found:
         _print(found, options, time.monotonic() - start)
+    if options.record:
+        trees = "" if options.trees == TREES else f", {options.trees} trees"
+        record(f"novelty{trees}", _figures(found), "benchmarks.strangers", sys.argv[1:])
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
     return found
@@ -202,15 +207,29 @@ def _grid(title: str, figures: list[dict[str, float]], sets: list[Found]) -> Any
     return grid
 
 
+def _figures(found: list[Found]) -> dict[str, Any]:
+    """The tables as plain data."""
+    groups = {"used for tuning": CHOSEN_ON, "others": OTHERS}
+    told: dict[str, Any] = {
+        title: _mean([one.auroc for one in found if one.set in sets and one.auroc]) for title, sets in groups.items()
+    }
+    levels = {f"{each:g}": [one.level[f"{each:g}"] for one in found] for each in LEVELS}
+    told["level"] = {level: with_error(shares) for level, shares in levels.items()}
+    names = dict.fromkeys(name for one in found for name in one.caught)
+    told["caught"] = {name: float(np.mean([one.caught[name] for one in found if name in one.caught])) for name in names}
+    return told
+
+
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.strangers", description=__doc__)
     parser.add_argument("--data", help="the folder of real sets")
     parser.add_argument("--sets", nargs="+", help="names of sets; by default all")
-    parser.add_argument("--trees", type=int, default=150)
+    parser.add_argument("--trees", type=int, default=TREES)
     parser.add_argument("--most-rows", type=int, default=1500, help="rows of a set that are used")
     parser.add_argument("--classes", type=int, default=4, help="classes of a set that are left out in turn")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", help="a file for the figures")
+    parser.add_argument("--record", action="store_true", help="write means to docs/results.json, for the pages")
     return parser.parse_args(arguments)
 
 

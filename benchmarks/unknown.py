@@ -6,6 +6,7 @@ python -m benchmarks.unknown [--data DIR] [--half report] [--trees 100] [--most-
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from benchmarks import show
 from benchmarks.data import folder_or_none, manifest, table
 from benchmarks.measure import quiet
+from benchmarks.record import record
 from hedgerow import RandomForestClassifier
 from hedgerow.metrics import u65
 
@@ -36,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
         show.progress(name)
         found.append(judge(*table(name, place), options))
     _print(found, options)
+    if options.record:
+        record("unseen", _figures(found), "benchmarks.unknown", sys.argv[1:])
     return 0
 
 
@@ -116,6 +120,18 @@ def _print(found: list[dict[tuple[str, str], NDArray[np.float64]]], options: arg
     out.print(f"What it costs on rows as they are: {', '.join(words)}.")
 
 
+def _figures(found: list[dict[tuple[str, str], NDArray[np.float64]]]) -> dict[str, Any]:
+    """The table as plain data; a figure that no set has is left out."""
+    told: dict[str, Any] = {"sets": len(found)}
+    for name in ROWS:
+        told[name] = {}
+        for forest, policy in FORESTS.items():
+            each = np.array([one[forest, name] for one in found if (forest, name) in one])
+            shown = zip(("undecided", "error", "coverage", "u65"), each.T, strict=True)
+            told[name][policy] = {title: float(np.nanmean(some)) for title, some in shown if not np.isnan(some).all()}
+    return told
+
+
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.unknown", description=__doc__)
     parser.add_argument("--data", help="the folder of real sets")
@@ -123,6 +139,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--most-rows", type=int, default=2500, help="rows of a set that are used")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--record", action="store_true", help="write means to docs/results.json, for the pages")
     return parser.parse_args(arguments)
 
 
