@@ -1,4 +1,4 @@
-// Arrays: Python's arrays, dictionaries and functions -> the types of the core, and back.
+// Conversion between Python objects and the types of the core.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -66,8 +66,8 @@ Box<double, n_axes> box_of(const OutBox<n_axes>& array) {
     for (std::size_t axis = 0; axis < n_axes; ++axis) box.shape[axis] = array.shape(axis);
     return box;
 }
-// Codes of one or of two bytes, stored feature after feature. A function that takes them is defined once for both,
-// because it takes nanobind's headers longer to define it than the compiler to compile what it does.
+// Codes of one or two bytes, stored feature by feature. A function that takes them is defined once for both, because
+// instantiating nanobind's templates twice takes longer than compiling the function.
 using InCodes = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class Code>
@@ -75,22 +75,24 @@ CodeColumns<Code> columns_of(const InCodes& codes) {
     if (codes.dtype() != nb::dtype<Code>()) throw nb::next_overload();
     return {static_cast<const Code*>(codes.data()), codes.shape(0), codes.shape(1)};
 }
-// visit(columns of codes as they are)
+// Calls visit with the codes by column, as they are.
 template <class Visit>
 auto with_codes(const InCodes& codes, Visit&& visit) {
     if (codes.dtype() == nb::dtype<std::uint8_t>()) return visit(columns_of<std::uint8_t>(codes));
     return visit(columns_of<std::uint16_t>(codes));
 }
-// The same for codes row after row (n, width), of which only the first columns are features.
+// The same for row-major codes (n, width), of which only the first columns are features.
 template <class Visit>
 auto with_rows(const InCodes& codes, std::size_t n_features, Visit&& visit) {
-    if (codes.shape(1) < n_features) throw std::invalid_argument("rows must have a code for each feature");
+    if (codes.shape(1) < n_features)
+        throw std::invalid_argument("codes must have at least " + std::to_string(n_features) + " columns, got " +
+                                    std::to_string(codes.shape(1)));
     return with_codes(codes, [&]<class Code>(const CodeColumns<Code>& columns) {
         return visit(CodeColumns<Code>{columns.codes, n_features, codes.shape(0), codes.shape(1)});
     });
 }
 
-// The values of a dictionary by name, and the objects that keep its arrays alive.
+// The values of a dictionary by name, and references that keep its arrays alive.
 struct Values {
     explicit Values(const nb::dict& dictionary);
     NamedValues given;
@@ -103,7 +105,7 @@ private:
 
 // ---- out ------------------------------------------------------------------------------------------------
 
-// Memory -> a NumPy array that owns it, without a copy.
+// Moves memory into a NumPy array that owns it, without a copy.
 template <class T>
 nb::object to_numpy(std::vector<T>&& values) {
     auto* owned = new std::vector<T>(std::move(values));
@@ -122,10 +124,10 @@ nb::dict to_dict(Fields&& fields);
 
 // ---- work -----------------------------------------------------------------------------------------------
 
-// What is called while work runs: Ctrl-C raises an exception, and a progress function that returns true stops the work.
+// Called while work runs: Ctrl-C raises an exception, and a progress function that returns true stops the work.
 std::function<bool(std::size_t)> look_on_with(const nb::object& progress);
 
-// Runs work(control) without the GIL, so that other threads of Python go on.
+// Runs work(control) without the GIL.
 template <class Work>
 auto without_gil(Work&& work, const nb::object& progress = nb::none()) {
     Control control(look_on_with(progress));
@@ -133,7 +135,7 @@ auto without_gil(Work&& work, const nb::object& progress = nb::none()) {
     return work(control);
 }
 
-// Defines something for codes of one byte and for codes of two: define(Code{}).
+// Defines a function for one-byte and for two-byte codes: define(Code{}).
 template <class Define>
 void for_each_code(Define&& define) {
     define(std::uint8_t{});

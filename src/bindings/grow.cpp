@@ -1,4 +1,4 @@
-// Grow: the functions of Python for growing trees, and for parts of a table on many machines.
+// Python functions for growing trees, also on the parts of a table on several machines.
 #include "bindings/arrays.hpp"
 #include "core/grow/forest.hpp"
 #include "core/grow/histogram.hpp"
@@ -32,7 +32,7 @@ TopView top_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, 
     return {{reinterpret_cast<const Node*>(nodes.data()), payload.data(), set_words.data(), true}, nodes.size()};
 }
 
-// Codes of a part, row after row, and the top of a tree -> its rows that reach some nodes: rows, times, start.
+// Finds the rows of a part that reach some nodes of the top of a tree: rows, times, start.
 nb::tuple routed_rows(const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
                       const In<std::uint64_t>& set_words, const In<std::uint32_t>& asked, std::uint64_t seed,
                       std::uint64_t tree, std::size_t n_rows, double bag_mean, std::size_t first_row, bool inside,
@@ -51,7 +51,7 @@ void make_rows_in_nodes(RowsInNodes* self, std::uint64_t seed, std::uint64_t tre
     new (self) RowsInNodes(Bag(seed, tree, n_rows, bag_mean), first_row, part_rows, true, false);
 }
 
-// The same, where rows begin in the nodes in which they are known to be.
+// The same, starting from the nodes in which rows are known to be.
 nb::tuple rows_in_nodes(RowsInNodes& self, const InCodes& codes, const In<std::uint64_t>& nodes,
                         const In<std::int32_t>& payload, const In<std::uint64_t>& set_words,
                         const In<std::uint32_t>& asked, bool keeps) {
@@ -64,19 +64,19 @@ nb::tuple rows_in_nodes(RowsInNodes& self, const InCodes& codes, const In<std::u
     return to_tuple(std::move(found));
 }
 
-// The same -> sums over the rows of these nodes.
+// The same, summed over the rows of these nodes.
 nb::object sums_in_nodes(RowsInNodes& self, const InCodes& codes, const In<std::uint64_t>& nodes,
                          const In<std::int32_t>& payload, const In<std::uint64_t>& set_words,
                          const In<std::uint32_t>& asked, bool keeps, const In<std::int64_t>& n_bins,
                          const std::optional<In<std::uint16_t>>& labels, std::size_t n_cells,
                          const In<std::int64_t>& start, const In<std::uint32_t>& features) {
     if (start.size() != asked.size() + 1)
-        throw std::invalid_argument("start must have one entry for each node, and one more");
+        throw std::invalid_argument("start must have one entry per node, and one more");
     return to_numpy(without_gil([&](Control&) {
         return with_rows(codes, n_bins.size(), [&](const auto& rows) {
             self.check(rows.n_rows);
             if (labels && labels->size() != rows.n_rows)
-                throw std::invalid_argument("labels must have one entry for each row");
+                throw std::invalid_argument("labels must have one entry per row");
             return self.sums(top_of(nodes, payload, set_words), rows.view(), span_of(asked), keeps, span_of(n_bins),
                              span_of(labels), n_cells, {span_of(start), span_of(features)});
         });

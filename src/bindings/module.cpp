@@ -1,4 +1,4 @@
-// Module: the functions and classes that Python sees.
+// The Python module.
 #include "bindings/arrays.hpp"
 
 namespace hedgerow {
@@ -37,8 +37,7 @@ NamedValues::Value Values::value_of(nb::handle object, const std::string& name) 
             const nb::gil_scoped_acquire gil;
             return nb::cast<double>(object(amounts));
         });
-    throw nb::type_error(
-        (name + " must be a number, a word, a function or an array of whole numbers or doubles").c_str());
+    throw nb::type_error((name + " must be a number, a word, a function or an array of integers or doubles").c_str());
 }
 
 nb::dict to_dict(Fields&& fields) {

@@ -1,4 +1,4 @@
-// Read: the functions of Python for reading forests and the rows in their leaves.
+// Python functions for reading forests and the rows in their leaves.
 #include <nanobind/stl/tuple.h>
 
 #include "bindings/arrays.hpp"
@@ -12,14 +12,14 @@
 namespace hedgerow {
 namespace {
 
-// work(codes, control), without the GIL.
+// Calls work(codes, control) without the GIL.
 template <class Work>
 auto reading(const InCodes& codes, Work&& work) {
     return without_gil([&](Control& control) {
         return with_codes(codes, [&](const auto& columns) { return work(columns, control); });
     });
 }
-// The same for work that takes much longer than a copy of the codes; it is compiled for codes of two bytes only.
+// The same for work that takes much longer than a copy of the codes; compiled for two-byte codes only.
 template <class Work>
 auto reading_wide(const InCodes& codes, Work&& work) {
     return reading(codes,
@@ -89,8 +89,8 @@ public:
             return reader_.marks(columns, table_of(drawn), span_of(n_bins), span_of(nominal), bags, n_threads, control);
         }));
     }
-    // bags: None, or the rows of the training table, their number, the seed, the mean and the first tree of the bags,
-    // and the groups of all rows, or None.
+    // bags: None, or the training rows, their number, the seed, the mean and the first tree of the bags, and the groups
+    // of all rows, or None.
     using Drawn =
         std::tuple<In<std::int64_t>, std::size_t, std::uint64_t, double, std::size_t, std::optional<In<std::uint32_t>>>;
     nb::tuple novelty(const InCodes& codes, const InTable<double>& cells, const InTable<std::int32_t>& places,
@@ -213,7 +213,7 @@ nb::object node_sums_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& 
     return to_numpy(sum_up(tree, nodes.shape(0), table_of(leaves)));
 }
 
-// What every node of a tree of many classes holds, block by block, and the arrays it is read from.
+// The class counts of every node of a tree of many classes, block by block, and the arrays they are read from.
 class HeldEntries {
 public:
     HeldEntries(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const In<std::int64_t>& start,
@@ -269,8 +269,7 @@ nb::tuple meet_of(const InTable<std::int32_t>& leaves, const RowsInLeaves& other
                           to_numpy(std::move(found.values)));
 }
 
-// Quantiles of the rows in leaves or, without a way to interpolate, the places of one number for each sample among
-// them.
+// Quantiles of the rows in leaves or, without an interpolation, the positions of one number per sample among them.
 nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start,
                         const In<std::int64_t>& row_start, const In<std::uint32_t>& ranks, const In<double>& values,
                         const std::optional<In<double>>& weights, const In<double>& wanted, bool trees_alike,
@@ -279,7 +278,7 @@ nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64
                         pointer_to(weights), leaves.shape(1),  values.shape(0)};
     const QuantileOptions options{trees_alike, static_cast<Interpolation>(interpolation.value_or(0))};
     if (!interpolation && wanted.shape(0) != leaves.shape(0))
-        throw std::invalid_argument("there must be a number for each sample");
+        throw std::invalid_argument("wanted must have one number per sample");
     return to_numpy(without_gil([&](Control& control) {
         if (!interpolation) return place_numbers(rows, options, table_of(leaves), span_of(wanted), n_threads, control);
         return find_quantiles(rows, options, table_of(leaves), span_of(wanted), n_threads, control);

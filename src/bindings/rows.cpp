@@ -1,4 +1,4 @@
-// Rows: the functions of Python for columns and bags.
+// Python functions for columns and bags.
 #include "bindings/arrays.hpp"
 #include "core/kit/memory.hpp"
 #include "core/rows/bag.hpp"
@@ -8,13 +8,12 @@
 namespace hedgerow {
 namespace {
 
-// Columns of Python arrays, with copies of those whose memory cannot be read directly.
+// Columns of Python arrays, with copies of those that cannot be read in place.
 struct Columns {
     std::vector<Column> columns;
     nb::list kept;
 
-    // A list of columns, or a table (columns, rows): a list of 50 views of one row takes six times as long to make and
-    // read.
+    // A list of columns, or a table (columns, rows): a list of 50 views of one row takes six times as long.
     explicit Columns(const nb::object& arrays) {
         AnyTable table;
         if (nb::try_cast(arrays, table)) {
@@ -50,7 +49,7 @@ private:
         if (array.dtype() == nb::dtype<double>()) return Column::Type::float64;
         if (array.dtype() == nb::dtype<float>()) return Column::Type::float32;
         if (array.dtype() == nb::dtype<std::int32_t>()) return Column::Type::category;
-        throw nb::type_error("a column must be float64, float32 or (category numbers) int32");
+        throw nb::type_error("columns must be float64, float32 or (category numbers) int32");
     }
 };
 

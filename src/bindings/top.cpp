@@ -1,11 +1,11 @@
-// Top: the class of Python for trees whose table is on many machines.
+// Python class for trees whose table is on several machines.
 #include "core/grow/top.hpp"
 #include "bindings/arrays.hpp"
 
 namespace hedgerow {
 namespace {
 
-// The tops of trees, and what they are grown by.
+// The tops of trees, and their growth options.
 class HeldTop {
 public:
     HeldTop(const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t n_rows,
@@ -60,7 +60,7 @@ public:
 
 private:
     Values bins_, target_;
-    nb::dict target_there_;  // keeps the function alive that a criterion may be
+    nb::dict target_there_;  // keeps alive the function of a custom criterion
     Top top_;
 };
 

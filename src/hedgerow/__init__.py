@@ -1,7 +1,7 @@
-"""Decision-tree ensembles that know when they do not know.
+"""Decision-tree ensembles that keep their evidence.
 
-``__init__.pyi`` lists the public names. A name is imported when it is first used, so that ``hedgerow --help`` does not
-wait for scikit-learn.
+``__init__.pyi`` lists the public names. They are imported when first used, so that ``hedgerow --help`` does not wait
+for scikit-learn.
 """
 
 import lazy_loader

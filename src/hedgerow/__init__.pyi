@@ -15,6 +15,7 @@ from ._version import __version__ as __version__
 from .belief.opinion import Opinion as Opinion
 from .decisions import decide as decide
 from .errors import CheckpointError as CheckpointError
+from .errors import DependentRowsWarning as DependentRowsWarning
 from .errors import HedgerowError as HedgerowError
 from .errors import ModelFileError as ModelFileError
 from .estimators import DecisionTreeClassifier as DecisionTreeClassifier
@@ -23,6 +24,8 @@ from .estimators import ExtraTreeClassifier as ExtraTreeClassifier
 from .estimators import ExtraTreeRegressor as ExtraTreeRegressor
 from .estimators import ExtraTreesClassifier as ExtraTreesClassifier
 from .estimators import ExtraTreesRegressor as ExtraTreesRegressor
+from .estimators import MixedForestClassifier as MixedForestClassifier
+from .estimators import MixedForestRegressor as MixedForestRegressor
 from .estimators import PairwiseTreesClassifier as PairwiseTreesClassifier
 from .estimators import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
 from .estimators import RandomForestClassifier as RandomForestClassifier
@@ -42,3 +45,4 @@ from .export import to_sklearn as to_sklearn
 from .export import to_treelite as to_treelite
 from .rules.combine import combine as combine
 from .table import UncertainTable as UncertainTable
+from .table.times import groups_by as groups_by

@@ -1,9 +1,9 @@
-"""On Dask: estimators that take dask collections -> the forests that one machine grows, and lazy predictions.
+"""Estimators for Dask, bitwise identical to those of one machine.
 
 ========================  =======================================================================
 forests and trees         the names of `hedgerow`, with `fit` on dask collections and `fit_parquet`
-`lazily`                  any fitted model, a method and a dask collection -> lazy results
-`evaluate`                any fitted model and a dask collection -> how good its answers are
+`lazily`                  lazy results of any method of a fitted model for a dask collection
+`evaluate`                metrics of a fitted model on a labelled dask collection
 ========================  =======================================================================
 """
 
@@ -16,7 +16,7 @@ try:
     import distributed as _distributed  # noqa: F401
 except ImportError as error:  # pragma: no cover
     raise ImportError(
-        "hedgerow.dask needs dask and distributed; install them with: pip install 'hedgerow[dask]'"
+        "hedgerow.dask requires dask and distributed. Install them with pip install 'dask[dataframe]' distributed."
     ) from error
 
 import hedgerow.estimators as local
@@ -59,13 +59,16 @@ _LAZY = (
 
 
 class OnDask:
-    """The methods of a forest for dask collections; with other input they do what those of the ordinary forest do."""
+    """Mixin with methods for dask collections.
+
+    Other input goes to the ordinary estimator.
+    """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **cluster: Any) -> Self:
         """Fit to a dask collection; the rows stay on the workers.
 
-        The forest is the same, bit for bit, as the ordinary estimator would grow from all rows on one machine. It does
-        not depend on how the rows are partitioned.
+        The forest is bitwise identical to that of the ordinary estimator on one machine, for any partitioning of the
+        rows.
 
         Parameters
         ----------
@@ -74,18 +77,18 @@ class OnDask:
         y, sample_weight : dask array or series of shape (n_samples,)
             Targets and weights, with the same partitions as X.
         client : distributed.Client or str, default=None
-            The client that runs the tasks, or the address of a scheduler. None means the current client, or a local
-            cluster for the time of the fit if there is no client.
+            Client that runs the tasks, or the address of a scheduler. None means the current client, or without one a
+            local cluster for the duration of the fit.
         gather_bytes : int, default=None
-            Nodes and tables of at most this size are gathered in one task. A worker needs several times as much memory
-            for each of its threads. None means an eighth of the memory that a thread of the smallest worker may use,
-            apart from libraries, or 64 MiB if the memory of workers is not limited. Nodes below that are gathered
-            together, up to 16 MiB or this size.
+            Maximum size of nodes and tables that are gathered in one task. A worker needs several times as much memory
+            per thread. None means an eighth of the memory of a thread of the smallest worker, apart from libraries, or
+            64 MiB if the memory of workers is not limited. Smaller nodes are gathered together, up to 16 MiB or this
+            size.
         sum_bytes : int, default=None
-            Largest size of the sums of one batch of nodes, in this process and in each task. None means a sixteenth of
-            the memory that a thread of the smallest worker may use, at most 64 MiB.
+            Maximum size of the sums of one batch of nodes, in this process and in each task. None means a sixteenth of
+            the memory of a thread of the smallest worker, at most 64 MiB.
         patience : float, default=30
-            Give up after this many seconds without any worker.
+            Seconds without any worker after which the fit gives up.
 
         Returns
         -------
@@ -95,11 +98,13 @@ class OnDask:
         ------
         ClusterError
             If no worker is left, or if a partition cannot be read or computed; the message names the partition.
+        ValueError
+            If a parameter is invalid or would be chosen on training rows, or for multi-output y or `groups`.
         """
         if not is_dask(X):
             return super().fit(X, y, sample_weight, **cluster)  # type: ignore[misc, no-any-return]
         if cluster.pop("groups", None) is not None:
-            raise ValueError("fit does not support groups for dask collections. Fit in memory, or without groups.")
+            raise ValueError("fit does not support groups for dask collections. Fit on one machine, or without groups.")
         return self.fit_partitions(partitions_from(X, y, sample_weight), **cluster)
 
     def fit_parquet(
@@ -111,18 +116,18 @@ class OnDask:
         options: dict[str, Any] | None = None,
         **cluster: Any,
     ) -> Self:
-        """Fit to Parquet files, which the workers read themselves.
+        """Fit to Parquet files, which the workers read.
 
         Parameters
         ----------
         path : str or list of str
             Files, a folder or a pattern, on any file system that fsspec supports.
         target : str
-            The column to be predicted; all other columns are features.
+            Column of the target; all other columns are features.
         weight : str, default=None
-            The column of sample weights.
+            Column of sample weights.
         options : dict, default=None
-            Further options of ``dask.dataframe.read_parquet``, such as ``columns``.
+            Options of ``dask.dataframe.read_parquet``, such as ``columns``.
         **cluster
             ``client``, ``gather_bytes``, ``sum_bytes`` and ``patience`` as in `fit`.
 
@@ -133,12 +138,12 @@ class OnDask:
         return self.fit_partitions(open_parquet(path, target, weight, **(options or {})), **cluster)
 
     def evidence(self, X: Any) -> Any:
-        """The leaves that samples reach; any rule can combine them. For a dask collection nothing is computed yet.
+        """Return the evidence of the leaves that samples reach, lazily for Dask.
 
         Parameters
         ----------
         X : dask array or data frame of shape (n_samples, n_features)
-            Samples. If they are not a dask collection, the result is that of the ordinary estimator.
+            Samples. For other containers, the result is that of the ordinary estimator.
 
         Returns
         -------
@@ -147,7 +152,7 @@ class OnDask:
         return LazyEvidence(self.to_local(), X) if is_dask(X) else self.to_local().evidence(X)
 
     def to_local(self) -> Any:
-        """The ordinary estimator with the same parameters and the same trees."""
+        """Return the ordinary estimator with the same parameters and trees."""
         kind: Any = _ordinary(type(self))
         made = kind.__new__(kind)
         for name, value in vars(self).items():
@@ -163,7 +168,7 @@ class OnDask:
         sum_bytes: int | None = None,
         patience: float = PATIENCE,
     ) -> Self:
-        """Fit to partitions, which `fit` and `fit_parquet` have found; the other parameters are those of `fit`."""
+        """Fit to partitions of `open_parquet`; the other parameters are those of `fit`."""
         limits = {"gather_bytes": gather_bytes, "sum_bytes": sum_bytes}
         fit_on_cluster(self, partitions.each, DaskEngine(client, patience), **limits)
         return self
@@ -179,20 +184,18 @@ def _lazy_method(name: str) -> Any:
 
 
 def _on_dask(kind: type) -> Any:
-    """An ordinary estimator -> the same on Dask."""
+    """Return the Dask version of an ordinary estimator."""
     methods = {name: _lazy_method(name) for name in _LAZY if hasattr(kind, name)}
     for name, method in methods.items():
         method.__doc__ = getattr(kind, name).__doc__
         method.__qualname__ = f"{kind.__name__}.{name}"
-    told = (
-        f"`hedgerow.{kind.__name__}` on Dask: the same parameters, the same forest.\n\n    See that class, and `fit`."
-    )
-    contents = {"__doc__": told, "__module__": "hedgerow.dask", "_is_on_dask": True, **methods}
+    about = f"`hedgerow.{kind.__name__}` for Dask.\n\n    Parameters and forest are the same; see that class and `fit`."
+    contents = {"__doc__": about, "__module__": "hedgerow.dask", "_is_on_dask": True, **methods}
     return type(kind.__name__, (OnDask, kind), contents)
 
 
 def _ordinary(kind: type) -> type:
-    """A class on Dask, or derived from one -> the ordinary class."""
+    """Return the ordinary class of a Dask class or its subclass."""
     found = _class_on_dask(kind)
     return found.__mro__[found.__mro__.index(OnDask) + 1]
 

@@ -1,4 +1,4 @@
-"""Uncertain labels: sets of possible classes, plausibilities or masses -> what is known about the class of each row.
+"""Uncertain labels: sets of possible classes, plausibilities or masses.
 
 A certain label is the special case of one possible class. Every classifier accepts `UncertainLabels` as y;
 scikit-learn's splitters and searches index them like an array.
@@ -24,20 +24,23 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UncertainLabels:
-    """What is known about the class of each of n rows; made by `from_sets`, `from_plausibilities` or `from_masses`.
+    """Uncertain labels of n rows.
+
+    Create them with `from_sets`, `from_plausibilities` or `from_masses`.
 
     Parameters
     ----------
     classes : (K,) array
-        The classes, in ascending order.
+        Classes, in ascending order.
     contour : (n, K) float64
-        How plausible each class is for each row; 1 for the most plausible class.
+        Plausibility of each class for each row; 1 for the most plausible class.
     shares : (n, K) float64
-        Expected shares of the classes before the fit; rows sum to one.
+        Expected class shares before the fit; rows sum to one.
 
     Examples
     --------
@@ -50,13 +53,13 @@ class UncertainLabels:
     array([ True, False])
     """
 
-    classes: NDArray[Any]
+    classes: Array
     contour: Floats
     shares: Floats
 
     @property
     def certain(self) -> NDArray[np.bool_]:
-        """(n,): whether only one class is possible."""
+        """True for rows with only one possible class, (n,)."""
         return np.asarray((self.contour > 0).sum(axis=1) == 1)
 
     @property
@@ -65,7 +68,7 @@ class UncertainLabels:
         return (len(self),)
 
     def plausibility_of(self, y: ArrayLike) -> Floats:
-        """Labels (n,) -> (n,): how plausible each label is for its row; 0 for a label that is not a class."""
+        """Return the plausibility (n,) of each label for its row; 0 for an unknown label."""
         columns = {label: column for column, label in enumerate(self.classes.tolist())}
         found = np.array([columns.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.intp)
         return np.where(found >= 0, self.contour[np.arange(len(self)), found], 0.0)
@@ -74,7 +77,7 @@ class UncertainLabels:
         return len(self.contour)
 
     def __getitem__(self, rows: Any) -> Any:
-        """One row -> {class: plausibility} of its possible classes; several rows -> their `UncertainLabels`."""
+        """Return {class: plausibility} for one row, `UncertainLabels` for several."""
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:  # as scikit-learn indexes arrays
             rows = rows[0]
         if isinstance(rows, int | np.integer):
@@ -88,8 +91,8 @@ class UncertainLabels:
     def __iter__(self) -> Iterator[dict[Any, float]]:
         return (self[row] for row in range(len(self)))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """(n,) of object: the set of possible classes of each row."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the set of possible classes of each row, (n,) of object."""
         possible = np.empty(len(self), dtype=object)
         possible[:] = [frozenset(row) for row in self]
         return possible
@@ -98,14 +101,14 @@ class UncertainLabels:
         return f"UncertainLabels({len(self)} rows, {int(self.certain.sum())} certain, {len(self.classes)} classes)"
 
 
-def from_sets(sets: Iterable[Any], classes: ArrayLike | None = None) -> UncertainLabels:
-    """Make uncertain labels from sets of possible classes.
+def from_sets(sets: Iterable[object], classes: ArrayLike | None = None) -> UncertainLabels:
+    """Create uncertain labels from sets of possible classes.
 
     Parameters
     ----------
     sets : iterable of n labels and sets of labels
-        A set, list or tuple means that the true class is one of these. None or NaN means that any class is possible.
-        Anything else is a certain label.
+        A set, list or tuple contains the true class. None or NaN means that any class is possible. Anything else is a
+        certain label.
     classes : array-like (K,), default=None
         All classes, in any order; None means those that occur.
 
@@ -124,7 +127,7 @@ def from_sets(sets: Iterable[Any], classes: ArrayLike | None = None) -> Uncertai
     column = {label: k for k, label in enumerate(order.tolist())}
     unknown = [label for label in named if label not in column]
     if unknown:
-        raise ValueError(f"labels must be among the classes {order.tolist()[:10]}, got {unknown[:5]}; name all classes")
+        raise ValueError(f"sets must contain labels among the classes {order.tolist()[:10]}, got {unknown[:5]}.")
     contour = np.zeros((len(possible), len(order)))
     for row, each in enumerate(possible):
         contour[row, slice(None) if each is None else [column[label] for label in each]] = 1.0
@@ -132,20 +135,20 @@ def from_sets(sets: Iterable[Any], classes: ArrayLike | None = None) -> Uncertai
 
 
 def from_plausibilities(plausibilities: ArrayLike, classes: ArrayLike | None = None) -> UncertainLabels:
-    """Make uncertain labels from plausibilities of classes.
+    """Create uncertain labels from plausibilities of classes.
 
     Parameters
     ----------
     plausibilities : array-like (n, K), in [0, 1]
-        How plausible each class is for each row; at least one must be above 0 in each row. A row with 1 for one class
-        and 0 for all others is a certain label.
+        Plausibility of each class for each row, at least one of them positive. A row with 1 for one class and 0 for all
+        others is a certain label.
     classes : array-like (K,), default=None
-        The class of each column, in any order; None means 0, 1, ..., K - 1.
+        Class of each column, in any order; None means 0, 1, ..., K - 1.
 
     Returns
     -------
     UncertainLabels
-        Its shares are proportional to the plausibilities.
+        Labels with shares proportional to the plausibilities.
 
     Examples
     --------
@@ -154,26 +157,28 @@ def from_plausibilities(plausibilities: ArrayLike, classes: ArrayLike | None = N
     """
     contour = np.array(plausibilities, dtype=np.float64)
     if contour.ndim != 2 or contour.shape[1] == 0:
-        raise ValueError(f"plausibilities must be one number for each row and class, got shape {contour.shape}")
-    if not ((contour >= 0) & (contour <= 1)).all():  # NaN is neither
-        raise ValueError("plausibilities must lie in [0, 1], got values outside; divide likelihoods by their maximum")
+        raise ValueError(f"plausibilities must have the shape (n, K), got {contour.shape}.")
+    in_range = (contour >= 0) & (contour <= 1)  # False for NaN
+    if not in_range.all():
+        outside = contour[~in_range][0]
+        raise ValueError(f"plausibilities must lie in [0, 1], got {outside}. Divide likelihoods by their maximum.")
     if not (contour > 0).any(axis=1).all():
         row = int(np.flatnonzero(~(contour > 0).any(axis=1))[0])
-        raise ValueError(f"plausibilities must leave some class possible, got only zeros in row {row}; drop such rows")
+        raise ValueError(f"plausibilities must be positive for at least one class, got only zeros in row {row}.")
     return _labels(contour, contour / contour.sum(axis=1, keepdims=True), classes)
 
 
 def from_masses(masses: ArrayLike, classes: ArrayLike | None = None) -> UncertainLabels:
-    """Make uncertain labels from masses over sets of classes.
+    """Create uncertain labels from masses over sets of classes.
 
-    Only the plausibilities of the classes and the pignistic probabilities are kept, because a fit uses nothing else.
+    Only the plausibilities of the classes and the pignistic probabilities are kept, which is all that `fit` uses.
 
     Parameters
     ----------
     masses : array-like (n, 2^K)
-        One mass for each row, as in `hedgerow.belief`: the index of a set is its bit mask.
+        One mass per row, as in `hedgerow.belief`: the index of a set is its bit mask.
     classes : array-like (K,), default=None
-        The class of each bit, in any order; None means 0, 1, ..., K - 1.
+        Class of each bit, in any order; None means 0, 1, ..., K - 1.
 
     Returns
     -------
@@ -186,30 +191,30 @@ def from_masses(masses: ArrayLike, classes: ArrayLike | None = None) -> Uncertai
     """
     table = np.asarray(masses, dtype=np.float64)
     if table.ndim != 2:
-        raise ValueError(f"masses must be one mass function a row, shape (n, 2^K), got shape {table.shape}")
+        raise ValueError(f"masses must have the shape (n, 2^K), got {table.shape}.")
     return _labels(contour_from_mass(table), pignistic_from_mass(table), classes)
 
 
-def read_labels(y: Any) -> UncertainLabels | None:
-    """Labels as a user passes them -> uncertain labels; None if every label is certain.
+def read_labels(y: object) -> UncertainLabels | None:
+    """Return uncertain labels, or None if every label of y is certain.
 
-    A list, array or column with sets among its labels is recognised. Plausibilities and masses cannot be told apart by
-    their shape, so a user makes them with `from_plausibilities` and `from_masses`.
+    Sets are recognised in a list, array or column. Plausibilities and masses cannot be distinguished by their shape;
+    create them with `from_plausibilities` and `from_masses`.
     """
     if isinstance(y, UncertainLabels):
         return y
     if not isinstance(y, list | tuple) and str(getattr(y, "dtype", None)) != "object":
         return None
-    labels: Sequence[Any] = y if isinstance(y, list | tuple) else np.asarray(y).ravel().tolist()
+    labels: Sequence[object] = y if isinstance(y, list | tuple) else np.asarray(y).ravel().tolist()
     return from_sets(labels) if any(isinstance(label, AbstractSet) for label in labels) else None
 
 
 def _labels(contour: Floats, shares: Floats, classes: ArrayLike | None) -> UncertainLabels:
-    """(n, K) twice and the classes of the columns -> labels with classes in ascending order."""
+    """Return labels with classes in ascending order."""
     n_classes = contour.shape[1]
     given = np.arange(n_classes) if classes is None else np.asarray(classes)
     if given.shape != (n_classes,):
-        raise ValueError(f"classes must be one for each of the {n_classes} columns, got shape {given.shape}")
+        raise ValueError(f"classes must have the shape ({n_classes},), one per column, got {given.shape}.")
     order = _class_array(given)
     column = {label: k for k, label in enumerate(given.tolist())}
     columns = [column[label] for label in order.tolist()]
@@ -217,30 +222,28 @@ def _labels(contour: Floats, shares: Floats, classes: ArrayLike | None) -> Uncer
     return UncertainLabels(order, scaled[:, columns], shares[:, columns])
 
 
-def _class_array(classes: ArrayLike) -> NDArray[Any]:
-    """Classes in any order -> in ascending order; refused if there are none, some repeat, or types are mixed."""
+def _class_array(classes: ArrayLike) -> Array:
+    """Return distinct classes in ascending order; raise if types are mixed."""
     given = classes if isinstance(classes, np.ndarray) else list(classes)  # type: ignore[arg-type]
     ordered = np.unique(np.asarray(given))
     if len(given) == 0 or len(ordered) != len(given):
-        raise ValueError(f"classes must be distinct and at least one, got {list(given)[:10]}; name each once")
+        raise ValueError(f"classes must be distinct and not empty, got {list(given)[:10]}.")
     if set(ordered.tolist()) != {label.item() if isinstance(label, np.generic) else label for label in given}:
-        raise ValueError(f"classes must be of one kind, got {list(given)[:10]}; use text or numbers for all")
+        raise ValueError(f"classes must be all text or all numbers, got {list(given)[:10]}.")
     return ordered
 
 
-def _as_set(label: Any, row: int) -> frozenset[Any] | None:
-    """A label or a set of labels -> the set of possible classes; None means all."""
+def _as_set(label: object, row: int) -> frozenset[Any] | None:
+    """Return the set of possible classes of a label; None means all."""
     if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
         return None
     members = label if isinstance(label, AbstractSet | list | tuple | np.ndarray) else (label,)
     plain = frozenset(each.item() if isinstance(each, np.generic) else each for each in members)
     if not plain:
-        raise ValueError(
-            f"sets of possible classes must not be empty, got an empty one in row {row}; None leaves all possible"
-        )
+        raise ValueError(f"sets must not be empty, got an empty set in row {row}. None allows all classes.")
     return plain
 
 
 def _sort_key(label: Any) -> tuple[str, Any]:
-    """A key that orders labels of different types too, so that the error message can list them."""
+    """Return a key that also orders labels of different types, for error messages."""
     return ("number" if isinstance(label, int | float) else type(label).__name__), label

@@ -399,13 +399,13 @@ def test_names_resolve_and_unknown_names_are_answered_with_the_list():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: combine([[1, 2]]), "counts must have shape"),
-        (lambda: combine([[[1, -2]]]), "counts must be finite and >= 0"),
-        (lambda: combine([[[1, np.nan]]]), "counts must be finite and >= 0"),
+        (lambda: combine([[1, 2]]), "counts must have the shape"),
+        (lambda: combine([[[1, -2]]]), "counts must be finite and non-negative"),
+        (lambda: combine([[[1, np.nan]]]), "counts must be finite and non-negative"),
         (lambda: combine([[[1, 2]]], caution=-1), "caution must be"),
         (lambda: combine([[[1, 2]]], prior=[0.0, 1.0]), "prior must be"),
         (lambda: combine([[[1, 2]]], weights=[1, 2]), "weights must be 1 finite"),
-        (lambda: combine([[[1, 2]]], Belief(weights="learned")), "weights must be given"),
+        (lambda: combine([[[1, 2]]], Belief(weights="learned")), "requires tree weights"),
         (lambda: combine([[[1, 2]]], Belief(weights="best")), "weights must be one of"),
         (lambda: combine([[[1, 2]]], Eva(prior="flat")), "prior must be one of"),
         (lambda: combine([[[1, 2]]], Eva(smoothing=0)), "smoothing must be"),
@@ -414,10 +414,10 @@ def test_names_resolve_and_unknown_names_are_answered_with_the_list():
         (lambda: combine([[[1, 2]]], Dempster(normalised="no")), r"normalised must be one of \(True, False\)"),
         (lambda: combine([[[1, 2]]], Laplace(alpha=-1)), "alpha must be"),
         (lambda: combine([[[1, 2]]], CdmAve(utility="u99")), "utility must be one of"),
-        (lambda: combine([[[1, 2]]], Cr(epsilon=1)), "epsilon must be"),
+        (lambda: combine([[[1, 2]]], Cr(epsilon=1)), "epsilon must lie in"),
         (lambda: combine([[[1, 2]]], GeneralisedMixture(theta="mode")), "theta must be one of"),
         (lambda: learn_tree_weights([[0.1]], [[0.2]], [2]), "y must be"),
-        (lambda: learn_tree_weights([0.1], [0.2], [1]), "lower and upper must share"),
+        (lambda: learn_tree_weights([0.1], [0.2], [1]), "lower and upper must have the same shape"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(call, words):

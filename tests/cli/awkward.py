@@ -151,12 +151,12 @@ def all_files() -> list[File]:
     comma = ("--decimal", ",")
     iso = text(rows("%m/%d/%Y"))
     return [
-        File("plain.csv", plain.encode(), DATES, "codes with zeros in front, such as '01069'"),
+        File("plain.csv", plain.encode(), DATES, "codes with leading zeros, such as '01069'"),
         File("mark.csv", b"\xef\xbb\xbf" + plain.encode(), DATES),
-        File("western.csv", plain.encode("cp1252"), DATES, "read as CP1252, because it is not UTF-8"),
+        File("western.csv", plain.encode("cp1252"), DATES, "Encoding detected: CP1252"),
         File("named.csv", plain.encode("mac-roman"), (*DATES, "--encoding", "mac-roman")),
-        File("excel_unicode.txt", text(delimiter="\t").encode("utf-16"), DATES, "read as UTF-16"),
-        File("no_mark.csv", plain.encode("utf-16-le"), DATES, "read as UTF-16-LE"),
+        File("excel_unicode.txt", text(delimiter="\t").encode("utf-16"), DATES, "Encoding detected: UTF-16"),
+        File("no_mark.csv", plain.encode("utf-16-le"), DATES, "Encoding detected: UTF-16-LE"),
         File("german.csv", text(delimiter=";", number=with_comma).encode(), (*DATES, *comma)),
         File("german_marks.csv", text(delimiter=";", number=german).encode(), (*DATES, *comma, "--thousands", ".")),
         File("french.csv", text(delimiter=";", number=french).encode(), (*DATES, *comma, "--thousands", " ")),
@@ -175,22 +175,24 @@ def all_files() -> list[File]:
         File("table.feather", typed("feather"), DATES),
         File("table.parquet", typed("parquet"), DATES),
         File("spellings.csv", text(messy).encode(), DATES, "--exact-text keeps such spellings apart"),
-        File("unlabelled.csv", text(unlabelled).encode(), (*DATES, "--skip-unlabelled"), "1 row without a label left"),
+        File(
+            "unlabelled.csv", text(unlabelled).encode(), (*DATES, "--skip-unlabelled"), "Skipped 1 row without a label"
+        ),
         File("slashes.csv", iso.encode(), DATES),
         # what cannot be read is refused
         File(
             "german_plain.csv", text(delimiter=";", number=with_comma).encode(), DATES, error="--decimal , reads them"
         ),
-        File("dates.csv", plain.encode(), error="--dates turns them into numbers"),
-        File("short_years.csv", text(rows("%d.%m.%y")).encode(), DATES, error="a year of four digits"),
+        File("dates.csv", plain.encode(), error="--dates converts them"),
+        File("short_years.csv", text(rows("%d.%m.%y")).encode(), DATES, error="a four-digit year"),
         File("unclear.csv", text([[*r[:3], "03/04/2024", r[4]] for r in rows()]).encode(), DATES, error="--day-first"),
         File("mixed.csv", plain.encode() + "1.0,Köln,01069,2024-01-01,ill\n".encode("cp1252"), DATES, error="CP1252"),
-        File("broken.csv", broken, DATES, error="must be UTF-8 or CP1252, got the byte 0xf6"),
-        File("half.csv.gz", gzip.compress(plain.encode())[:60], DATES, error="cannot be unpacked"),
-        File("half.xlsx", workbook(("Data", [HEAD, *cells]))[:900], DATES, error="cut off or damaged"),
-        File("several.zip", archive(a=plain, b=plain), DATES, error="must hold one table, got 2 files"),
+        File("broken.csv", broken, DATES, error="neither UTF-8 nor CP1252 (byte 0xf6)"),
+        File("half.csv.gz", gzip.compress(plain.encode())[:60], DATES, error="corrupt archive"),
+        File("half.xlsx", workbook(("Data", [HEAD, *cells]))[:900], DATES, error="truncated or damaged"),
+        File("several.zip", archive(a=plain, b=plain), DATES, error="must contain one table, got 2"),
         File("title.xlsx", workbook(("Data", [["Patients"], HEAD, *cells])), DATES, error="a title above the header"),
         File("no_header.csv", text(head=None).encode(), DATES, error="--target must be one of the columns"),
         File("holes.csv", text(unlabelled).encode(), DATES, error="--skip-unlabelled"),
-        File("empty.csv", b"", DATES, error="must have a header"),
+        File("empty.csv", b"", DATES, error="no header with column names"),
     ]

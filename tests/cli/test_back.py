@@ -54,7 +54,7 @@ def test_answers_are_counted_and_cases_get_decided(run, patients, model, asked, 
         tmp_path / "3.hedge",
     )
     assert again.exit_code == 3
-    assert "got those of another model" in again.stderr
+    assert "got answers to another model" in again.stderr
 
 
 def test_answers_about_a_table_that_begins_with_categories_are_counted(run, tmp_path, write):
@@ -72,13 +72,13 @@ def test_answers_about_a_table_that_begins_with_categories_are_counted(run, tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"model": "0" * 32}, "got those of another model"),
-        ({"table": "0" * 32}, "got those of another table"),
-        ({"answers": []}, "must hold at least one answer"),
-        ({"answers": [one(0, 7)]}, "must name one of the 2 classes"),
+        ({"model": "0" * 32}, "got answers to another model"),
+        ({"table": "0" * 32}, "got answers about another table"),
+        ({"answers": []}, "no answers"),
+        ({"answers": [one(0, 7)]}, "must be the number of one of the 2 classes"),
         ({"answers": [one(4000, 1)]}, "must be about the 269 rows"),
-        ({"version": 9}, "its version is 9"),
-        ({"format": "letter"}, "it was not saved by a report"),
+        ({"version": 9}, "version must be 1, got 9"),
+        ({"format": "letter"}, "not a file of answers saved from a report"),
     ],
 )
 def test_answers_that_do_not_belong_are_refused(run, patients, model, asked, tmp_path, write, change, said):
@@ -101,7 +101,7 @@ def test_answers_about_the_rows_with_a_label_are_counted(run, patients, model, t
     held = write(json.dumps(answers_from(page, lambda data: [one(0, 1), one(3, 0)])), "a.json")
     result = run("learn", model, held, table, "-o", tmp_path / "2.hedge")
     assert result.exit_code == 0, result.stderr
-    assert "the 179 rows that have a value of 'diagnosis'" in result.stderr
+    assert "the 179 rows with a value of 'diagnosis'" in result.stderr
     frame = pytest.importorskip("pandas").read_csv(table)
     forest = hedgerow.load(model)
     some = frame[frame["diagnosis"].notna()][forest.feature_names_in_.tolist()].astype({"site": object})
@@ -113,7 +113,7 @@ def test_answers_about_the_rows_with_a_label_are_counted(run, patients, model, t
     other = write("\n".join([head, *map(",".join, cells[2:])]), "other.csv")
     refused = run("learn", model, held, other, "-o", tmp_path / "4.hedge")
     assert (refused.exit_code, (tmp_path / "4.hedge").exists()) == (3, False)
-    assert "got those of another table" in " ".join(refused.stderr.split())
+    assert "got answers about another table" in " ".join(refused.stderr.split())
 
 
 def test_queue_lists_what_the_forest_suggests(run, patients, model):
@@ -129,7 +129,7 @@ def test_queue_lists_what_the_forest_suggests(run, patients, model):
 def test_monitor_is_quiet_without_a_shift_and_loud_with_one(run, patients, model, write, tmp_path):
     quiet = run("monitor", model, patients / "test.csv")
     assert quiet.exit_code == 0
-    assert re.fullmatch(r"ok: 269 rows; drift p = [\d.]+; strangers .*; left open .*\n", quiet.stdout)
+    assert re.fullmatch(r"ok: 269 rows; drift p = [\d.]+; novel rows .*; undecided .*\n", quiet.stdout)
     frame = pytest.importorskip("pandas").read_csv(patients / "test.csv")
     frame["mean_area"] *= 3
     moved = tmp_path / "moved.csv"
@@ -140,10 +140,10 @@ def test_monitor_is_quiet_without_a_shift_and_loud_with_one(run, patients, model
     told = json.loads(loud.stdout)
     assert told["look"]
     assert told["features"][0] == "mean_area"
-    assert "A person should look" in page.read_text(encoding="utf-8")
+    assert "<b>Check</b> these" in page.read_text(encoding="utf-8")
     against = run("monitor", model, moved, "--reference", patients / "test.csv")
     assert against.exit_code == 5
-    assert "left open" in against.stdout
+    assert "undecided" in against.stdout
     assert "(expected" in against.stdout
 
 

@@ -42,7 +42,7 @@ def test_explanations_show_dates(run, dated):
     asked = ("--dates", "--target", "finding", "--train", table, "--row", "12", "--seconds", "5")
     text = run("explain", model, table, *asked).stdout
     assert re.search(rf"admitted = {date_pattern(times)}", text)
-    assert re.search(rf"admitted (?:\w+ )*{date_pattern(times)}", text.split("The weightiest leaf")[1])
+    assert re.search(rf"admitted (?:\w+ )*{date_pattern(times)}", text.split("Strongest leaf")[1])
     assert not re.search(r"admitted[^\n]*19[0-9]{3}", text)
     told = json.loads(run("explain", model, table, *asked, "--json").stdout)
     first = told[0] if isinstance(told, list) else told
@@ -67,7 +67,7 @@ def test_a_date_outside_the_training_data_is_named_as_a_date(run, dated, write):
     late = write("id;admitted;dose\nQ;05.11.2024" + (" 12:00" if times else "") + ";2", "late.csv")
     text = " ".join(run("explain", model, late, "--dates", "--row", "1").stdout.split())
     start, end = ("2023-01-01 00:30", "2024-02-04 23:30") if times else ("2023-01-01", "2024-02-04")
-    found = re.search(r"admitted is (\S+(?: \d\d:\d\d)?), trained on (.*?) to (\S+(?: \d\d:\d\d)?)", text)
+    found = re.search(r"admitted = (\S+(?: \d\d:\d\d)?) \(training range (.*?) to (\S+(?: \d\d:\d\d)?)\)", text)
     assert found
     assert found[1] == ("2024-11-05 12:00" if times else "2024-11-05")
     assert found[2][:10] == start[:10]
@@ -116,11 +116,13 @@ def test_a_date_moves_with_its_month_and_weekday(run, write, tmp_path):
     assert run("fit", table, "--target", "finding", "--dates", "--caution", "2", "-o", model).exit_code == 0
     rows = [word for row in range(1, 101) for word in ("--row", row)]
     found = json.loads(run("explain", model, later, "--dates", *rows, "--seconds", "2", "--json").stdout)
-    moved = [each for each in found if each["settle"] and each["settle"]["change"]["changes"]]
-    assert any(move["feature"] == "admitted" for each in moved for move in each["settle"]["change"]["changes"])
+    moved = [each for each in found if each["remedies"] and each["remedies"]["counterfactual"]["changes"]]
+    assert any(
+        move["feature"] == "admitted" for each in moved for move in each["remedies"]["counterfactual"]["changes"]
+    )
     changed, labels = ["admitted;dose"], []
     for each in moved:
-        change = each["settle"]["change"]
+        change = each["remedies"]["counterfactual"]
         values = {name: each["values"][name] for name in ("admitted", "dose")}
         values |= {move["feature"]: move["to"] for move in change["changes"]}
         assert set(values) == {"admitted", "dose"}

@@ -60,9 +60,9 @@ def test_the_cheapest_action_is_chosen_and_counted(run, patients, model, write):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("truth,benign\nbenign,0\n", "got none for malignant"),
+        ("truth,benign\nbenign,0\n", "got no row for malignant"),
         ("truth\nbenign\nmalignant\n", "got no column of costs"),
-        ("truth,benign\nbenign,0\nmalignant,dear\n", "must hold numbers"),
+        ("truth,benign\nbenign,0\nmalignant,dear\n", "must be numeric"),
     ],
 )
 def test_costs_that_are_not_complete_are_refused(run, patients, model, write, text, words):
@@ -112,7 +112,7 @@ def test_weights_of_classes_are_those_of_the_estimator(run, patients, tmp_path):
         assert hedgerow.load(tmp_path / "m").class_weight == kept
     wrong = run("fit", patients / "train.csv", *asked, "-o", tmp_path / "m", "--class-weight", "ill=3")
     assert wrong.exit_code == 2
-    assert "the classes are benign, malignant" in " ".join(wrong.stderr.split())
+    assert "The classes are benign, malignant" in " ".join(wrong.stderr.split())
 
 
 @pytest.mark.parametrize("regression", [False, True])
@@ -141,14 +141,14 @@ def test_sets_have_the_labels_of_the_classes_when_asked(patients, model):
     table = pandas.read_csv(patients / "test.csv")[forest.feature_names_in_.tolist()]
     chosen = forest.predict_set(table)
     assert forest.predict_set(table, labels=True) == [forest.classes_[row].tolist() for row in chosen]
-    with pytest.raises(ValueError, match="did you mean 'average'"):
+    with pytest.raises(ValueError, match="Did you mean 'average'"):
         forest.set_params(rule="avg").predict_proba(table)
 
 
 def test_evaluate_notices_rows_of_the_fit(run, patients, model):
     known, said = evaluated(run, model, patients / "train.csv")
     assert known["training_rows"] == 1
-    assert "warning: the model was trained on these rows" in said
+    assert "warning: The model was trained on these rows" in said
     other, said = evaluated(run, model, patients / "test.csv")
     assert "training_rows" not in other
     assert "trained on" not in said

@@ -26,15 +26,15 @@ def test_a_row_by_number_is_explained_in_text(run, patients, model, open_rows):
     row = open_rows[0]
     result = run("explain", model, patients / "test.csv", "--row", row, "--caution", 2)
     assert result.exit_code == 0
-    assert result.stdout.startswith(f"Row {row}: It could be malignant or benign: the doubt comes from ")
+    assert result.stdout.startswith(f"Row {row}: Undecided between malignant and benign. Uncertainty: ")
     for title in (
-        "Where the doubt comes from",
-        "What would settle it",
-        "The weightiest leaf of each class",
-        "not known",
+        "Sources of uncertainty",
+        "What would decide it",
+        "Strongest leaf for each class",
+        "not available",
     ):
         assert title in result.stdout
-    assert "not used by the model" in result.stderr
+    assert "Ignored column" in result.stderr
 
 
 def test_training_rows_give_the_nearest_cases_with_labels(run, patients, model, open_rows):
@@ -66,7 +66,7 @@ def test_json_is_what_the_library_says(run, patients, model, open_rows):
     assert [each["row"] for each in said] == open_rows[:2]
     assert [each["caution"] for each in said] == [2.0, 2.0]
     assert all(each["classes"] == forest.classes_.tolist() for each in said)
-    assert said[0]["settle"]["change"] is None
+    assert said[0]["remedies"]["counterfactual"] is None
 
 
 def test_without_a_row_every_open_one_gets_a_line(run, patients, model, open_rows):
@@ -76,7 +76,7 @@ def test_without_a_row_every_open_one_gets_a_line(run, patients, model, open_row
     for line in lines[2:]:
         words = line.split()
         assert {"benign", "malignant"} < set(words)
-        assert sum(int(words[at - 1]) for at, word in enumerate(words) if word == "%") == 100
+        assert sum(int(word.removesuffix("%")) for word in words if word.endswith("%")) == 100
     assert f"{len(open_rows)} of them undecided" in result.stderr
 
 
@@ -96,21 +96,21 @@ def test_limits_of_the_smallest_change_are_kept(run, patients, model, open_rows)
     words = ["explain", model, patients / "test.csv", "--row", open_rows[0], "--caution", 2, "--json"]
     limits = [word for name in names[:-1] for word in ("--immutable", name)]
     (said,) = json.loads(run(*words, *limits).stdout)
-    assert all(move["feature"] == names[-1] for move in said["settle"]["change"]["changes"])
+    assert all(move["feature"] == names[-1] for move in said["remedies"]["counterfactual"]["changes"])
 
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--row", "0"], 3, "--row must be between 1 and"),
-        (["--row", "9999"], 3, "--row must be between 1 and"),
+        (["--row", "0"], 3, "--row must be from 1 to"),
+        (["--row", "9999"], 3, "--row must be from 1 to"),
         (["--row", "P001"], 2, "--row must be a number, got 'P001'"),
         (["--row", "nobody", "--id", "patient"], 3, "--row must be a value of column 'patient'"),
         (["--id", "nothing"], 3, "--id must be one of the columns"),
         (["--row", "1", "--wanted", "fine"], 2, "--wanted must be one of the classes benign, malignant"),
         (["--row", "1", "--immutable", "nothing"], 2, "--immutable must name features of the model"),
-        (["--html", "no/such/folder/why.html"], 2, "--html must be in a folder that exists"),
-        (["--row", "1", "--train", "no-such-file.csv"], 2, "must be a file that exists"),
+        (["--html", "no/such/folder/why.html"], 2, "--html must be in an existing folder"),
+        (["--row", "1", "--train", "no-such-file.csv"], 2, "must be an existing file"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(run, patients, model, words, code, said):
@@ -133,5 +133,5 @@ def test_a_model_of_numbers_lists_its_widest_intervals(run, write, tmp_path):
     assert listed.exit_code == 0
     assert "The rows with the widest intervals" in listed.stdout
     told = run("explain", tmp_path / "n.hedge", new, "--row", "3")
-    assert told.stdout.startswith("Row 3: It is about")
+    assert told.stdout.startswith("Row 3: Prediction: ")
     assert "z is missing" in " ".join(told.stdout.split())

@@ -134,15 +134,15 @@ def test_a_model_keeps_no_progress_bar(model):
         (["--caution", "-1"], "caution must be a number >= 0 or 'auto'"),
         (["--caution", "nan"], "caution must be"),
         (["--jobs", "0"], "--jobs must be"),
-        (["--model", "tree", "--trees", "5"], "--trees must not be used with a DecisionTreeClassifier"),
+        (["--model", "tree", "--trees", "5"], "DecisionTreeClassifier does not support --trees"),
         (
             ["--model", "random-decision", "--leaf-counts", "inbag"],
-            "--leaf-counts must not be used with a RandomDecisionTreesClassifier",
+            "RandomDecisionTreesClassifier does not support --leaf-counts",
         ),
-        (["--model", "extra", "--caution", "auto"], "--caution auto must be used with --model forest"),
-        (["--model", "tree", "--decision", "coverage"], "--decision coverage must be used with --model forest"),
+        (["--model", "extra", "--caution", "auto"], "--caution auto requires out-of-bag rows"),
+        (["--model", "tree", "--decision", "coverage"], "--decision coverage requires out-of-bag rows"),
         (["--json", "-o", "-"], "--out must be a file with --json"),
-        (["-o", "no/such/folder/m.hedge"], "a folder that exists"),
+        (["-o", "no/such/folder/m.hedge"], "an existing folder"),
         (["--trees", "0"], "--trees"),
         (["--model", "oak"], "--model"),
         (["--max-bins", "254"], "--max-bins must be a number from 255 to 65535, 'auto' or 'all', got '254'"),
@@ -162,7 +162,7 @@ def test_words_that_cannot_be_meant_are_usage_errors_and_write_nothing(run, writ
 def test_a_column_that_names_the_rows_is_told(run, write, tmp_path):
     text = "name,a,y\n" + "".join(f"row {i},{i * 7 % 50},{i % 2}\n" for i in range(50))
     result = run("fit", write(text), "--target", "y", "-o", tmp_path / "m.hedge")
-    assert "column 'name' has 50 different texts in 50 rows" in result.stderr
+    assert "Column 'name' has 50 distinct texts in 50 rows" in result.stderr
     result = run("fit", write(text), "--target", "y", "-o", tmp_path / "m.hedge", "--id", "name")
     assert result.stderr == ""
 
@@ -207,7 +207,7 @@ def test_folds_keep_groups_together():
     parts = held_out(y, folds=5, test_split=None, seed=0, by_class=True, groups=groups)
     assert (np.sum(parts, axis=0) == 1).all()
     assert all(len(set(part[groups == group])) == 1 for part in parts for group in range(15))
-    with pytest.raises(DataError, match="every class must be in several groups"):
+    with pytest.raises(DataError, match="Every class must occur in several groups"):
         held_out(
             groups == np.where(np.arange(60) % 4, 3, 99), folds=5, test_split=None, seed=0, by_class=True, groups=groups
         )
@@ -216,7 +216,7 @@ def test_folds_keep_groups_together():
 def test_groups_must_be_a_column_with_values(run, write, tmp_path):
     table = write(VISITS.replace("P3,", ","))
     words = ["fit", table, "--target", "y", "-o", tmp_path / "m.hedge"]
-    assert "must have a value in every row, got none in" in run(*words, "--groups", "patient").stderr
-    assert "--groups must be another column than --target" in run(*words, "--groups", "y").stderr
+    assert "has no value in" in run(*words, "--groups", "patient").stderr
+    assert "--groups must differ from --target" in run(*words, "--groups", "y").stderr
     assert run(*words, "--groups", "nobody").exit_code != 0
     assert "--dask does not support --groups" in run(*words, "--groups", "patient", "--dask", "local").stderr

@@ -42,9 +42,9 @@ def test_no_words_at_all_are_answered_with_help():
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ('"{far},5"', "numbers with a decimal comma, a unit or marks between thousands such as '0,5'"),
-        ("{far} %", "numbers with a decimal comma, a unit or marks between thousands such as '0 %'"),
-        ("2024-01-{far}", "dates such as '2024-01-0'; --dates turns them into numbers"),
+        ('"{far},5"', "numbers with a decimal comma, a unit or thousands separators such as '0,5'"),
+        ("{far} %", "numbers with a decimal comma, a unit or thousands separators such as '0 %'"),
+        ("2024-01-{far}", "dates such as '2024-01-0'. --dates converts them"),
         ("{far}.12.2024", "dates such as"),
     ],
 )
@@ -67,45 +67,43 @@ def test_other_texts_are_categories(write, run, tmp_path, cell):
 def test_a_target_that_teaches_nothing_and_rows_that_are_numbered_are_noticed(write, run, tmp_path):
     out = tmp_path / "m.hedge"
     said = run("fit", write(rows_of_csv("x={far}", "y={far}.25")), "--target", "y", "-o", out, "--trees", "3").stderr
-    assert "target 'y' has 40 different numbers in 40 rows; to predict a number, add --regression" in " ".join(
-        said.split()
+    assert (
+        "Target 'y' has 40 distinct numbers in 40 rows. To predict a continuous target, add --regression."
+        in " ".join(said.split())
     )
     assert "UserWarning" not in said
     said = run("fit", write(rows_of_csv("x={far}", "y=same")), "--target", "y", "-o", out, "--trees", "3").stderr
-    assert "target 'y' has the same value in every row" in " ".join(said.split())
+    assert "Target 'y' has the same value in every row" in " ".join(said.split())
     table = write(rows_of_csv("customer={i}", "x={far}", "y=k{half}"))
     said = run("fit", table, "--target", "y", "-o", out, "--trees", "3").stderr
-    assert "column 'customer' holds whole numbers that rise from row to row" in " ".join(said.split())
-    assert "column 'x'" not in said
+    assert "Column 'customer' has integers that increase from row to row" in " ".join(said.split())
+    assert "Column 'x'" not in said
 
 
 def test_a_table_in_place_of_the_model_is_called_a_table(run, fitted):
     _, table = fitted
     result = run("predict", table, table)
     assert result.exit_code == 4
-    assert "got text that begins with 'x,kind" in result.stderr
+    assert "text that begins with 'x,kind" in result.stderr
 
 
 def test_names_that_come_close_are_offered_and_only_what_was_asked_is_named(run, fitted):
     model, table = fitted
     assert "--rule must be one of" in (said := run("predict", model, table, "--rule", "averag").stderr)
-    assert "did you mean average?" in " ".join(said.split())
+    assert "Did you mean average?" in " ".join(said.split())
     said = " ".join(run("predict", model, table, "--decision", "coverage").stderr.split())
-    assert "got --decision coverage; give it to hedgerow fit" in said
+    assert "--decision coverage requires training rows" in said
 
 
 def test_a_missing_label_is_no_other_class(write, run, fitted):
     model, _ = fitted
     missing = write("x,kind\n1.5,k0\n2.5,\n", "missing.csv")
-    assert (
-        "must have a label in every row, got none in 1 row"
-        in run("evaluate", model, missing, "--target", "kind").stderr
-    )
+    assert "1 row has no label" in run("evaluate", model, missing, "--target", "kind").stderr
     others = write("x,kind\n1.5,a\n2.5,b\n", "others.csv")
-    assert "is it the right column?" in run("evaluate", model, others, "--target", "kind").stderr
+    assert "Is it the right column?" in run("evaluate", model, others, "--target", "kind").stderr
     some = write("x,kind\n1.5,k0\n2.5,k1\n2.5,unclear\n", "some.csv")
     said = run("report", model, some, "-o", some.with_suffix(".html")).stderr
-    assert "'kind' does not hold classes in some rows" in " ".join(said.split())
+    assert "Column 'kind' has values that are not classes" in " ".join(said.split())
 
 
 def test_a_file_that_cannot_be_written_is_called_by_its_name(tmp_path):
@@ -124,7 +122,7 @@ def test_modules_are_there_as_soon_as_the_package_is():
 
 @pytest.mark.parametrize(
     ("written", "option"),
-    [(("0,5", "1,25"), "--decimal , reads them"), (("2024-01-05", "2024-03-01"), "--dates turns dates into numbers")],
+    [(("0,5", "1,25"), "--decimal , reads them"), (("2024-01-05", "2024-03-01"), "--dates converts dates to numbers")],
 )
 def test_a_later_table_in_another_notation_is_refused_with_the_option_that_reads_it(
     run, write, tmp_path, written, option
@@ -134,6 +132,6 @@ def test_a_later_table_in_another_notation_is_refused_with_the_option_that_reads
     run("fit", write("\n".join(["x;y", *rows]), "first.csv"), "--target", "y", "--trees", "3", "-o", model)
     refused = run("predict", model, write("\n".join(["x;y", *(f"{each};a" for each in written)]), "later.csv"))
     assert refused.exit_code == 3
-    assert f"got text in 2 rows; {option}" in refused.stderr
+    assert f"2 cells are not numbers. {option}" in refused.stderr
     mixed = run("predict", model, write(f"x;y\n{written[0]};a\nabout 3;b\n", "mixed.csv"))
-    assert "got text in 2 rows; correct them" in mixed.stderr
+    assert "2 cells are not numbers. Correct the cells" in mixed.stderr

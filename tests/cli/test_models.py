@@ -95,7 +95,7 @@ def test_verify_says_why_in_json_too(run, model, write):
     result = run("verify", write(model.read_bytes()[:5000], "bad.hedge"), "--json")
     said = json.loads(result.stdout)
     assert (result.exit_code, said["sound"]) == (4, False)
-    assert "was it cut off?" in said["reason"]
+    assert "truncated" in said["reason"]
 
 
 def test_verify_says_what_was_checked(run, model):

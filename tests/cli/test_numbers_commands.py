@@ -80,7 +80,7 @@ def test_evaluate_reports_errors_and_coverage(folder, run, model, test_rows):
     lower, upper = forest.predict_interval(X, 0.9).T
     assert said["coverage"] == np.mean((lower <= y) & (y <= upper))
     assert (
-        "of the targets lie in their 90% interval"
+        "of the 90% intervals contain the target"
         in run("evaluate", model, folder / "test.csv", "--target", "progress").stdout
     )
 
@@ -120,7 +120,7 @@ def test_a_rule_or_a_coverage_must_fit_the_model(folder, run, model, write):
     assert run("evaluate", folder / "classes.hedge", table, "--target", "y", "--coverage", "0.9").exit_code == 2
 
 
-@pytest.mark.parametrize(("cell", "said"), [("tall", "text in 1 row"), ("", "a number in every row")])
+@pytest.mark.parametrize(("cell", "said"), [("tall", "1 cell is not a number"), ("", "no number")])
 def test_targets_that_are_no_numbers_are_named_by_line(run, write, tmp_path, cell, said):
     table = write(f"a,y\n1,2.5\n2,{cell}\n3,1\n")
     result = run("fit", table, "--target", "y", "--regression", "-o", tmp_path / "m.hedge")

@@ -34,7 +34,7 @@ def model(run, write, tmp_path):
 @pytest.mark.parametrize("words", [("fit", "--folds", "3", "-o", "m.hedge"), ("fit", "-o", "m.hedge"), ("compare",)])
 @pytest.mark.parametrize(
     ("number", "said"),
-    [("1e400", "target 'y' must hold finite numbers, got infinite"), ("1e300", "y must lie within ±1e+150")],
+    [("1e400", "Target 'y' must be finite, got infinite"), ("1e300", "y must lie within ±1e+150")],
 )
 def test_targets_too_large_are_refused(run, write, tmp_path, monkeypatch, words, number, said):
     monkeypatch.chdir(tmp_path)
@@ -55,7 +55,7 @@ def test_a_learner_that_does_not_take_a_table_is_left_out(run, write):
     table = write(lines(sides, ["inf" if row % 2 else "1" for row in range(40)]))
     result = run("compare", table, "--target", "y", "--folds", "2", "--trees", "5", "--json")
     assert result.exit_code == 0, result.stderr
-    assert "note: scikit-learn forest is left out, because it does not take this table" in result.stderr
+    assert "note: scikit-learn forest omitted, because it does not support this table" in result.stderr
     found = json.loads(result.stdout)["models"]
     assert "hedgerow" in found
     assert "scikit-learn forest" not in found
@@ -66,7 +66,7 @@ def test_a_column_of_numbers_and_text_is_called_both(run, write, tmp_path):
     result = run("fit", table, "--target", "y", "-o", tmp_path / "m.hedge")
     said = " ".join(result.stderr.split())
     assert result.exit_code == 3
-    assert "must hold numbers or categories, got both, such as '1' and 'abc'" in said
+    assert "must be numeric or categorical, got both, such as '1' and 'abc'" in said
     assert "--decimal" not in said
     assert "--nominal" in said
 
@@ -74,9 +74,9 @@ def test_a_column_of_numbers_and_text_is_called_both(run, write, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a title\n" + lines(sides), "a table of one column: is a title above its header, or another delimiter"),
-        (lines(sides).replace(",", ":"), "a table of one column"),
-        (lines(sides).split("\n", 1)[1], "has the file no header?"),
+        ("a title\n" + lines(sides), "Is there a title above the header, or another delimiter"),
+        (lines(sides).replace(",", ":"), "Is there a title above the header"),
+        (lines(sides).split("\n", 1)[1], "Does the file have a header?"),
     ],
 )
 def test_a_header_without_the_target_is_doubted(run, write, tmp_path, text, said):
@@ -88,9 +88,9 @@ def test_a_header_without_the_target_is_doubted(run, write, tmp_path, text, said
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        ("X,C,K", "rename its columns, such as 'X' to 'x'"),
-        ("x,c,other", "--allow-missing-columns counts them as missing"),
-        ("one,two,three", "is it the right table?"),
+        ("X,C,K", "Rename columns, such as 'X' to 'x'."),
+        ("x,c,other", "--allow-missing-columns treats them as missing."),
+        ("one,two,three", "Is it the right table?"),
     ],
 )
 def test_advice_about_absent_columns_helps(run, write, model, header, said):
@@ -115,10 +115,10 @@ def test_answers_must_be_a_file_that_exists(run, write, model, tmp_path):
     words = (write(lines(sides)), "-o", tmp_path / "2.hedge")
     result = run("learn", model, tmp_path / "nothing.json", *words)
     assert result.exit_code == 2
-    assert "answers must be a file that exists" in " ".join(result.stderr.split())
+    assert "answers must be an existing file" in " ".join(result.stderr.split())
     result = run("learn", model, write(b"\xff\xfe\x00", "a.json"), *words)
     assert result.exit_code == 3
-    assert "it is not text" in " ".join(result.stderr.split())
+    assert "not text" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("words", [("explain", "--row", "1"), ("report", "-o", "r.html")])
@@ -134,4 +134,4 @@ def test_a_lack_of_memory_is_said_in_words(capsys):
         raise MemoryError("std::bad_alloc")
 
     assert outcome.run(command) == outcome.FAILURE
-    assert "the memory of this machine is not enough; ask for fewer trees" in " ".join(capsys.readouterr().err.split())
+    assert "Not enough memory. Use fewer trees" in " ".join(capsys.readouterr().err.split())

@@ -143,7 +143,7 @@ def test_unseen_categories_count_as_missing_and_are_told(run, patients, model, w
     unseen = run("predict", model, write(text.replace(",left,", ",top,"), "unseen.csv"))
     gaps = run("predict", model, write(text.replace(",left,", ",,"), "gaps.csv"))
     assert unseen.exit_code == 0
-    assert "column 'site' has values that are new to the model and count as missing: top" in unseen.stderr
+    assert "Column 'site' has categories that the training data lack: top" in unseen.stderr
     pairs = list(zip(rows_of(unseen.stdout), rows_of(gaps.stdout), strict=True))
     strange = [(float(one.pop("novelty")), float(other.pop("novelty"))) for one, other in pairs]
     for one, other in pairs:  # gaps in this column are known from training, a new category is not: it is less certain
@@ -175,7 +175,7 @@ def test_a_model_of_columns_without_names_goes_by_position(run, write, tmp_path)
     rows = rows_of(run("predict", tmp_path / "m.hedge", table, "--target", "truth").stdout)
     assert [row["label"] for row in rows] == ["0", "1"]
     result = run("predict", tmp_path / "m.hedge", table)
-    assert (result.exit_code, "must have 2 columns" in result.stderr) == (3, True)
+    assert (result.exit_code, "must have 2 feature columns" in result.stderr) == (3, True)
 
 
 def test_a_bar_in_a_class_is_escaped_within_a_set(run, write, tmp_path):
@@ -225,7 +225,7 @@ def test_evaluate_prints_a_table(run, patients, model):
     result = run("evaluate", model, patients / "test.csv", "--target", "diagnosis")
     for word in ("accuracy", "u65", "u80", "determinacy", "single-set accuracy", "coverage", "{benign, malignant}"):
         assert word in result.stdout
-    assert "not used by the model: patient" in result.stderr
+    assert "Ignored column: patient" in result.stderr
 
 
 def test_labels_the_model_does_not_know_are_named_by_line(run, patients, model, write):
@@ -268,7 +268,7 @@ def test_pairs_of_classes_have_no_uncertainty_and_trees_without_labels_no_answer
     assert "uncertainty" not in json.loads(run("predict", pairs, table, "--json").stdout.splitlines()[0])
     refused = run("predict", blind, table)
     assert refused.exit_code == 2
-    assert "MODEL must predict classes or numbers, got a UnsupervisedForest" in refused.stderr
+    assert "MODEL must be a classifier or a regressor, got a UnsupervisedForest" in refused.stderr
 
 
 def test_a_large_table_is_kept_as_bins_and_has_the_same_answers(run, tmp_path, monkeypatch):

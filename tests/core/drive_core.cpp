@@ -437,8 +437,8 @@ void check_parts(Draws& draws, const RandomTable<Code>& made, const ClassLabels&
     const std::vector<Fields> trees = driver.grow(n_trees, 1 + draws.below(300), draws.coin() ? 1 : 1 << 16);
     Control control;
     for (std::size_t number = 0; number < n_trees; ++number) {
-        const Fields whole = pack_trees(grow_trees(made.table, labels, options, {}, {number, 1, 1},
-                                                   searches_for(made.table, options, target), control),
+        const Fields whole = pack_trees(grow_trees(made.table, labels, options.kinds(made.table.features.size()), {},
+                                                   {number, 1, 1}, searches_for(made.table, target), control),
                                         labels, options.leaf_rules());
         CHECK(whole.size() == trees[number].size());
         for (std::size_t i = 0; i < whole.size(); ++i)
@@ -458,8 +458,8 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
         const GrowOptions options = random_options(draws, n_features, n_classes, splitter, made.table.features);
         labels.balance_bag = weighted && draws.below(3) == 0;
         Control control;
-        auto trees = grow_trees(made.table, labels, options, {}, {0, n_trees, n_threads},
-                                searches_for(made.table, options, target), control);
+        auto trees = grow_trees(made.table, labels, options.kinds(made.table.features.size()), {},
+                                {0, n_trees, n_threads}, searches_for(made.table, target), control);
         for (const auto& grown : trees) {
             CHECK(grown.has_value());
             check_counts(*grown, n_rows, options);

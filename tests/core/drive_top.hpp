@@ -181,9 +181,10 @@ private:
         below.set("times", std::span<const std::uint16_t>(times));
         below.set("row_start", std::span<const std::int64_t>(row_start));
         Control control;
-        return pack_trees(grow_trees(table, labels, options_, Start::all_from(below, all.size()), {0, nodes.size(), 2},
-                                     searches_for(table, options_, target_), control),
-                          labels, options_.leaf_rules());
+        return pack_trees(
+            grow_trees(table, labels, options_.kinds(table.features.size()), Start::all_from(below, all.size()),
+                       {0, nodes.size(), 2}, searches_for(table, target_), control),
+            labels, options_.leaf_rules());
     }
 
     std::vector<std::int64_t> counts_for(std::size_t tree, const GrownTree& sketch,

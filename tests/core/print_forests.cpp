@@ -50,7 +50,7 @@ void print_trees(const char* name, const Make& make, std::uint32_t n_classes, st
     using Target = std::remove_const_t<decltype(target)>;
     const auto source = std::get<const typename Target::Source&>(std::tie(std::as_const(given), std::as_const(real)));
     Grower<typename Target::Row, typename Target::Source> grower(table, source, options,
-                                                                 searches_for(table, options, target)(), control, true);
+                                                                 searches_for(table, target)(options), control, true);
     for (std::size_t tree = 0; tree < 3; ++tree) {
         std::printf("%s, %u classes, %u rows:", name, n_classes, n_rows);
         for (const Node node : grower.grow(tree).tree.nodes)

@@ -106,7 +106,7 @@ def test_a_group_of_few_rows_has_the_threshold_of_all_and_this_is_said():
     opinion, y = noisy_groups(np.random.default_rng(3), 200)
     groups = np.where(np.arange(200) < 5, "small", np.where(opinion.groups, "noisy", "calm"))
     opinion.groups = groups
-    with pytest.warns(UserWarning, match="to each group: it takes at least 9 rows, and there are 5 in 'small'; there"):
+    with pytest.warns(UserWarning, match="in each group: it takes at least 9 rows, got 5 in 'small'. These"):
         decision = Coverage(0.9, groups="ward").calibrate(opinion, y, classes=range(3))
     plain = Coverage(0.9).calibrate(opinion, y, classes=range(3))
     assert decision.groups_ == ["calm", "noisy", "small"]
@@ -129,7 +129,7 @@ def test_each_group_is_calibrated_as_if_it_were_alone():
 
 def test_an_opinion_without_groups_is_refused_before_anything_is_learned():
     decision = Coverage(0.8, groups="ward")
-    with pytest.raises(ValueError, match=r"opinion\.groups must have the group of each of the 50 rows for Coverage"):
+    with pytest.raises(ValueError, match=r"opinion\.groups must have the shape \(50,\) for Coverage"):
         decision.calibrate(*draw(np.random.default_rng(3), 50))
     assert not decision.is_ready
     plain = Coverage(0.8).calibrate(*draw(np.random.default_rng(3), 50))
@@ -181,7 +181,7 @@ def test_the_fewest_rows_for_a_promise_are_told_apart_from_one_less():
         warnings.simplefilter("error")
         enough = Coverage(0.95).calibrate(probability, np.zeros(19), classes=[0, 1])
     assert np.isfinite(enough.threshold_).all()
-    with pytest.warns(UserWarning, match=r"Too few rows to promise a coverage of 0.95: it takes at least 19"):
+    with pytest.warns(UserWarning, match=r"Too few rows for a coverage of 0.95: it takes at least 19"):
         few = Coverage(0.95).calibrate(probability[1:], np.zeros(18), classes=[0, 1])
     assert few.choose(opinion_of(np.array([[1.0, 0.0]]))).all()
 
@@ -198,7 +198,7 @@ def test_rows_needed_is_the_least_number_that_gives_a_threshold(target):
 
 def test_per_class_names_the_classes_that_are_too_rare():
     probability, y = np.tile([0.5, 0.3, 0.2], (40, 1)), np.array(["a"] * 30 + ["b"] * 10)
-    words = r"at least 19 rows of each class, and there are 10 of class 'b', 0 of class 'c'; these classes"
+    words = r"at least 19 rows of each class, got 10 of class 'b', 0 of class 'c'. These classes"
     with pytest.warns(UserWarning, match=words):
         decision = Coverage(0.95, per_class=True).calibrate(probability, y, classes=["a", "b", "c"])
     assert np.isinf(decision.threshold_).tolist() == [False, True, True]
@@ -214,7 +214,7 @@ def test_a_set_is_never_empty():
 
 
 def test_deciding_before_calibrating_is_refused():
-    with pytest.raises(NotFittedError, match="must be calibrated before it decides"):
+    with pytest.raises(NotFittedError, match="Coverage requires calibration"):
         Coverage().choose(opinion_of(np.array([[0.5, 0.5]])))
 
 
@@ -237,7 +237,7 @@ def test_another_number_of_classes_is_refused():
         (Coverage(95), [0, 1], "target must lie strictly between 0 and 1, got 95"),
         (Coverage(0.5, score="raps"), [0, 1], "score must be 'lac' or 'aps', got 'raps'"),
         (Coverage(0.5), [0, 1, 1], "one label for each of the 2 rows, got 3"),
-        (Coverage(0.5), [0, 0], "pass classes=estimator.classes_"),
+        (Coverage(0.5), [0, 0], "Pass classes=estimator.classes_"),
     ],
 )
 def test_calibrations_that_make_no_sense_are_refused(decision, y, words):

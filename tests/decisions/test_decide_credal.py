@@ -12,7 +12,7 @@ from tests.reference.decide import PlainOpinion, baseline_of_cautious_forests
 
 from hedgerow import decide
 from hedgerow.decisions import Dominance, EAdmissibility, Maximality
-from hedgerow.decisions.programme import BLOCK
+from hedgerow.decisions.credal import BLOCK
 
 CREDAL = [Dominance, Maximality, EAdmissibility]
 
@@ -214,7 +214,7 @@ def test_no_rows_give_no_decisions(make, utility):
 @pytest.mark.parametrize(
     ("utility", "words"),
     [
-        ([1.0, 0.0], r"utility must have shape \(actions, 2\)"),
+        ([1.0, 0.0], r"utility must have the shape \(actions, 2\)"),
         (np.eye(3), r"one column per class, got \(3, 3\)"),
         ([[1.0, np.inf]], "utility must be finite"),
     ],
@@ -226,5 +226,5 @@ def test_a_utility_that_does_not_fit_is_refused(make, utility, words):
 
 
 def test_one_row_without_its_axis_is_refused():
-    with pytest.raises(ValueError, match=r"lower must have shape \(n, K\), got \(2,\)"):
+    with pytest.raises(ValueError, match=r"lower must have the shape \(n, K\), got \(2,\)"):
         decide(PlainOpinion([0.2, 0.3], [0.7, 0.8], [0.4, 0.6]))

@@ -117,7 +117,7 @@ def test_bounds_without_a_distribution_between_them_are_refused(lower, upper, wo
 
 
 def test_the_error_names_the_first_row_that_is_wrong():
-    with pytest.raises(ValueError, match=r"got lower \[0.9, 0.9\] and upper \[1.0, 1.0\] in row 1;"):
+    with pytest.raises(ValueError, match=r"got lower \[0.9, 0.9\] and upper \[1.0, 1.0\] in row 1\."):
         reachable([[0.1, 0.1], [0.9, 0.9], [0.8, 0.8]], [[1, 1], [1, 1], [1, 1]])
 
 

@@ -99,11 +99,14 @@ def test_rows_that_tie_with_the_threshold_are_left_open():
 def test_no_threshold_is_an_answer():
     random = np.random.default_rng(0)
     probability = random.dirichlet(np.ones(3), size=500)
-    with pytest.warns(UserWarning, match="No threshold promises at most 0.02 .* too many errors are sure; every row"):
+    with pytest.warns(
+        UserWarning,
+        match="No threshold limits wrong decisions to 0.02 .* too many confident predictions are wrong. All rows",
+    ):
         decision = Risk(0.02).calibrate(probability, random.integers(0, 3, 500))
     assert (decision.threshold_, decision.share_) == (math.inf, 0.0)
     assert decision.choose(opinion_of(np.array([[1.0, 0.0, 0.0]]))).all()
-    with pytest.warns(UserWarning, match="it takes at least 149 rows, and there are 148"):
+    with pytest.warns(UserWarning, match="it takes at least 149 rows, got 148"):
         Risk(0.02).calibrate(np.tile([1.0, 0.0], (148, 1)), np.zeros(148), classes=[0, 1])
 
 
@@ -133,7 +136,7 @@ def test_parameters_must_be_shares(bad):
 
 
 def test_deciding_before_calibrating_is_refused():
-    with pytest.raises(NotFittedError, match="must be calibrated before it decides"):
+    with pytest.raises(NotFittedError, match="Risk requires calibration"):
         Risk().choose(opinion_of(np.array([[0.6, 0.4]])))
 
 

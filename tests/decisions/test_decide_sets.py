@@ -82,12 +82,12 @@ def test_classes_of_equal_lower_probability_enter_by_probability():
 @pytest.mark.parametrize(
     ("decision", "words"),
     [
-        (UtilitySet("u70"), r"'f_beta'\), a function of the size of a set or an array, got 'u70'"),
-        (UtilitySet([1.0, 0.5]), "3 finite numbers"),
-        (UtilitySet([1.0, 0.5, -0.1]), "none negative"),
-        (UtilitySet(lambda size: float("nan")), "3 finite numbers"),
+        (UtilitySet("u70"), r"'f_beta'\), a function of the set size or an array, got 'u70'"),
+        (UtilitySet([1.0, 0.5]), "3 finite non-negative numbers"),
+        (UtilitySet([1.0, 0.5, -0.1]), "non-negative"),
+        (UtilitySet(lambda size: float("nan")), "3 finite non-negative numbers"),
         (UtilitySet(evidence="upper"), "evidence must be 'probability' or 'lower', got 'upper'"),
-        (UtilitySet("f_beta", beta=-1), "beta must be finite and at least 0, got -1"),
+        (UtilitySet("f_beta", beta=-1), "beta must be finite and non-negative, got -1"),
         (TopProbability(1.5), r"epsilon must lie in \[0, 1\], got 1.5"),
     ],
 )
@@ -142,7 +142,7 @@ def test_rule_hands_out_a_copy():
 
 def test_rule_refuses_empty_sets():
     opinion = PlainOpinion([[0, 0]], [[1, 1]], [[0.5, 0.5]], chosen=[[False, False]])
-    with pytest.raises(ValueError, match="a class in every row"):
+    with pytest.raises(ValueError, match="at least one class per row"):
         RuleChoice().choose(opinion)
 
 

@@ -108,7 +108,7 @@ def test_methods_spell_out_what_they_take(method, function):
 def test_advice_leaves_immutable_features_as_they_are(forest):
     doubtful = X[300:][forest.predict_set(X[300:]).sum(axis=1) > 1]
     free = forest.explain(doubtful[:5], shap=False)
-    used = {change["feature"] for each in free for change in each.settle.change["changes"]}
+    used = {change["feature"] for each in free for change in each.remedies.counterfactual["changes"]}
     kept = clone(forest).set_params(immutable_features=sorted(used)).fit(X[:300], Y[:300])
     file = io.BytesIO()
     hedgerow.save(kept, file)
@@ -116,14 +116,14 @@ def test_advice_leaves_immutable_features_as_they_are(forest):
     loaded = hedgerow.load(file)
     assert loaded.immutable_features == sorted(used)
     for each in loaded.explain(doubtful[:5], shap=False):
-        assert not used & {change["feature"] for change in each.settle.change["changes"]}
+        assert not used & {change["feature"] for change in each.remedies.counterfactual["changes"]}
     again = loaded.explain(doubtful[:1], shap=False, immutable=())[0]
-    assert again.settle.change["changes"] == free[0].settle.change["changes"]
+    assert again.remedies.counterfactual["changes"] == free[0].remedies.counterfactual["changes"]
 
 
 def test_immutable_features_are_checked(forest):
     with pytest.raises(ValueError, match="immutable_features must be a list of names or numbers of features, or None"):
         clone(forest).set_params(immutable_features="age").fit(X, Y)
     wrong = clone(forest).set_params(immutable_features=["age"]).fit(X[:300], Y[:300])
-    with pytest.raises(ValueError, match="immutable must hold names or numbers of features, got 'age'"):
+    with pytest.raises(ValueError, match="immutable must contain names or numbers of features, got 'age'"):
         wrong.explain(X[300:302])

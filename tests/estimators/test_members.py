@@ -129,7 +129,7 @@ def test_a_child_for_each_category_is_neither_left_nor_right():
     table = np.array([["a", "1"], ["b", "2"], ["c", "1"], ["a", "2"]] * 10, dtype=object)
     fitted = RandomDecisionTreesClassifier(3, categorical_features=[0, 1], random_state=0).fit(table, np.arange(40) % 2)
     assert any(each.is_multiway.any() for each in fitted.trees_)
-    with pytest.raises(AttributeError, match="two sides"):
+    with pytest.raises(AttributeError, match="two-way splits"):
         _ = next(each for each in fitted.trees_ if each.is_multiway.any()).children_left
 
 

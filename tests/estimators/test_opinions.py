@@ -589,7 +589,7 @@ def test_a_pickle_says_the_same_without_the_training_table(changes):
     np.testing.assert_array_equal(again.predict_proba(X), forest.predict_proba(X))
     np.testing.assert_array_equal(again.predict_set(X), forest.predict_set(X))
     np.testing.assert_array_equal(again.predict_bounds(X), forest.predict_bounds(X))
-    with pytest.raises(AttributeError, match="oob_evidence_ must be asked of a forest fitted here"):
+    with pytest.raises(AttributeError, match="oob_evidence_ requires out-of-bag rows"):
         _ = again.oob_evidence_
     assert forest.oob_evidence_.n_samples == 300
 
@@ -730,7 +730,7 @@ class TestWithoutBootstrap:
         assert not hasattr(forest, "oob_evidence_")
 
     def test_caution_auto_is_refused(self, estimator):
-        with pytest.raises(ValueError, match="caution must be a number without a bootstrap"):
+        with pytest.raises(ValueError, match="caution='auto' requires bootstrap=True"):
             clone(estimator).set_params(caution="auto").fit(*blobs(100, 0))
 
 

@@ -154,7 +154,7 @@ def test_table_and_labels_may_be_a_frame_and_text():
 def test_what_has_no_meaning_for_pairs_is_not_there(pairwise):
     for name in ("evidence", "oob_evidence_", "tune", "predict_uncertainty"):
         assert not hasattr(pairwise, name)
-    with pytest.raises(ValueError, match="certain labels for trees of pairs"):
+    with pytest.raises(ValueError, match="pairwise trees do not support uncertain labels"):
         PairwiseTreesClassifier().fit(X, [{0, 1}, *({label} for label in Y[1:].tolist())])
 
 

@@ -674,7 +674,7 @@ def test_quantiles_and_ranks_of_a_loaded_forest_are_those_of_the_fit() -> None:
         ours, theirs = (model.predict_quantiles(fresh, interpolation=way) for model in (forest, again))
         assert np.array_equal(ours, theirs)
     assert np.array_equal(forest.quantile_ranks(fresh, y[:40]), again.quantile_ranks(fresh, y[:40]))
-    with pytest.raises(ValueError, match="X must be samples for predict_quantiles of a forest that has lost its"):
+    with pytest.raises(ValueError, match="predict_quantiles requires out-of-bag training rows"):
         again.predict_quantiles(None)
 
 
@@ -697,7 +697,7 @@ REFUSED = [
     (DecisionTreeRegressor(), (X, np.full(40, "a")), "real numbers"),
     (DecisionTreeRegressor(), (X, np.ma.masked_array(Y, mask=Y > 1)), "masked"),
     (DecisionTreeRegressor(), (X, Y * 1e200), "within"),
-    (DecisionTreeRegressor(), (X, np.zeros((40, 2, 2))), "one or two axes"),
+    (DecisionTreeRegressor(), (X, np.zeros((40, 2, 2))), "one or two dimensions"),
     (DecisionTreeRegressor(criterion="gini"), (X, Y), "criterion must be one of squared_error"),
     (DecisionTreeRegressor(criterion="poisson"), (X, -Y), "y must be >= 0"),
     (DecisionTreeRegressor(criterion="poisson"), (X, 0 * Y), "y must not be all 0"),
@@ -706,7 +706,7 @@ REFUSED = [
     (DecisionTreeRegressor(caution="auto"), (X, Y), "caution must be a number"),
     (DecisionTreeRegressor(leaf_rows=3), (X, Y), "leaf_rows must be"),
     (RandomForestRegressor(3, oob_score="u65"), (X, Y), "oob_score must be"),
-    (RandomForestRegressor(3, oob_score=True, bootstrap=False), (X, Y), "oob_score must be False without"),
+    (RandomForestRegressor(3, oob_score=True, bootstrap=False), (X, Y), "oob_score=True requires bootstrap=True"),
     (RandomForestRegressor(3, monotonic_cst=[1, 0]), (X, Y), "monotonic_cst must be one sign"),
     (RandomForestRegressor(3, max_features=0), (X, Y), "max_features must be"),
 ]
@@ -732,7 +732,7 @@ def test_questions_without_an_answer_are_refused() -> None:
             forest.predict_interval(X, method=method)
     with pytest.raises(ValueError, match="method must be one of leaves, scaled"):
         forest.predict_quantiles(X, method="auto")
-    with pytest.raises(ValueError, match="predict_quantiles must be called on a forest whose bags leave rows out"):
+    with pytest.raises(ValueError, match="predict_quantiles requires out-of-bag residuals"):
         tree.predict_quantiles(X, method="scaled")
     for quantiles in ([0.5, 1.5], "median", [], None):
         with pytest.raises(ValueError, match="quantiles must be"):
@@ -745,9 +745,9 @@ def test_questions_without_an_answer_are_refused() -> None:
         forest.quantile_ranks(X, Y, kind="low")
     with pytest.raises(ValueError, match="same number of rows"):
         forest.quantile_ranks(X, Y[:5])
-    with pytest.raises(ValueError, match="X must be samples for quantile_ranks of a forest that has lost"):
+    with pytest.raises(ValueError, match="quantile_ranks requires out-of-bag training rows"):
         tree.quantile_ranks(None, Y)
-    with pytest.raises(ValueError, match='X must be samples with method="scaled"'):
+    with pytest.raises(ValueError, match='X must be samples for method="scaled"'):
         forest.predict_quantiles(None, method="scaled")
     with pytest.raises(ValueError, match="warm start"):
         RandomForestRegressor(2, warm_start=True, oob_score=True).fit(X, Y).set_params(n_estimators=3).fit(X, Y + 1)

@@ -61,7 +61,7 @@ def test_a_forest_without_its_training_rows_says_so_or_is_given_them(table, fore
     X, y = table
     loaded = pickle.loads(pickle.dumps(forest))
     assert loaded.explain(X[:1])[0].cases is None
-    assert "not known" in loaded.explain(X[:1])[0].to_text()
+    assert "not available" in loaded.explain(X[:1])[0].to_text()
     assert loaded.explain(X[:1])[0].to_dict()["cases"] is None
     given, kept = loaded.explain(X[:3], train=X, y_train=y), forest.explain(X[:3])
     assert [why.cases for why in given] == [why.cases for why in kept]
@@ -71,7 +71,7 @@ def test_a_forest_without_its_training_rows_says_so_or_is_given_them(table, fore
 
 def test_labels_of_other_rows_are_refused(table, forest):
     X, y = table
-    with pytest.raises(ValueError, match="y_train must have one label for each of the 300 rows"):
+    with pytest.raises(ValueError, match="y_train must have shape \\(300,\\)"):
         forest.explain(X[:1], train=X, y_train=y[:20])
 
 

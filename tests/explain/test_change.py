@@ -115,7 +115,7 @@ def patients():
 def test_the_changed_sample_is_determinate_and_its_values_are_those_of_training(patients):
     forest, rows = patients
     for why, (_, row) in zip(forest.explain(rows[:4], time_limit=5), rows[:4].iterrows(), strict=True):
-        change = why.settle.change
+        change = why.remedies.counterfactual
         assert change["found"]
         changed = row.copy()
         for move in change["changes"]:
@@ -128,12 +128,12 @@ def test_the_changed_sample_is_determinate_and_its_values_are_those_of_training(
 
 def test_limits_by_name_are_kept(patients):
     forest, rows = patients
-    free = forest.explain(rows[:1])[0].settle.change
+    free = forest.explain(rows[:1])[0].remedies.counterfactual
     first = free["changes"][0]["feature"]
-    kept = forest.explain(rows[:1], immutable=[first])[0].settle.change
+    kept = forest.explain(rows[:1], immutable=[first])[0].remedies.counterfactual
     assert first not in [move["feature"] for move in kept["changes"]]
-    up = forest.explain(rows[:1], increasing=list(rows.columns))[0].settle.change
-    down = forest.explain(rows[:1], decreasing=list(rows.columns))[0].settle.change
+    up = forest.explain(rows[:1], increasing=list(rows.columns))[0].remedies.counterfactual
+    down = forest.explain(rows[:1], decreasing=list(rows.columns))[0].remedies.counterfactual
     assert all(move["to"] > move["from"] for move in up["changes"])
     assert all(move["to"] < move["from"] for move in down["changes"])
     if free["optimal"]:
@@ -143,7 +143,7 @@ def test_limits_by_name_are_kept(patients):
 def test_a_search_that_is_stopped_states_its_gap(patients):
     forest, rows = patients
     for why in forest.explain(rows[:3], time_limit=1e-9):
-        change = why.settle.change
+        change = why.remedies.counterfactual
         assert not change["optimal"]
         if change["found"]:
             assert 0 < change["gap"] <= 1
@@ -152,7 +152,7 @@ def test_a_search_that_is_stopped_states_its_gap(patients):
 
 def test_nothing_can_be_done_when_nothing_may_change(patients):
     forest, rows = patients
-    change = forest.explain(rows[:1], immutable=list(rows.columns))[0].settle.change
+    change = forest.explain(rows[:1], immutable=list(rows.columns))[0].remedies.counterfactual
     assert not change["found"]
     assert change["optimal"]
 
@@ -160,9 +160,9 @@ def test_nothing_can_be_done_when_nothing_may_change(patients):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"immutable": ["nothing"]}, "immutable must hold names or numbers of features"),
-        ({"increasing": [99]}, "increasing must hold names or numbers of features"),
-        ({"wanted": "neither"}, "wanted must be one of the classes"),
+        ({"immutable": ["nothing"]}, "immutable must contain names or numbers of features"),
+        ({"increasing": [99]}, "increasing must contain names or numbers of features"),
+        ({"wanted": "neither"}, "wanted must be None or one of the classes"),
         ({"time_limit": -1}, "time_limit must be a number of seconds >= 0"),
         ({"cases": -1}, "cases must be an int >= 0"),
     ],

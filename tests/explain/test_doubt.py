@@ -82,19 +82,19 @@ def test_missing_values_that_change_nothing_take_none():
 
 def causes_of(forest, X):
     """-> the causes of the doubt about each row, the largest first."""
-    return [[each.cause for each in why.doubt] for why in forest.explain(X, time_limit=0, shap=False)]
+    return [[each.cause for each in why.uncertainty] for why in forest.explain(X, time_limit=0, shap=False)]
 
 
 @pytest.mark.parametrize("name", constructed.ALL)
 def test_a_cause_that_is_known_comes_out_on_top(name):
     case = constructed.ALL[name]()
     why = case.forest.explain(case.sample, time_limit=0, shap=False)[0]
-    assert why.doubt[0].cause == case.cause
-    assert why.doubt[0].share > 0.5
+    assert why.uncertainty[0].cause == case.cause
+    assert why.uncertainty[0].share > 0.5
 
 
 def test_the_page_shows_the_shares_of_the_constructed_cases():
-    page = Path(__file__).resolve().parents[2] / "docs" / "explain.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "uncertainty.md"
     assert constructed.table() in page.read_text(encoding="utf-8")
 
 
@@ -117,7 +117,7 @@ def test_pure_leaves_of_one_or_two_coins_are_no_trees_that_disagree():
     X, y = draw.random((1000, 3)), draw.integers(0, 2, 1000)
     forest = ExtraTreesClassifier(50, random_state=0).fit(X, y)
     for why in forest.explain(draw.random((20, 3)), time_limit=0, shap=False):
-        share = {each.cause: each.share for each in why.doubt}
+        share = {each.cause: each.share for each in why.uncertainty}
         assert share["disagree"] < share["overlap"]
 
 
@@ -141,9 +141,9 @@ def test_without_the_value_that_decides_it_is_missing(one_decides, knows_trainin
         forest = pickle.loads(pickle.dumps(forest))
     row = X.head(1).assign(key=np.nan)
     why = forest.explain(row)[0]
-    assert why.doubt[0].cause == "missing"
-    assert why.doubt[0].share > 0.9
-    assert "key" in why.doubt[0].text
+    assert why.uncertainty[0].cause == "missing"
+    assert why.uncertainty[0].share > 0.9
+    assert "key" in why.uncertainty[0].text
 
 
 def test_a_category_never_seen_counts_as_missing():
@@ -152,16 +152,16 @@ def test_a_category_never_seen_counts_as_missing():
     X = pd.DataFrame({"colour": colour, "size": draw.random(300)})
     forest = RandomForestClassifier(random_state=0).fit(X, colour == "red")
     why = forest.explain(pd.DataFrame({"colour": ["green"], "size": [0.5]}))[0]
-    assert why.doubt[0].cause == "missing"
-    assert "colour" in why.doubt[0].text
+    assert why.uncertainty[0].cause == "missing"
+    assert "colour" in why.uncertainty[0].text
 
 
 @pytest.mark.parametrize("value", [60.0, -60.0, np.inf])
 def test_a_value_far_beyond_the_training_data_is_outside(one_decides, value):
     forest, X = one_decides
     why = forest.explain(X.head(1).assign(key=value))[0]
-    assert why.doubt[0].cause == "outside"
-    assert why.doubt[0].share > 0.9
+    assert why.uncertainty[0].cause == "out_of_range"
+    assert why.uncertainty[0].share > 0.9
 
 
 def test_values_nobody_asks_about_are_not_outside():
@@ -169,7 +169,7 @@ def test_values_nobody_asks_about_are_not_outside():
     y = draw.integers(0, 2, 300)
     X = np.column_stack([y.astype(float), np.zeros(300)])
     why = RandomForestClassifier(max_features=None, random_state=0).fit(X, y).explain([[1.0, 99.0]])[0]
-    assert {each.cause: each.share for each in why.doubt}["outside"] == 0
+    assert {each.cause: each.share for each in why.uncertainty}["out_of_range"] == 0
 
 
 def test_training_rows_are_never_outside_even_in_binned_columns():
@@ -179,7 +179,7 @@ def test_training_rows_are_never_outside_even_in_binned_columns():
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     extreme = X[[X[:, 0].argmax(), X[:, 0].argmin(), X[:, 1].argmax(), X[:, 1].argmin()]]
     for why in forest.explain(extreme, time_limit=0):
-        assert {each.cause: each.amount for each in why.doubt}["outside"] < 1e-6
+        assert {each.cause: each.amount for each in why.uncertainty}["out_of_range"] < 1e-6
 
 
 def test_fractions_of_the_docstring_example_are_exact():

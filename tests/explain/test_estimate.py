@@ -31,18 +31,18 @@ def test_figures_are_those_of_the_methods(forest):
     assert np.allclose([each.disagreement**2 for each in found], parts.epistemic)
     for what in ("prediction", "width"):
         values, base = shap_values(model, X, what)
-        assert np.allclose([getattr(each.adds, what) for each in found], values)
-        assert found[0].adds.base[what] == pytest.approx(float(base))
+        assert np.allclose([getattr(each.contributions, what) for each in found], values)
+        assert found[0].contributions.base[what] == pytest.approx(float(base))
 
 
 def test_what_a_prediction_rests_on_are_its_weights(forest):
     model, X, (_, y) = forest
     weights = model.row_weights(X).toarray()
     for each, own in zip(model.explain(X, shap=False), weights, strict=True):
-        assert each.rests.rows == (own > 0).sum()
-        assert each.rests.effective == pytest.approx(1 / (own**2).sum())
-        assert own[y < each.rests.low].sum() <= 0.1 + 1e-9
-        assert own[y > each.rests.high].sum() <= 0.1 + 1e-9
+        assert each.support.rows == (own > 0).sum()
+        assert each.support.effective == pytest.approx(1 / (own**2).sum())
+        assert own[y < each.support.low].sum() <= 0.1 + 1e-9
+        assert own[y > each.support.high].sum() <= 0.1 + 1e-9
         assert [case.row for case in each.cases[:1]] == [int(own.argmax())]
         assert each.cases[0].label == y[own.argmax()]
 
@@ -51,9 +51,9 @@ def test_missing_and_outside_values_are_named(forest):
     model, _, _ = forest
     row = np.array([[0.0, np.nan, 99.0]])
     told = model.explain(row)[0]
-    assert (told.missing, told.outside) == (["x[1]"], ["x[2]"])
+    assert (told.missing, told.out_of_range) == (["x[1]"], ["x[2]"])
     assert "x[1] is missing" in told.sentence
-    assert "x[2] outside the training data" in told.sentence
+    assert "x[2] outside the training range" in told.sentence
 
 
 def test_it_can_be_read_and_stored(forest):
@@ -61,7 +61,7 @@ def test_it_can_be_read_and_stored(forest):
     told = explain(model, X[:1], train=train, y_train=y)[0]
     assert json.loads(json.dumps(told.to_dict()))["prediction"] == told.prediction
     for words in (told.to_text(), told.to_html()):
-        assert "What it rests on" in words
+        assert "Basis of the prediction" in words
         assert "Nearest training cases" in words
     assert told.sentence in " ".join(told.to_text().split())
 

@@ -24,8 +24,8 @@ from hedgerow.rules import Belief, rule_names
 
 KEYS = [
     *("row", "name", "label", "set", "determinate", "classes", "probability", "lower", "upper", "caution", "rule"),
-    *("decision", "values", "doubt", "doubt_amount", "cases", "rules", "shap", "settle"),
-    *("strange", "unknown", "sentence"),
+    *("decision", "values", "uncertainty", "total_uncertainty", "cases", "rules", "shap", "remedies"),
+    *("novelty", "out_of_support", "sentence"),
 ]
 HOSTILE = "<script>alert('x')</script>\x1b[31m\"&"
 
@@ -48,7 +48,7 @@ def test_an_explanation_says_what_the_forest_says(flowers):
         assert np.allclose(np.column_stack([why.lower, why.upper]), bound, rtol=0, atol=1e-12)
         assert why.label == label
         assert np.allclose(why.probability, p, rtol=0, atol=1e-12)
-        assert (why.settle is None) == why.is_determinate
+        assert (why.remedies is None) == why.is_determinate
 
 
 def test_blocks_do_not_change_an_explanation(flowers, monkeypatch):
@@ -65,12 +65,18 @@ def test_the_dictionary_is_json_and_has_the_documented_keys(flowers):
         said = why.to_dict()
         assert list(said) == KEYS
         assert json.loads(json.dumps(said, allow_nan=False)) == said
-        assert sum(each["share"] for each in said["doubt"]) == pytest.approx(1.0, abs=1e-12)
-        assert {each["cause"] for each in said["doubt"]} == {"few", "overlap", "disagree", "missing", "outside"}
-        shares = [each["share"] for each in said["doubt"]]
+        assert sum(each["share"] for each in said["uncertainty"]) == pytest.approx(1.0, abs=1e-12)
+        assert {each["cause"] for each in said["uncertainty"]} == {
+            "few",
+            "overlap",
+            "disagree",
+            "missing",
+            "out_of_range",
+        }
+        shares = [each["share"] for each in said["uncertainty"]]
         assert shares == sorted(shares, reverse=True)
-        if said["settle"] is not None:
-            assert list(said["settle"]) == ["confirmed", "caution", "caution_label", "measure", "change"]
+        if said["remedies"] is not None:
+            assert list(said["remedies"]) == ["confirmed", "caution", "caution_label", "measure", "counterfactual"]
 
 
 def test_infinite_and_missing_values_are_json_too(flowers):
@@ -88,10 +94,10 @@ def test_infinite_and_huge_training_values_are_values():
     forest = RandomForestClassifier(8, caution=3.0, random_state=0).fit(X, draw.integers(0, 2, 80))
     asked = np.array([[np.inf, 1e308], [-np.inf, -1e308], [np.nan, np.inf], [0.0, 0.0]])
     for why in forest.explain(asked, time_limit=1):
-        assert sum(each.share for each in why.doubt) == pytest.approx(1.0, abs=1e-12)
+        assert sum(each.share for each in why.uncertainty) == pytest.approx(1.0, abs=1e-12)
         json.dumps(why.to_dict(), allow_nan=False)
-    inside = {each.cause: each.share for each in forest.explain([[np.inf, 0.0]], time_limit=0)[0].doubt}
-    assert inside["outside"] == 0
+    inside = {each.cause: each.share for each in forest.explain([[np.inf, 0.0]], time_limit=0)[0].uncertainty}
+    assert inside["out_of_range"] == 0
 
 
 def test_shap_of_label_and_width_are_those_of_shap_values(flowers):
@@ -123,7 +129,7 @@ def test_every_rule_can_be_explained(flowers, rule):
     forest, X = flowers
     other = RandomForestClassifier(12, rule=rule, caution=2.0, random_state=0).fit(X, forest.predict(X))
     for why in other.explain(X[48:148:20], time_limit=0.05):
-        assert sum(each.share for each in why.doubt) == pytest.approx(1.0, abs=1e-12)
+        assert sum(each.share for each in why.uncertainty) == pytest.approx(1.0, abs=1e-12)
         json.dumps(why.to_dict(), allow_nan=False)
 
 
@@ -161,7 +167,7 @@ def test_one_tree_and_one_class_and_many_classes_can_be_explained():
     draw = np.random.default_rng(0)
     X = draw.random((240, 3))
     tree = DecisionTreeClassifier(min_samples_leaf=5, caution=3.0).fit(X, draw.integers(0, 3, 240))
-    assert tree.explain(X[:3])[0].doubt[0].cause in ("overlap", "few")
+    assert tree.explain(X[:3])[0].uncertainty[0].cause in ("overlap", "few")
     only = RandomForestClassifier(5, random_state=0).fit(X, np.zeros(240))
     assert only.explain(X[:1])[0].set == [0.0]
     many = RandomForestClassifier(10, random_state=0).fit(X, np.arange(240) % 40)
@@ -231,8 +237,8 @@ def test_the_sentence_names_the_set_and_per_cents_that_add_up(flowers):
     assert found
     for why in found:
         assert all(str(label) in why.sentence for label in why.set)
-        assert sum(int(word.strip("(")) for word in why.sentence.split() if word.startswith("(")) == 100
-        assert why.sentence.count(".") == 1
+        assert sum(int(word.strip("%,.")) for word in why.sentence.split() if "%" in word) == 100
+        assert why.sentence.count(".") == 2
         assert repr(why) == f"Explanation(Row {why.row}: {why.sentence})"
 
 
@@ -245,10 +251,10 @@ def test_per_cents_add_up_to_a_hundred(shares):
 def test_what_has_no_classes_of_its_own_is_not_explained(flowers):
     _, X = flowers
     number = RandomForestRegressor(5, random_state=0).fit(X, X.iloc[:, 0])
-    with pytest.raises(ValueError, match="wanted must be left out for a regressor, got 1"):
+    with pytest.raises(ValueError, match="wanted must be None for a regressor, got 1"):
         explain(number, X[:1], wanted=1)
     pairs = PairwiseTreesClassifier().fit(X[:100:5], np.arange(20) % 3)
-    with pytest.raises(AttributeError, match="PairwiseTreesClassifier has no explain"):
+    with pytest.raises(AttributeError, match="PairwiseTreesClassifier does not support explain"):
         pairs.explain(X[:1])
 
 

@@ -58,15 +58,15 @@ def test_further_cases_are_those_a_doubled_training_set_would_add():
     forest = RandomForestClassifier(1, bootstrap=False, caution=2.0, random_state=0).fit(X, y)
     why = forest.explain([[0.0]])[0]
     # lower(a) = (3 + m)/(7 + m) must exceed upper(b) = 4/(7 + m); lower(b) = (2 + m)/(7 + m), upper(a) = 5/(7 + m)
-    assert why.settle.confirmed == [("a", 2), ("b", 4)]
+    assert why.remedies.confirmed == [("a", 2), ("b", 4)]
 
 
 def test_no_number_of_cases_settles_what_cases_cannot_settle():
     X, y = np.zeros((4000, 1)), np.arange(4000) % 2
     forest = RandomForestClassifier(1, bootstrap=False, caution=2.0 * MOST_CASES, random_state=0).fit(X, y)
     why = forest.explain([[0.0]])[0]
-    assert why.settle.confirmed == []
-    assert "no number of further cases" in why.to_text()
+    assert why.remedies.confirmed == []
+    assert "not even 1,000 more similar cases" in why.to_text()
 
 
 @pytest.mark.parametrize("rule", ["average", "vote", "belief", "pool", "plausibility", Laplace(alpha=0.5)])
@@ -92,7 +92,7 @@ def test_a_decision_that_ignores_caution_is_not_settled_by_less_of_it(table):
     forest = RandomForestClassifier(30, decision="u65", random_state=0).fit(X[:300], y[:300])
     open_rows = X[300:][forest.predict_set(X[300:]).sum(axis=1) > 1]
     assert len(open_rows)
-    assert all(why.settle.caution is None for why in forest.explain(open_rows, time_limit=0))
+    assert all(why.remedies.caution is None for why in forest.explain(open_rows, time_limit=0))
 
 
 def test_the_value_that_decides_is_to_be_measured_first():
@@ -107,9 +107,9 @@ def test_the_value_that_decides_is_to_be_measured_first():
     rows = rows[forest.predict_set(rows).sum(axis=1) > 1]
     assert len(rows)
     for why in forest.explain(rows, time_limit=0):
-        assert why.settle.measure[0][0] == "x[1]"
-        assert why.settle.measure[0][1] > 0.9
-        shares = [share for _, share, _ in why.settle.measure]
+        assert why.remedies.measure[0][0] == "x[1]"
+        assert why.remedies.measure[0][1] > 0.9
+        shares = [share for _, share, _ in why.remedies.measure]
         assert shares == sorted(shares, reverse=True)
 
 
@@ -122,4 +122,4 @@ def test_only_missing_values_that_some_tree_asks_about_are_to_be_measured(table)
     open_rows = asked[forest.predict_set(asked).sum(axis=1) > 1]
     assert len(open_rows)
     for why in forest.explain(open_rows, time_limit=0):
-        assert [feature for feature, _, _ in why.settle.measure] == ["x[0]"]
+        assert [feature for feature, _, _ in why.remedies.measure] == ["x[0]"]

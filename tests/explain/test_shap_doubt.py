@@ -94,7 +94,7 @@ def test_interactions_add_up_to_the_values():
 
 def test_what_is_no_mean_of_trees_is_refused():
     forest, X = fitted(RandomForestClassifier, n_estimators=4, calibration=None)
-    with pytest.raises(ValueError, match="no mean over trees"):
+    with pytest.raises(ValueError, match="not a mean over trees"):
         shap_values(forest, X[:2], "conflict", rule="dempster")
     assert shap_values(forest, X[:2], "epistemic", rule="dempster").values.shape == (2, 4)
     X, y = mixed_table(60, 2, seed=0)

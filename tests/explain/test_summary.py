@@ -24,8 +24,8 @@ def test_figures_are_those_of_the_forest_and_of_rows_outside_its_bags():
     sets = hedgerow.decide(opinion, "dominance")
     single = sets.sum(axis=1) == 1
     assert facts["out of bag"].startswith(f"{single.mean():.1%} of rows decided, ")
-    assert f"{sets[single, y[single]].mean():.1%} of them right" in facts["out of bag"]
-    assert facts["out of bag"].endswith(f"{sets[np.arange(150), y].mean():.1%} of sets hold the true class")
+    assert f"{sets[single, y[single]].mean():.1%} of them correctly" in facts["out of bag"]
+    assert facts["out of bag"].endswith(f"coverage of sets {sets[np.arange(150), y].mean():.1%}")
     assert facts["out-of-bag score"] == f"{forest.oob_score_:.3f}"
     leaves = np.mean([tree.n_leaves for tree in forest.trees_])
     assert facts["trees"].startswith(f"15, with {leaves:.0f} leaves")
@@ -50,7 +50,7 @@ MODELS = {
 def test_every_model_has_a_page_also_after_loading(kind):
     model, file = MODELS[kind](), io.BytesIO()
     info = describe(model)
-    rows = {"regressor": "442 rows, 10", "pairs": "rows not known, 4"}.get(
+    rows = {"regressor": "442 rows, 10", "pairs": "unknown number of rows, 4"}.get(
         kind, "150 rows, 4"
     )  # a pair has its own rows
     assert info.facts[0] == ("trained on", f"{rows} features")

@@ -69,7 +69,7 @@ def test_a_copy_grows_more_when_the_rows_are_handed_in_again(forest: Any) -> Non
     whole = clone(forest).set_params(random_state=3, n_estimators=6).fit(X, y)
     copies = [pickle.loads(pickle.dumps(begun)), loaded(begun)]
     for copy in copies:
-        with pytest.raises(ValueError, match="X and y must be passed again"):
+        with pytest.raises(ValueError, match="grow_more requires X and y"):
             copy.grow_more(2)
         with pytest.raises(ValueError, match="X must have the 200 rows so far, got 100"):
             copy.grow_more(2, X[:100], np.tile(y[:50], 2))
@@ -104,7 +104,7 @@ def test_a_warm_start_and_growing_more_are_the_same() -> None:
 
 
 def test_what_cannot_grow_says_so() -> None:
-    with pytest.raises(ValueError, match="grow_more must be called on a forest whose trees have all counted the same"):
+    with pytest.raises(ValueError, match="grow_more requires a forest whose trees have counted the same rows"):
         DecisionTreeClassifier().fit(X, LABELS).grow_more(1)
     forest = RandomForestClassifier(3, random_state=0).fit(X, LABELS)
     with pytest.raises(ValueError, match="n must be an int >= 1, got 0"):
@@ -124,7 +124,7 @@ def test_classes_that_were_declared_need_not_occur_among_the_rows_handed_in() ->
     begun = RandomForestClassifier(3, random_state=0).partial_fit(X, LABELS, classes=range(5))
     whole = RandomForestClassifier(5, random_state=0).partial_fit(X, LABELS, classes=range(5))
     copy = pickle.loads(pickle.dumps(begun))
-    with pytest.raises(ValueError, match="y must hold the labels so far"):
+    with pytest.raises(ValueError, match="y must have the labels so far"):
         copy.grow_more(2, X, np.zeros(200, dtype=int))
     assert same_model(copy.grow_more(2, X, LABELS), whole)
     assert same_model(begun.grow_more(2), whole)

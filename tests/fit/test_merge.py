@@ -154,33 +154,33 @@ def test_where_codes_run_out_only_cuts_in_use_are_kept(monkeypatch: pytest.Monke
     assert len(fitted_of(merged).bins.cuts) < len(fitted_of(whole).bins.cuts)
     assert np.array_equal(merged.apply(ROWS), whole.apply(ROWS))
     monkeypatch.setattr(join, "MOST_BINS", 3)
-    with pytest.raises(ValueError, match="must cut each feature in at most 2 places together to be merged"):
+    with pytest.raises(ValueError, match="must have at most 2 bin edges per feature"):
         merge(*parts)
 
 
 def test_what_cannot_be_merged_says_so() -> None:
     X, y = frame(100, 0)
     forest = RandomForestClassifier(2).fit(X, y)
-    with pytest.raises(TypeError, match="merge must be given forests of hedgerow, got DecisionTreeClassifier"):
+    with pytest.raises(TypeError, match="forests to be merged must be forests of hedgerow, got DecisionTreeClassifier"):
         merge(DecisionTreeClassifier().fit(X, y), DecisionTreeClassifier().fit(X, y))
     with pytest.raises(TypeError, match="got PairwiseTreesClassifier"):
         merge(PairwiseTreesClassifier().fit(X, y), PairwiseTreesClassifier().fit(X, y))
-    with pytest.raises(TypeError, match="of one class to be merged, got RandomForestClassifier and ExtraTrees"):
+    with pytest.raises(TypeError, match="must be of one class, got RandomForestClassifier and ExtraTrees"):
         merge(forest, ExtraTreesClassifier(2).fit(X, y))
-    with pytest.raises(ValueError, match="must know the same columns to be merged, got"):
+    with pytest.raises(ValueError, match="must have the same columns, got"):
         merge(forest, RandomForestClassifier(2).fit(X.rename(columns={"a": "d"}), y))
-    with pytest.raises(ValueError, match="must know the same columns to be merged, got 4 and 3"):
+    with pytest.raises(ValueError, match="must have the same columns, got 4 and 3"):
         merge(forest, RandomForestClassifier(2).fit(X[["a", "b", "c"]], y))
     trees = [RandomDecisionTreesClassifier(5, random_state=0).fit(X[rows], y[rows]) for rows in (y < 9, y < 1)]
-    with pytest.raises(ValueError, match="Column 'colour' must have the same categories in forests to be merged whose"):
+    with pytest.raises(ValueError, match="Column 'colour' must have the same categories in merged forests"):
         merge(*trees)
     whole, real = (X.assign(colour=pd.Categorical(np.arange(100) % 3 + shift)) for shift in (0, 0.5))
     numbered = [RandomForestClassifier(2).fit(table, y) for table in (whole, real)]
     with pytest.raises(ValueError, match="Column 'colour' must have categories of one type"):
         merge(*numbered)
-    with pytest.raises(ValueError, match="Column 'a' must be of the same kind"):
+    with pytest.raises(ValueError, match="Column 'a' must have one type"):
         merge(forest, RandomForestClassifier(2).fit(X.assign(a="x"), y))
-    with pytest.raises(ValueError, match="must name classes in the same way"):
+    with pytest.raises(ValueError, match="classes must have the same type in forests to be merged"):
         merge(forest, RandomForestClassifier(2).fit(X, y.astype(str)))
     with pytest.raises(ValueError, match="criterion must be the same in forests to be merged"):
         merge(RandomForestRegressor(2).fit(X, y), RandomForestRegressor(2, criterion="poisson").fit(X, y + 1))

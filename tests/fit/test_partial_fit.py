@@ -200,9 +200,9 @@ def test_new_classes_are_allowed_when_declared() -> None:
     first = names != "banana"
     forest = RandomForestClassifier(5, random_state=0).fit(X[first], names[first])
     before = forest.predict_proba(X)
-    with pytest.raises(ValueError, match=r"y must hold classes that are known.*got \['banana'\]; declare"):
+    with pytest.raises(ValueError, match=r"y must have known classes.*got \['banana'\]. Declare"):
         forest.partial_fit(X[~first], names[~first])
-    with pytest.raises(ValueError, match=r"classes must hold those known so far, got a list without \['cherry'\]"):
+    with pytest.raises(ValueError, match=r"classes must include all known classes, got a list without \['cherry'\]"):
         forest.partial_fit(X[~first], names[~first], classes=["apple", "banana"])
     assert np.array_equal(forest.predict_proba(X), before)  # refused calls change nothing
     forest.partial_fit(X[~first], names[~first], classes=["cherry", "apple", "banana"])
@@ -259,7 +259,7 @@ def test_what_cannot_be_added_to_says_so() -> None:
     assert not hasattr(PairwiseTreesClassifier(), "partial_fit")
     with pytest.raises(ValueError, match="X has 1 features, but RandomForestClassifier is expecting 4"):
         RandomForestClassifier(3).fit(X, y).partial_fit(numbers, y)
-    with pytest.raises(ValueError, match="y must be certain labels for partial_fit"):
+    with pytest.raises(ValueError, match="partial_fit does not support uncertain labels"):
         RandomForestClassifier(3).fit(X, y).partial_fit(X[:2], [{0, 1}, {1}])
 
 
@@ -376,7 +376,7 @@ def test_copies_of_regressors_go_on_as_the_originals_do() -> None:
 def test_numbers_too_large_to_add_exactly_are_refused() -> None:
     X, y, _ = numbers(100)
     forest = RandomForestRegressor(2, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="y must be of the size of the first targets"):
+    with pytest.raises(ValueError, match="y must be of the same order of magnitude as the first targets"):
         forest.partial_fit(X, y * 1e12)
 
 

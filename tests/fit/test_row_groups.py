@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, cross_validate
 from tests.reference.draws import Bag
@@ -21,6 +22,8 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
     RandomSurvivalForest,
+    UnsupervisedForest,
+    combine,
     load,
     merge,
     save,
@@ -30,6 +33,7 @@ from hedgerow.explain import importance_test, oob_permutation_importance
 from hedgerow.forest.rows import Bags, Groups
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
+from hedgerow.labels import from_sets
 from hedgerow.rules import rule_names
 
 
@@ -266,10 +270,10 @@ def test_a_threshold_counts_each_group_once():
 
 def test_too_few_groups_promise_nothing_however_many_rows_they_have():
     probability, y = np.tile([0.9, 0.1], (500, 1)), np.zeros(500, dtype=int)
-    with pytest.warns(UserWarning, match="at least 9 groups of rows, and there are 5"):
+    with pytest.warns(UserWarning, match="at least 9 groups of rows, got 5"):
         decision = Coverage(0.9).calibrate(probability, y, classes=[0, 1], clusters=np.arange(500) % 5)
     assert np.isinf(decision.threshold_).all()
-    with pytest.warns(UserWarning, match="at least 59 groups of rows, and there are 5"):
+    with pytest.warns(UserWarning, match="at least 59 groups of rows, got 5"):
         assert Risk(0.05).calibrate(probability, y, classes=[0, 1], clusters=np.arange(500) % 5).n_rows_ == 5
 
 
@@ -365,7 +369,7 @@ def test_files_keep_the_number_of_groups_and_no_names(make, tmp_path):
         assert fitted_of(again).origins[0].n_groups == fitted_of(again).fingerprint.n_groups == 40
         with pytest.raises(ValueError, match="groups must be the 40 groups so far, got none"):
             again.grow_more(5, X, y)
-        with pytest.raises(ValueError, match="bags of groups require the training rows"):
+        with pytest.raises(ValueError, match="requires the groups of the training rows"):
             predictor_of(again).bags()
         grown = again.grow_more(5, X, y, groups=names)
         np.testing.assert_array_equal(grown.predict(X), make(15, random_state=0).fit(X, y, groups=PATIENT).predict(X))
@@ -393,3 +397,137 @@ def test_a_survival_forest_leaves_groups_out():
     rows = fitted_of(forest).rows
     np.testing.assert_array_equal(~rows.oob_mask.table(15), shared_bags(forest))
     assert forest.oob_score_ < RandomSurvivalForest(15, oob_score=True, random_state=0).fit(X, (event, time)).oob_score_
+
+
+# ---- leaves that count groups -----------------------------------------------------------------------
+
+
+def leaf_twin(forest: Any, labels: np.ndarray, weights: np.ndarray | None = None) -> list[np.ndarray]:
+    """-> for each tree, (leaves, K): the groups in each leaf, shared among classes by their rows."""
+    inside, leaves = shared_bags(forest), fitted_of(forest).forest.leaves(fitted_of(forest).rows.codes)
+    found = []
+    for tree in range(leaves.shape[1]):
+        held: dict[tuple[int, int], list[int]] = {}
+        for row in np.flatnonzero(inside[:, tree]):
+            held.setdefault((int(leaves[row, tree]), int(PATIENT[row])), []).append(int(row))
+        table, total = np.zeros((int(leaves[:, tree].max()) + 1, labels.max() + 1)), {}
+        for (leaf, _), rows in held.items():
+            total[leaf] = total.get(leaf, 0) + 1
+            for row in rows:
+                table[leaf, labels[row]] += (1 if weights is None else weights[row]) / len(rows)
+        number = np.array([total[leaf] for leaf in range(len(table))])
+        found.append(table * (number / table.sum(axis=1))[:, None])
+    return found
+
+
+@pytest.mark.parametrize("labels", ["one", "several", "many", "weighted"])
+def test_leaves_count_groups(labels, tmp_path):
+    random = np.random.default_rng(0)
+    y = {"one": Y, "several": random.integers(0, 2, len(X)), "many": random.integers(0, 12, len(X)), "weighted": Y}[
+        labels
+    ]
+    weights = random.integers(1, 4, len(X)).astype(float) if labels == "weighted" else None
+    forest = RandomForestClassifier(8, leaf_counts="groups", min_samples_leaf=5, random_state=0)
+    forest.fit(X, y, weights, groups=PATIENT)
+    for tree, expected in enumerate(leaf_twin(forest, y, weights)):
+        np.testing.assert_allclose(forest.forest_.evidence_in(tree), expected, rtol=1e-9, atol=1e-12)
+    rows = RandomForestClassifier(8, leaf_counts="distinct", min_samples_leaf=5, random_state=0)
+    rows.fit(X, y, weights, groups=PATIENT)
+    np.testing.assert_array_equal(forest.apply(X), rows.apply(X))
+    assert forest.evidence(X).combine().vacuity.mean() > 1.3 * rows.evidence(X).combine().vacuity.mean()
+    save(forest, tmp_path / "m.hedge")
+    np.testing.assert_array_equal(load(tmp_path / "m.hedge").predict_bounds(X), forest.predict_bounds(X))
+    merged = merge(forest, forest)
+    np.testing.assert_array_equal(merged.forest_.counts[: len(forest.forest_.counts)], forest.forest_.counts)
+
+
+def test_leaves_count_groups_in_more_trees_and_outputs(tmp_path):
+    given = {"leaf_counts": "groups", "random_state": 0, "oob_score": True, "ccp_alpha": 0.001}
+    at_once = RandomForestClassifier(12, **given).fit(X, Y, groups=PATIENT)
+    more = RandomForestClassifier(8, **given).fit(X, Y, groups=PATIENT).grow_more(4)
+    RandomForestClassifier(8, **given).fit(X, Y, groups=PATIENT, checkpoint=tmp_path)
+    stored = RandomForestClassifier(12, **given).fit(X, Y, groups=PATIENT, checkpoint=tmp_path)
+    for forest in (more, stored):
+        np.testing.assert_array_equal(forest.predict_bounds(X), at_once.predict_bounds(X))
+        assert forest.oob_score_ == at_once.oob_score_
+    both = RandomForestClassifier(12, **given).fit(X, np.column_stack([Y, Y]), groups=PATIENT)
+    for output in both.outputs_:
+        counted = [output.forest_.evidence_in(tree).sum() for tree in range(12)]
+        assert max(counted) < len(X) / 2
+
+
+def test_leaves_count_rows_if_every_row_is_a_group():
+    alone = RandomForestClassifier(8, leaf_counts="groups", random_state=0).fit(X, Y, groups=None)
+    rows = RandomForestClassifier(8, leaf_counts="distinct", random_state=0).fit(X, Y, groups=None)
+    np.testing.assert_array_equal(alone.predict_bounds(X), rows.predict_bounds(X))
+
+
+def test_leaves_that_cannot_count_groups_raise_an_error():
+    with pytest.raises(ValueError, match="leaf_counts='groups' does not support monotonic_cst"):
+        RandomForestClassifier(5, leaf_counts="groups", monotonic_cst=[1, 0, 0, 0, 0, 0]).fit(X, Y, groups=PATIENT)
+    with pytest.raises(ValueError, match="leaf_counts='groups' requires certain labels"):
+        RandomForestClassifier(5, leaf_counts="groups").fit(X, from_sets([{0}, {0, 1}] * (len(X) // 2)), groups=PATIENT)
+    with pytest.raises(ValueError, match="leaf_counts='groups' requires bootstrap=True"):
+        ExtraTreesClassifier(5, leaf_counts="groups").fit(X, Y)
+
+
+# ---- laws for every estimator -----------------------------------------------------------------------
+
+SURVIVAL = (np.ones(len(X), dtype=bool), np.exp(X[:, 0]))
+MODELS = [
+    (RandomForestClassifier(12, random_state=0), Y),
+    (ExtraTreesClassifier(12, bootstrap=True, random_state=1), Y),
+    (RandomForestClassifier(12, bootstrap="multinomial", max_samples=0.5, random_state=2), Y),
+    (RandomForestClassifier(12, leaf_counts="groups", random_state=3), Y),
+    (RandomForestClassifier(12, random_state=4), np.column_stack([Y, NUMBER > 0])),
+    (RandomForestRegressor(12, random_state=5), NUMBER),
+    (ExtraTreesRegressor(12, bootstrap=True, random_state=6), NUMBER),
+    (RandomForestRegressor(12, random_state=7), np.column_stack([NUMBER, X[:, 1]])),
+    (RandomSurvivalForest(12, random_state=8), SURVIVAL),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MODELS)))
+def test_no_out_of_bag_answer_depends_on_a_tree_whose_bag_holds_the_group(number):
+    """The twin draws the bags; rows of groups outside a bag, however they change, do not change its tree."""
+    model, y = MODELS[number]
+    forest = clone(model).fit(X, y, groups=PATIENT)
+    fitted = fitted_of(forest)
+    inside = shared_bags(forest)
+    for each in fitted.outputs or [fitted]:
+        np.testing.assert_array_equal(each.rows.oob_mask.table(12), ~inside)
+    # The rows that grew and filled a tree are those of its bag: other rows of the table change nothing.
+    for tree in (0, 5, 11):
+        held = inside[:, tree]
+        other = np.where(held[:, None], X, X[::-1] + 7.0)
+        changed = clone(model).fit(other, y, groups=PATIENT)
+        leaves = [each.trees_[tree] for each in (forest, changed)]
+        assert leaves[0].n_leaves == leaves[1].n_leaves
+        np.testing.assert_array_equal(forest.apply(X[held])[:, tree], changed.apply(X[held])[:, tree])
+
+
+@pytest.mark.parametrize("rule", rule_names())
+def test_no_rule_combines_a_tree_whose_bag_holds_the_group(rule):
+    """Twin: opinions of the trees without the group, combined alone, are the out-of-bag opinions of its rows."""
+    forest = RandomForestClassifier(15, rule=rule, calibration=None, random_state=1, caution=1.0).fit(
+        X, Y, groups=PATIENT
+    )
+    inside, evidence = shared_bags(forest), forest.oob_evidence_
+    found, whole = evidence.combine(), forest.evidence(X)
+    for row in np.flatnonzero((~inside).sum(axis=1) > 2)[::40]:
+        alone = combine(whole.counts[[row]][:, ~inside[row]], rule=rule, caution=1.0, prior=np.bincount(Y) / len(Y))
+        np.testing.assert_allclose(found.probability[row], alone.probability[0], atol=1e-9)
+        np.testing.assert_allclose(found.upper[row], alone.upper[0], atol=1e-9)
+
+
+def test_an_unsupervised_forest_leaves_groups_out(tmp_path):
+    forest = UnsupervisedForest(20, random_state=0).fit(X, groups=PATIENT)
+    inside, leaves = shared_bags(forest), forest.apply(X)
+    a, b = 0, len(X) - 1
+    both = ~inside[a] & ~inside[b]
+    expected = (leaves[a] == leaves[b])[both].mean()
+    assert forest.proximity(oob=True).toarray()[a, b] == pytest.approx(expected)
+    plain, alone = (UnsupervisedForest(5, random_state=0).fit(X, groups=groups) for groups in (None, np.arange(len(X))))
+    np.testing.assert_array_equal(plain.apply(X), alone.apply(X))
+    save(forest, tmp_path / "m.hedge")
+    np.testing.assert_array_equal(load(tmp_path / "m.hedge").apply(X), leaves)

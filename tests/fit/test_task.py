@@ -230,5 +230,5 @@ def test_a_file_of_several_outputs_needs_a_type_that_has_several(public: None, m
 
 
 def test_a_type_without_a_distributed_target_is_fitted_on_one_machine() -> None:
-    with pytest.raises(TypeError, match="SurvivalForest must be fitted on one machine"):
+    with pytest.raises(TypeError, match="SurvivalForest does not support clusters"):
         checked_target(SurvivalForest())

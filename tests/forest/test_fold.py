@@ -21,7 +21,7 @@ from tests.reference.fold import (
 import hedgerow.forest.cache
 import hedgerow.forest.fold
 import hedgerow.forest.forest
-import hedgerow.forest.states
+import hedgerow.forest.reducers
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.class_counts import DENSE_CLASSES
@@ -277,7 +277,7 @@ def test_weights_that_are_none_are_refused_as_combine_refuses_them(weights):
 
 
 def test_a_rule_that_needs_weights_asks_for_them():
-    with pytest.raises(ValueError, match="weights must be given"):
+    with pytest.raises(ValueError, match="requires tree weights"):
         fitted(3)[0].evidence(fitted(3)[1]).combine(next(rule for rule in RULES if rule.needs_weights))
 
 
@@ -544,10 +544,10 @@ def test_a_warm_start_with_other_bags_gives_no_out_of_bag_evidence(changed):
     X, y = draw_rows(120, 3, seed=13)
     forest = RandomForestClassifier(5, warm_start=True, random_state=0).fit(X, y)
     forest.set_params(n_estimators=N_TREES, **changed).fit(X, y)
-    with pytest.raises(AttributeError, match="oob_evidence_ must be"):
+    with pytest.raises(AttributeError, match="oob_evidence_ requires"):
         _ = forest.oob_evidence_
     if "bootstrap" not in changed:
-        with pytest.raises(ValueError, match="must be those of the first fit"):
+        with pytest.raises(ValueError, match="Out-of-bag metrics in a warm start require"):
             forest.set_params(oob_score=True, n_estimators=N_TREES + 1).fit(X, y)
 
 
@@ -555,7 +555,7 @@ def test_a_warm_start_on_other_rows_gives_no_out_of_bag_evidence():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 3)), np.arange(400) % 20
     forest = RandomForestClassifier(5, warm_start=True, random_state=0).fit(X, y)
-    with pytest.raises(AttributeError, match="oob_evidence_ must be"):
+    with pytest.raises(AttributeError, match="oob_evidence_ requires"):
         _ = forest.set_params(n_estimators=8).fit(X[::-1].copy(), y).oob_evidence_
 
 
@@ -575,7 +575,7 @@ def test_a_first_fit_need_not_know_that_a_warm_start_will_follow():
     assert stepwise.oob_score_ == at_once.oob_score_
     np.testing.assert_array_equal(stepwise.oob_evidence_.counts, at_once.oob_evidence_.counts)
     other = RandomForestClassifier(5, random_state=0).fit(X, y).set_params(**later)
-    with pytest.raises(ValueError, match="must be those of the first fit"):
+    with pytest.raises(ValueError, match="Out-of-bag metrics in a warm start require"):
         other.fit(X[::-1].copy(), y)
 
 
@@ -634,12 +634,12 @@ def test_memory_of_few_rows_does_not_grow_with_rows_times_trees_times_classes(mo
 def test_distinct_rows_are_distinct_and_lead_back(n_classes, monkeypatch):
     rng = np.random.default_rng(0)
     counts = rng.poisson(0.1, size=(2000, n_classes)) * rng.choice([1.0, 0.3, 1e-300], size=(2000, 1))
-    found, where = hedgerow.forest.states.distinct_rows(counts)
+    found, where = hedgerow.forest.reducers.distinct_rows(counts)
     np.testing.assert_array_equal(found[where], counts)
     assert len(found) == len({tuple(row) for row in counts.tolist()})
-    monkeypatch.setattr(hedgerow.forest.states, "_fingerprints", lambda rows: np.zeros(len(rows), dtype=np.uint64))
+    monkeypatch.setattr(hedgerow.forest.reducers, "_fingerprints", lambda rows: np.zeros(len(rows), dtype=np.uint64))
     np.testing.assert_array_equal(
-        hedgerow.forest.states.distinct_rows(counts)[0][hedgerow.forest.states.distinct_rows(counts)[1]], counts
+        hedgerow.forest.reducers.distinct_rows(counts)[0][hedgerow.forest.reducers.distinct_rows(counts)[1]], counts
     )
 
 

@@ -46,7 +46,7 @@ def test_out_of_bag_opinions_in_one_pass_are_those_of_each_rule_alone(forest):
 
 def test_a_rule_that_needs_weights_is_refused_in_one_pass(forest):
     model, X = forest
-    with pytest.raises(ValueError, match="weights must be given"):
+    with pytest.raises(ValueError, match="requires tree weights"):
         model.evidence(X).combine_each([(Belief("learned"), 1.0)])
 
 

@@ -127,11 +127,11 @@ def test_forests_without_weights_or_means_are_joined_with_those_that_have_them()
 @pytest.mark.parametrize(
     ("kind", "changed", "said"),
     [
-        ("few", {"weights": np.ones(2)}, "a weight for each"),
-        ("few", {"entry_class": np.zeros(2, np.uint16)}, "a count for each leaf"),
-        ("few", {"counts": np.zeros(7, np.uint32)}, "a count for each leaf"),
-        ("many", {"entry_start": None}, "must list their classes"),
-        ("many", {"entry_class": np.zeros(2, np.uint16)}, "a class for each"),
+        ("few", {"weights": np.ones(2)}, "weights must have"),
+        ("few", {"entry_class": np.zeros(2, np.uint16)}, "values per leaf"),
+        ("few", {"counts": np.zeros(7, np.uint32)}, "values per leaf"),
+        ("many", {"entry_start": None}, "entry_start must be None"),
+        ("many", {"entry_class": np.zeros(2, np.uint16)}, "entry_class must have"),
         ("numbers", {"variances": np.full(3, -1.0)}, "variances must have"),
     ],
 )

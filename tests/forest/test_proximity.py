@@ -80,7 +80,7 @@ def test_weighted_training_targets_are_the_prediction_of_a_regressor():
 def test_training_rows_may_be_given_to_trees_that_have_not_kept_them():
     X, y = mixed_table(90, 3, seed=2)
     tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="training rows must be passed"):
+    with pytest.raises(ValueError, match="requires the training rows, which the forest has not kept"):
         tree.row_weights(X)
     weights = tree.row_weights(X[:5], train=X)
     np.testing.assert_allclose(weights @ (y[:, None] == tree.classes_), tree.predict_proba(X[:5]), rtol=0, atol=1e-14)
@@ -142,7 +142,7 @@ def test_proximities_are_stored_only_for_rows_that_meet():
 
 def test_other_rows_are_refused_where_only_training_rows_are_outside_bags():
     forest, X, _ = fitted()
-    with pytest.raises(ValueError, match="X must be None or the training rows with oob=True"):
+    with pytest.raises(ValueError, match="oob=True requires the training rows as X"):
         forest.proximity(X[:5], oob=True)
     with pytest.raises(ValueError, match="Y must be None with oob=True"):
         forest.proximity(X, X, oob=True)

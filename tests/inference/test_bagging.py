@@ -262,7 +262,7 @@ def test_the_trace_of_numbers_is_the_error_of_ever_larger_forests(criterion: str
         error = np.mean(np.abs(off)) if criterion == "absolute_error" else np.mean(off**2)
         assert trace[n_trees - 1] == pytest.approx(error, rel=1e-12)
     assert np.array_equal(pickle.loads(pickle.dumps(forest)).oob_trace_, trace)
-    with pytest.raises(AttributeError, match="oob_trace_ must be asked"):
+    with pytest.raises(AttributeError, match="oob_trace_ requires out-of-bag rows"):
         _ = RandomForestRegressor(3, bootstrap=False).fit(X, y).oob_trace_
 
 
@@ -313,9 +313,9 @@ def test_a_warm_start_keeps_its_features() -> None:
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [
-        (ExtraTreesClassifier("auto"), "without a bootstrap"),
-        (ExtraTreesClassifier(max_features="oob"), "without a bootstrap"),
-        (DecisionTreeClassifier(max_features="oob"), "without a bootstrap"),
+        (ExtraTreesClassifier("auto"), "requires bootstrap=True"),
+        (ExtraTreesClassifier(max_features="oob"), "requires bootstrap=True"),
+        (DecisionTreeClassifier(max_features="oob"), "requires bootstrap=True"),
         (RandomForestClassifier("auto", warm_start=True), "warm start"),
         (RandomForestClassifier("enough"), "'auto'"),
         (RandomForestClassifier(max_features="best"), "'oob'"),
@@ -388,7 +388,7 @@ def test_the_jackknife_is_near_the_truth_and_on_the_safe_side() -> None:
 def test_variance_needs_trees_and_rows_that_weigh_the_same() -> None:
     X, y = draw(14)
     weights = np.random.default_rng(0).random(len(y)) + 0.5
-    with pytest.raises(ValueError, match="two trees"):
+    with pytest.raises(ValueError, match="n_estimators must be at least 2 for a variance, got 1"):
         RandomForestClassifier(1, random_state=0).fit(X, y).predict_variance(X)
     with pytest.raises(ValueError, match="leaf_counts must be"):
         RandomForestClassifier(5, random_state=0).fit(X, y, weights).predict_variance(X)

@@ -142,7 +142,7 @@ def test_another_rule_gets_a_map_of_its_own():
 def test_too_few_rows_are_said():
     X = halves()[0]
     model = forest().fit(X[:12], np.arange(12) % 3)
-    assert "12 rows" in model.calibration_.why
+    assert "12 out-of-bag rows" in model.calibration_.why
     np.testing.assert_array_equal(model.predict_proba(X), model.set_params(calibration=None).predict_proba(X))
 
 
@@ -152,7 +152,7 @@ def test_rows_of_uncertain_class_do_not_teach():
     model = forest().fit(X, sets)
     assert model.calibration_.n_rows <= sum(len(each) == 1 for each in sets)
     none = forest().fit(X, [{label, (label + 1) % 3} for label in y.tolist()])
-    assert "0 rows" in none.calibration_.why
+    assert "0 out-of-bag rows" in none.calibration_.why
 
 
 def test_later_rows_change_the_map_and_a_new_class_drops_a_stored_one(tmp_path):
@@ -190,7 +190,7 @@ def test_weights_are_used():
 def test_without_bags_it_steps_aside_and_says_so(tmp_path):
     X, y, later, _ = halves(n=60)
     model = ExtraTreesClassifier(5, random_state=0).fit(X, y)
-    assert "no bootstrap" in model.calibration_.why
+    assert "bootstrap=False" in model.calibration_.why
     plain = ExtraTreesClassifier(5, calibration=None, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(later), plain.predict_proba(later))
     save(model, tmp_path / "trees.hedge")
@@ -268,7 +268,7 @@ def test_onnx_answers_alike():
 def test_to_sklearn_exports_what_was_before_the_map_and_warns():
     X, y, later, _ = halves(n=200)
     model = forest().fit(X, y)
-    with pytest.warns(UserWarning, match="scikit-learn has no place for the map of a calibrated forest"):
+    with pytest.warns(UserWarning, match="scikit-learn does not support calibrators"):
         theirs = to_sklearn(model)
     plain = clone(model).set_params(calibration=None).fit(X, y)
     np.testing.assert_allclose(theirs.predict_proba(later), plain.predict_proba(later), atol=1e-12)

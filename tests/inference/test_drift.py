@@ -119,7 +119,7 @@ def test_the_report_is_a_few_lines_for_a_person() -> None:
     X, y = rows(300, random)
     drift = RandomForestClassifier(10, random_state=0).fit(X[:200], y[:200]).drift(X[200:], y[200:])
     lines = str(drift).splitlines()
-    assert lines[0].startswith("100 new rows against 200 old ones: p = 0.")
+    assert lines[0].startswith("100 new rows compared with 200 old rows: p = 0.")
     assert any("x[0]" in line and "% of the difference" in line for line in lines)
     assert max(map(len, lines)) < 250
 
@@ -128,7 +128,7 @@ def test_forests_that_cannot_know_old_rows_ask_for_a_reference() -> None:
     random = np.random.default_rng(8)
     X, y = rows(200, random)
     forest = ExtraTreesClassifier(5, random_state=0).fit(X[:100], y[:100])
-    with pytest.raises(ValueError, match="reference must be given if a forest draws no bags"):
+    with pytest.raises(ValueError, match="drift requires out-of-bag rows or a reference"):
         forest.drift(X[100:])
     with pytest.raises(ValueError, match=r"reference must be a pair \(X, y\) if y is given"):
         forest.drift(X[100:], y[100:], reference=X[:50])

@@ -84,10 +84,10 @@ def test_new_categories_and_missing_values_have_the_threshold_of_all_if_no_row_h
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ("wrd", "groups must be the name or number of one of the 4 columns, 'x0', 'x1', 'x2', 'ward', got 'wrd'"),
-        (4, "groups must be the name or number of one of the 4 columns"),
-        (-1, "groups must be the name or number of one of the 4 columns"),
-        (True, "groups must be the name or number of one of the 4 columns"),
+        ("wrd", "groups must be the name or index of one of the 4 columns"),
+        (4, "groups must be the name or index of one of the 4 columns"),
+        (-1, "groups must be the name or index of one of the 4 columns"),
+        (True, "groups must be the name or index of one of the 4 columns"),
         ("x0", "groups must name a column with at most 100 distinct values, got 'x0' with 300"),
     ],
 )
@@ -105,5 +105,5 @@ def test_tune_tries_groups_and_explanations_refuse_them():
     forest.tune("u65", {"decision": [Coverage(0.9, groups="ward"), Coverage(0.9)]})
     assert len(forest.tuning_) == 2
     forest.set_params(decision=Coverage(0.9, groups="ward"))
-    with pytest.raises(ValueError, match="decision must make one promise for all samples to be explained"):
+    with pytest.raises(ValueError, match="decision must have one threshold for all samples"):
         forest.explain(X[:1])

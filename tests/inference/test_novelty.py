@@ -195,7 +195,7 @@ def test_later_rows_and_trees_are_taken_in() -> None:
 @pytest.mark.parametrize("model", [DecisionTreeClassifier(), ExtraTreesClassifier(5)])
 def test_without_bags_it_is_refused(model: Any) -> None:
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"predict_novelty must be called on a forest whose bags leave rows out"):
+    with pytest.raises(ValueError, match="predict_novelty requires out-of-bag rows"):
         model.fit(X, y).predict_novelty(X)
 
 

@@ -246,9 +246,9 @@ def test_explanations_and_the_page_of_a_classifier_agree_with_it(name: str) -> N
     assert classes[unpacked(data["label"])].tolist() == labels[rows].tolist()
     for place, words in data["why"].items():
         assert words["sentence"] == one_line(found[rows[int(place)]].sentence)
-    opened = rows[data["opened"]["cases"]]
+    opened = rows[data["adjusted"]["cases"]]
     for at, end in enumerate(("lower", "upper")):
-        assert np.array_equal(unpacked(data["opened"]["parts"][end]).reshape(-1, 3), bounds[opened, :, at])
+        assert np.array_equal(unpacked(data["adjusted"]["parts"][end]).reshape(-1, 3), bounds[opened, :, at])
 
 
 def test_explanations_and_the_page_of_a_regressor_agree_with_it() -> None:

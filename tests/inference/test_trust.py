@@ -87,7 +87,7 @@ def test_it_lasts_in_files_and_needs_bags() -> None:
     loaded = hedgerow.load(io.BytesIO(file.getvalue()))
     assert loaded.novelty == 0.05
     assert (loaded.predict_bounds(STRANGERS) == forest.predict_bounds(STRANGERS)).all()
-    with pytest.raises(ValueError, match=r"novelty must be None without a bootstrap, got 0\.05"):
+    with pytest.raises(ValueError, match=r"novelty=0\.05 requires bootstrap=True"):
         ExtraTreesClassifier(5, novelty=0.05).fit(X, y)
     for wrong in (0, 2, -0.1, "auto", True):
         with pytest.raises(ValueError, match=r"novelty must be a number in \(0, 1\] or None"):
@@ -109,10 +109,13 @@ def test_explanations_say_that_and_where_a_row_is_strange() -> None:
     for row, why in enumerate(whys):
         assert why.set == forest.classes_[forest.predict_set(STRANGERS)[row]].tolist()
         assert [why.lower, why.upper] == forest.predict_bounds(STRANGERS)[row].T.tolist()
-    assert whys[0].strange is None
-    assert [why.strange.feature for why in whys[1:4]] == ["age", "ward", "age"]
-    assert whys[1].strange.p_value <= 3 / 401
-    assert whys[1].sentence.startswith("It is unlike the training rows (p = 0.00")
-    assert "), above all in age. No training row has such a value of age. It could be ill or well: " in whys[1].sentence
-    assert whys[1].to_dict()["strange"]["trust"] < 0.05
-    assert forest.set_params(novelty=None).explain(STRANGERS, time_limit=0)[1].strange is None
+    assert whys[0].novelty is None
+    assert [why.novelty.feature for why in whys[1:4]] == ["age", "ward", "age"]
+    assert whys[1].novelty.p_value <= 3 / 401
+    assert whys[1].sentence.startswith("Novel row (p = 0.00")
+    assert (
+        "), most unusual in age. No training row has such a value of age. Undecided between ill and well. "
+        in whys[1].sentence
+    )
+    assert whys[1].to_dict()["novelty"]["trust"] < 0.05
+    assert forest.set_params(novelty=None).explain(STRANGERS, time_limit=0)[1].novelty is None

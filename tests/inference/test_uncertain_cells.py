@@ -220,7 +220,7 @@ def test_questions_that_need_certain_cells_refuse(forest, table):
         with pytest.raises(TypeError, match="certain"):
             ask(rows)
     for model in (RandomForestClassifier(2), RandomForestRegressor(2)):
-        with pytest.raises(TypeError, match="not for a fit"):
+        with pytest.raises(TypeError, match="not for fit"):
             model.fit(rows, labels if isinstance(model, RandomForestClassifier) else y)
     strict = RandomForestClassifier(5, random_state=0, novelty=0.05).fit(frame, labels)
     with pytest.raises(ValueError, match="novelty must be None"):
@@ -230,19 +230,19 @@ def test_questions_that_need_certain_cells_refuse(forest, table):
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ({(0, "height"): (1, 2)}, "column of a cell"),
-        ({(0, 3): (1, 2)}, "column of a cell"),
-        ({(999, "age"): (1, 2)}, "row of a cell"),
-        ({"age": (1, 2)}, "named .row, column."),
+        ({(0, "height"): (1, 2)}, "Columns of cells"),
+        ({(0, 3): (1, 2)}, "Columns of cells"),
+        ({(999, "age"): (1, 2)}, "Rows of cells"),
+        ({"age": (1, 2)}, "must be .row, column."),
         ({(0, "age"): (2, 1)}, "low <= high"),
         ({(0, "age"): (1, 2, 3)}, "two numbers"),
         ({(0, "age"): ("a", "b")}, "two numbers"),
         ({(0, "age"): (np.nan, 2)}, "low <= high"),
         ({(0, "age"): "young"}, "must be numbers"),
         ({(0, "age"): set()}, "must not be empty"),
-        ({(0, "age"): {}}, "not all 0"),
+        ({(0, "age"): {}}, "not all zero"),
         ({(0, "age"): {30: -1, 40: 2}}, ">= 0"),
-        ({(0, "age"): {30: 0}}, "not all 0"),
+        ({(0, "age"): {30: 0}}, "not all zero"),
         ({(0, "colour"): {"red", "mauve"}}, "categories of the training table"),
         ({(0, f): dict.fromkeys(range(100), 1) for f in ("age", "dose")}, "at most 4096"),
     ],

@@ -189,10 +189,16 @@ def test_infinite_intervals_of_few_trees_stay_infinite() -> None:
 
 def test_explanations_name_what_is_unknown_and_advise_to_look_it_up() -> None:
     whys = FOREST.explain(ODD, time_limit=0)
-    assert [why.unknown for why in whys] == [["age"], ["ward"], ["age"], ["age", "pressure", "ward"], ["pressure"]]
-    assert whys[0].sentence.startswith("No training row has such a value of age. It could be ill or well: ")
-    assert "  - a value of age like those of the training rows" in whys[0].to_text()
+    assert [why.out_of_support for why in whys] == [
+        ["age"],
+        ["ward"],
+        ["age"],
+        ["age", "pressure", "ward"],
+        ["pressure"],
+    ]
+    assert whys[0].sentence.startswith("No training row has such a value of age. Undecided between ill and well. ")
+    assert "  - a value of age that occurs in training" in whys[0].to_text()
     assert "caution of" not in whys[0].to_text()
     for row, why in enumerate(whys):
         assert [why.lower, why.upper] == FOREST.predict_bounds(ODD)[row].T.tolist()
-    assert FOREST.explain(X[:1], time_limit=0)[0].unknown == []
+    assert FOREST.explain(X[:1], time_limit=0)[0].out_of_support == []

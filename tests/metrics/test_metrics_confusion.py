@@ -88,7 +88,7 @@ def test_it_becomes_a_frame():
 
 def test_without_pandas_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas, or read counts"):
+    with pytest.raises(ImportError, match="pip install pandas, or use counts"):
         confusion_matrix_with_sets(Y, SETS).to_frame()
 
 

@@ -91,8 +91,8 @@ def test_a_weight_is_a_repetition(case, data):
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        (([0, 1], [0, 1], [0.5]), r"got shapes \(2,\), \(2,\) and \(1,\)"),
-        (([], [], []), "at least one row"),
+        (([0, 1], [0, 1], [0.5]), r"got \(2,\), \(2,\) and \(1,\)"),
+        (([], [], []), "with n >= 1"),
         (([0, 1], [0, 1], [0.5, np.nan]), "got NaN in 1 rows"),
     ],
 )

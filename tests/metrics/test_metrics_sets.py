@@ -127,7 +127,7 @@ def test_the_cost_of_a_set_by_hand():
     one = 1 - np.eye(3)
     right = metrics.discounted_accuracy([2, 1, 2], sets, classes=range(3))
     assert metrics.set_cost([2, 1, 2], sets, one, classes=range(3)) == pytest.approx(1 - right)
-    with pytest.raises(ValueError, match="costs must be a finite number"):
+    with pytest.raises(ValueError, match="costs must be finite"):
         metrics.set_cost([0, 1, 2], sets, np.eye(2))
 
 
@@ -174,7 +174,7 @@ def test_abstention_accuracy_is_none_where_nothing_is_left_open():
 
 
 def test_abstention_accuracy_refuses_labels_of_other_rows():
-    with pytest.raises(ValueError, match=r"predicted must be one label per row, shape \(2,\), got \(3,\)"):
+    with pytest.raises(ValueError, match=r"predicted must have the shape \(2,\), got \(3,\)"):
         metrics.abstention_accuracy([0, 1], np.eye(2, dtype=bool), [0, 1, 1])
 
 
@@ -192,10 +192,10 @@ def test_classes_give_the_order_of_the_columns(metric):
         (
             [0, 0],
             [[True, False], [True, True]],
-            "got 1 distinct labels in y; pass classes=estimator.classes_",
+            "got 1 distinct labels in y. Pass classes=estimator.classes_",
         ),
         ([0, 1, 1], [[True, False], [True, True]], "one label for each of the 2 rows of sets, got 3"),
-        ([0, 1], [[True, False], [False, False]], "at least one class in every row, got none in row 1"),
+        ([0, 1], [[True, False], [False, False]], "at least one class per row, got an empty set in row 1"),
         ([0, 1], [[0.3, 0.7], [0.9, 0.1]], "not probabilities"),
         ([0, 1], [True, False], r"shape \(n, K\)"),
         ([], np.empty((0, 2), dtype=bool), "n, K >= 1"),
@@ -208,7 +208,7 @@ def test_what_is_no_set_is_refused(metric, y, sets, words):
 
 @pytest.mark.parametrize("weight", [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, np.nan]])
 def test_what_is_no_weight_is_refused(weight):
-    with pytest.raises(ValueError, match="sample_weight must be 2 finite numbers"):
+    with pytest.raises(ValueError, match="sample_weight must be 2 finite non-negative numbers"):
         metrics.u65([0, 1], [[True, False], [True, True]], sample_weight=weight)
 
 

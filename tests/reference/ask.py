@@ -33,7 +33,7 @@ from hedgerow.table import Factors, NamedColumns, Schema
 
 Question = tuple[str, Callable[[], Any]]
 
-#: Which questions a sound model may refuse, and by which exceptions; docs/model-files.md says why.
+#: Which questions a sound model may refuse, and by which exceptions; docs/reference/model-files.md says why.
 REFUSALS: dict[type[Exception], str] = {
     AttributeError: """
         estimators_samples_
@@ -50,7 +50,7 @@ REFUSALS: dict[type[Exception], str] = {
         export_code
         CautionPathDisplay IntervalDisplay ProximityMapDisplay RiskCoverageDisplay TernaryDisplay
     """,
-    TypeError: "export_code merge shap_values to_onnx to_sklearn to_treelite CautionPathDisplay",
+    TypeError: "explain export_code merge shap_values to_onnx to_sklearn to_treelite CautionPathDisplay",
     NotImplementedError: "export_code to_onnx to_sklearn to_treelite",
 }
 #: Other rules and decisions that every model is asked under.
@@ -73,10 +73,12 @@ def is_refusal(question: str, reason: BaseException) -> bool:
     may = any(type(reason) is kind and question.split()[0] in named.split() for kind, named in REFUSALS.items())
     may |= (
         type(reason) in (AttributeError, ValueError)
-        and re.search("one output, got .*outputs_", str(reason)) is not None
+        and re.search("(one output, got|multi-output models).*outputs_", str(reason)) is not None
     )
     return (
-        may and re.search(r"must .*, got|is there .*, got|has no |does not support", str(reason), re.DOTALL) is not None
+        may
+        and re.search(r"must .*, got|is there .*, got|has no |requires |does not support", str(reason), re.DOTALL)
+        is not None
     )
 
 

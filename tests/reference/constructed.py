@@ -13,7 +13,7 @@ import numpy as np
 from hedgerow import RandomForestClassifier
 from hedgerow.explain.words import percents
 
-CAUSES = ("few", "overlap", "disagree", "missing", "outside")
+CAUSES = ("few", "overlap", "disagree", "missing", "out_of_range")
 
 
 class Constructed(NamedTuple):
@@ -63,7 +63,7 @@ def the_key_is_missing() -> Constructed:
 def far_outside() -> Constructed:
     """One feature decides, and its value in the sample is thirty times as far out as training went."""
     forest, sample = _one_decides()
-    return Constructed(forest, np.array([[60.0, *sample]]), "outside")
+    return Constructed(forest, np.array([[60.0, *sample]]), "out_of_range")
 
 
 def _one_decides() -> tuple[Any, list[float]]:
@@ -89,7 +89,7 @@ def table() -> str:
     lines = [f"| case | {' | '.join(CAUSES)} |", "|---|" + "---|" * len(CAUSES)]
     for name, make in ALL.items():
         case = make()
-        doubt = case.forest.explain(case.sample, time_limit=0, shap=False)[0].doubt
+        doubt = case.forest.explain(case.sample, time_limit=0, shap=False)[0].uncertainty
         shares = dict(zip([each.cause for each in doubt], percents(each.share for each in doubt), strict=True))
         cells = [f"**{shares[cause]}%**" if cause == case.cause else f"{shares[cause]}%" for cause in CAUSES]
         lines.append(f"| {name} | {' | '.join(cells)} |")

@@ -20,6 +20,8 @@ from hedgerow import (
     ExtraTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    MixedForestClassifier,
+    MixedForestRegressor,
     PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
@@ -101,6 +103,7 @@ MODELS: dict[str, Callable[[], Fitted]] = {
     "extra-tree": lambda: _numeric(ExtraTreeClassifier(max_depth=4, random_state=0), 3),
     "forest": lambda: _framed(RandomForestClassifier(4, max_depth=4, random_state=0), 3, _words),
     "extra": lambda: _numeric(ExtraTreesClassifier(4, categorical_features=[2, 3], max_depth=5, random_state=0), 2),
+    "mixed": lambda: _numeric(MixedForestClassifier(6, categorical_features=[2, 3], max_depth=5, random_state=0), 2),
     "random": lambda: _framed(RandomDecisionTreesClassifier(4, max_depth=3, random_state=0), 2, lambda y: y > 0),
     "many": lambda: _numeric(RandomForestClassifier(3, max_depth=5, random_state=0), 12, lambda y: y * 4.0),
     "pairs": lambda: _numeric(PairwiseTreesClassifier(max_depth=3, random_state=0), 3),
@@ -154,6 +157,7 @@ NUMBER_MODELS: dict[str, Callable[[], Fitted]] = {
         RandomForestRegressor(9, max_depth=4, leaf_rows=True, oob_score=True, random_state=0),
         sample_weight=np.arange(N_ROWS) % 4 + 0.5,
     ),
+    "number-mixed": lambda: _targets(MixedForestRegressor(6, categorical_features=[2, 3], max_depth=5, random_state=0)),
     "number-extra": lambda: _targets(
         ExtraTreesRegressor(
             4, criterion="absolute_error", bootstrap=True, categorical_features=[2, 3], max_depth=5, random_state=0

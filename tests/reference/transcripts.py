@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from hedgerow.cli.app import app
 
-_NAMES = ("command-line.md", "hospital.md", "credit.md")
+_NAMES = ("how-to/command-line.md", "tutorials/hospital.md", "tutorials/credit.md")
 DOCUMENTS = {name: Path(__file__).resolve().parents[2] / "docs" / name for name in _NAMES}
 _BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)
 

@@ -188,10 +188,10 @@ def test_onnx_says_what_it_cannot_express() -> None:
         to_onnx(forest.set_params(rule="average", decision=Dominance(utility=np.eye(3))))
     for decision in (Everything(), Coverage(score="aps"), Coverage(0.5, groups=0)):
         assert not decision.onnx
-        with pytest.raises(NotImplementedError, match="which has no counterpart there; use a decision of"):
+        with pytest.raises(NotImplementedError, match="which is not a decision of"):
             to_onnx(forest.set_params(decision=decision))
     assert all(decision.onnx for decision in DECISIONS.values())
-    with pytest.raises(NotImplementedError, match="about all classes, got PairwiseTreesClassifier"):
+    with pytest.raises(NotImplementedError, match="does not support PairwiseTreesClassifier"):
         to_treelite(PairwiseTreesClassifier().fit(X, np.arange(len(X)) % 3))
     many = RandomForestClassifier(2, rule="cdm_vote", random_state=0).fit(X, np.arange(len(X)) % 11)
     with pytest.raises(NotImplementedError, match="rule must be expressible in ONNX, got CdmVote"):
@@ -317,9 +317,9 @@ def test_what_cannot_be_recorded_says_so() -> None:
     x = np.ones((3, 2))
     for function, words in (
         (lambda a: np.linalg.norm(a), "uses numpy.norm"),
-        (lambda a: a if (a > 0).all(axis=1) else -a, "looks at values"),
-        (lambda a: np.asarray(a), "asks for values"),
-        (lambda a: a[0], "picks samples by their number"),
+        (lambda a: a if (a > 0).all(axis=1) else -a, "branches on values"),
+        (lambda a: np.asarray(a), "needs values"),
+        (lambda a: a[0], "selects samples by index"),
         (lambda a: np.arctan2(a, a), "uses numpy.arctan2"),
     ):
         with pytest.raises(NotExpressible, match=words):
@@ -345,7 +345,7 @@ def test_scikit_learn_reaches_the_same_leaves(kind: Any, theirs: str) -> None:
     names = np.array(["malignant", "benign"])[y]
     ours = kind(random_state=0)
     if "calibration" in ours.get_params():
-        ours.set_params(calibration=None)  # scikit-learn has no place for a map
+        ours.set_params(calibration=None)  # scikit-learn does not support calibrators
     converted = ours.fit(X, names).to_sklearn()
     assert type(converted).__name__ == theirs
     assert type(converted).__module__.startswith("sklearn.")
@@ -425,7 +425,7 @@ def test_treelite_averages_as_the_rule(rule: Any) -> None:
 
 def test_weights_that_were_learned_do_not_leave_the_library_unnoticed() -> None:
     forest, _ = few_leaves(3, rule=Belief(weights="learned"))
-    with pytest.raises(NotImplementedError, match="rule must average distributions of the leaves for scikit-learn"):
+    with pytest.raises(NotImplementedError, match="rule must be a mean over trees for scikit-learn"):
         to_sklearn(forest)
 
 
@@ -474,7 +474,7 @@ def test_scikit_learn_is_told_how_the_trees_were_grown_and_has_no_bags_that_were
     assert converted.bootstrap
     with pytest.raises(AttributeError):
         converted.estimators_samples_  # noqa: B018
-    with pytest.raises(ValueError, match="estimators_samples_ of the hedgerow forest has the bags"):
+    with pytest.raises(ValueError, match="use estimators_samples_ of the hedgerow forest"):
         check_random_state(converted.estimators_[0].random_state)  # what forestci does
     chosen = RandomForestClassifier(3, max_features="oob", calibration=None, random_state=0).fit(X, y)
     assert to_sklearn(chosen).max_features == chosen.max_features_
@@ -496,13 +496,13 @@ def test_scikit_learns_tools_read_the_trees() -> None:
 
 def test_scikit_learn_is_refused_what_it_cannot_hold() -> None:
     framed, _ = MODELS["forest"]()
-    with pytest.raises(NotImplementedError, match="features must be numeric for scikit-learn, got the nominal"):
+    with pytest.raises(NotImplementedError, match="features must be numeric for scikit-learn, got the categorical"):
         to_sklearn(framed)
     forest, _ = few_leaves(3, rule="dempster")
-    with pytest.raises(NotImplementedError, match="rule must average distributions of the leaves for scikit-learn"):
+    with pytest.raises(NotImplementedError, match="rule must be a mean over trees for scikit-learn"):
         to_sklearn(forest)
     weighted, _ = MODELS["weighted"]()
-    with pytest.raises(NotImplementedError, match="leaves must hold rows for scikit-learn, got empty leaves"):
+    with pytest.raises(NotImplementedError, match="scikit-learn does not support empty leaves"):
         to_sklearn(weighted)
 
 
@@ -526,7 +526,7 @@ def test_treelite_answers_as_the_forest(name: str) -> None:
     treelite = pytest.importorskip("treelite", reason="needs treelite: pip install 'hedgerow[test]'")
     forest, X = MODELS[name]()
     if "calibration" in forest.get_params():
-        forest.set_params(calibration=None)  # treelite has no place for a map
+        forest.set_params(calibration=None)  # treelite does not support calibrators
     forest = with_one_path(forest)
     table, bounds = places_of(forest, X), forest.predict_bounds(X)
     probability = treelite.gtil.predict(to_treelite(forest), table)
@@ -542,7 +542,7 @@ def test_onnx_says_which_names_cannot_be_inputs(name: str) -> None:
     pytest.importorskip("onnx", reason="needs onnx: pip install 'hedgerow[test]'")
     X = pd.DataFrame({name: np.arange(8.0), "text": np.array(["p", "q"] * 4, dtype=object)})
     forest = RandomForestClassifier(2, random_state=0).fit(X, [0, 1] * 4)
-    with pytest.raises(ValueError, match="names of columns must be free to be inputs of an ONNX graph, got"):
+    with pytest.raises(ValueError, match="names of columns must be non-empty and not reserved in the ONNX graph, got"):
         to_onnx(forest)
     to_onnx(RandomForestClassifier(2, random_state=0).fit(X[[name]], [0, 1] * 4))  # one input for all: X
 
@@ -555,7 +555,7 @@ def test_onnx_knows_empty_and_odd_words() -> None:
 def test_treelite_says_what_it_cannot_express() -> None:
     pytest.importorskip("treelite", reason="needs treelite: pip install 'hedgerow[test]'")
     forest, _ = few_leaves(2, rule="pool")
-    with pytest.raises(NotImplementedError, match="rule must average distributions of the leaves for treelite"):
+    with pytest.raises(NotImplementedError, match="rule must be a mean over trees for treelite"):
         to_treelite(forest)
 
 

@@ -191,7 +191,7 @@ def test_code_refuses_what_it_cannot_spell(changed: dict[str, str], word: str) -
 
 @pytest.mark.parametrize("export", [export_graphviz, export_svg, export_text])
 def test_a_forest_is_no_tree(export: Any) -> None:
-    with pytest.raises(TypeError, match=r"pick one of forest\.trees_"):
+    with pytest.raises(TypeError, match=r"pass one of forest\.trees_"):
         export(MODELS["forest"]().model)
 
 

@@ -133,7 +133,7 @@ def test_mistakes_in_the_call_are_told_in_one_sentence(tmp_path):
         return told.stderr
 
     assert "paper must be one of zhang-2021" in refusal("zhang-2020")
-    assert "the data folder must exist" in refusal("zhang-2021", "--data", str(tmp_path / "nowhere"))
+    assert "no such folder" in refusal("zhang-2021", "--data", str(tmp_path / "nowhere"))
 
 
 def test_every_paper_has_its_folder():

@@ -439,14 +439,14 @@ def test_nothing_may_be_nominal(nothing):
 def test_the_most_categories_are_accepted_and_one_more_is_refused():
     X = np.arange(MAX_CATEGORIES, dtype=float)[:, None]
     assert len(read_training_table(X, categorical_features=[0]).schema.categories[0]) == MAX_CATEGORIES
-    with pytest.raises(ValueError, match=r"Column 0 must have at most 65,534 categories, got 65,535; drop it"):
+    with pytest.raises(ValueError, match=r"Column 0 must have at most 65,534 categories, got 65,535. Drop it"):
         read_training_table(np.arange(MAX_CATEGORIES + 1.0)[:, None], categorical_features=[0])
 
 
 @every_frame
 def test_far_too_many_categories_are_one_clear_error(frame):
     X = frame({"id": np.arange(1_000_000 if frame is FRAMES["pandas"] else 100_000).astype(str).astype(object)})
-    with pytest.raises(ValueError, match=r"Column 'id' must have at most 65,534 categories, got (1,000|100),000; drop"):
+    with pytest.raises(ValueError, match=r"Column 'id' must have at most 65,534 categories, got (1,000|100),000. Drop"):
         read_training_table(X)
 
 
@@ -511,10 +511,10 @@ def test_a_text_column_without_values_may_be_filled_later_and_stays_missing(fram
 @pytest.mark.parametrize(
     ("later", "message"),
     [
-        (["b", "a", "c"], r"same order, got another order: \['b', 'a', 'c'\]; select them"),
-        (["a", "b"], r"same order, got missing \['c'\]; select them"),
-        (["a", "b", "c", "d"], r"same order, got unknown \['d'\]; select them"),
-        (["a", "x", "c"], r"same order, got missing \['b'\] and unknown \['x'\]; select them"),
+        (["b", "a", "c"], r"same order, got another order: \['b', 'a', 'c'\]. Select them"),
+        (["a", "b"], r"same order, got missing \['c'\]. Select them"),
+        (["a", "b", "c", "d"], r"same order, got unknown \['d'\]. Select them"),
+        (["a", "x", "c"], r"same order, got missing \['b'\] and unknown \['x'\]. Select them"),
     ],
 )
 def test_columns_that_differ_in_name_or_order_are_named(frame, later, message):
@@ -534,7 +534,7 @@ def test_only_the_first_few_of_many_names_are_told():
 @pytest.mark.parametrize("contain", [np.asarray, sp.csr_array])
 def test_another_number_of_columns_is_refused(contain):
     schema = read_training_table(np.ones((3, 4))).schema
-    with pytest.raises(ValueError, match=r"X must have 4 columns, as the training table \(array\) had, got 3"):
+    with pytest.raises(ValueError, match=r"X must have 4 columns like the training table \(array\), got 3"):
         read_table(contain(np.ones((2, 3))), schema)
 
 
@@ -553,14 +553,14 @@ def test_columns_go_by_position_where_one_table_has_no_names():
 def test_another_kind_of_values_is_refused(frame):
     numbers = read_training_table(frame({"a": [1.0, 2.0]})).schema
     text = read_training_table(frame({"a": ["x", "y"]})).schema
-    with pytest.raises(ValueError, match=r"Column 'a' must hold numbers, got text such as 'x'; to use it as nominal"):
+    with pytest.raises(ValueError, match=r"Column 'a' must be numeric, got the text 'x'. To make it categorical"):
         read_table(frame({"a": ["x", "x"]}), numbers)
-    with pytest.raises(ValueError, match=r"Column 'a' must hold text, as in the training table, got numbers such as 1"):
+    with pytest.raises(ValueError, match=r"Column 'a' must be text, as in the training table, got the number 1"):
         read_table(frame({"a": [1, 2]}), text)
-    with pytest.raises(ValueError, match=r"Column 'a' must hold text, as in the training table, got numbers"):
+    with pytest.raises(ValueError, match=r"Column 'a' must be text, as in the training table, got the number"):
         read_table(np.ones((2, 1)), text)
     nominal_numbers = read_training_table(frame({"a": [1, 2]}), categorical_features=["a"]).schema
-    with pytest.raises(ValueError, match=r"Column 'a' must hold numbers, as in the training table, got text such as"):
+    with pytest.raises(ValueError, match=r"Column 'a' must be numeric, as in the training table, got the text"):
         read_table(frame({"a": ["x", "y"]}), nominal_numbers)
 
 
@@ -602,21 +602,21 @@ def test_sparse_and_dense_tables_fit_each_other():
         (
             np.array([["2020-01-01"]], "M8[D]"),
             ValueError,
-            r"got dates \(datetime64\[D\]\); turn dates into numbers",
+            r"got dates \(datetime64\[D\]\). Convert dates to numbers",
         ),
-        (np.zeros((1, 1), "i4,f8"), ValueError, r"got an array of dtype .*; pass one column per field"),
+        (np.zeros((1, 1), "i4,f8"), ValueError, r"got an array of dtype .*Pass one column per field"),
         (
             np.array([["1", "two"]]),
             ValueError,
-            r"Column 1 must hold numbers, got 'two'; name the column in cat",
+            r"Column 1 must be numeric, got 'two'. Add the column to cat",
         ),
         (
             np.array([[1, {}]], object),
             TypeError,
             r"Column 1: argument must be a string or a number, got dict",
         ),
-        (np.array([[datetime.date(2020, 1, 1)]]), TypeError, r"a number, got date; turn dates into numbers"),
-        (np.array([[10**400]]), ValueError, r"Column 0 must hold numbers, got '1000"),
+        (np.array([[datetime.date(2020, 1, 1)]]), TypeError, r"a number, got date. Convert dates to numbers"),
+        (np.array([[10**400]]), ValueError, r"Column 0 must be numeric, got '1000"),
         ([[1.0, 2.0], [3.0]], ValueError, r"inhomogeneous"),
     ],
 )
@@ -642,39 +642,39 @@ def odd_columns():
     return {
         "pandas dates": (
             lambda: pd_frame(pandas().date_range("2020", periods=2)),
-            "got dates .*turn dates into",
+            "got dates .*Convert dates to",
         ),
         "pandas durations": (
             lambda: pd_frame(pandas().to_timedelta([1, 2])),
-            "got dates .*Duration.*turn dates",
+            "got dates .*Duration.*Convert dates",
         ),
         "pandas periods": (
             lambda: pd_frame(pandas().period_range("2020", periods=2)),
-            "got Period.*turn dates",
+            "got Period.*Convert dates",
         ),
         "pandas date objects": (
             lambda: pd_frame([day, day]),
-            "got date values such as 2020-01-01; turn dates",
+            "got date values such as 2020-01-01. Convert dates",
         ),
         "pandas intervals": (
             lambda: pd_frame(pandas().cut([1, 2], 2)),
-            "got Interval values .*convert them to text",
+            "got Interval values .*Convert them to text",
         ),
         "pandas lists": (
             lambda: pd_frame([[1], [2]]),
-            r"got list values such as \[1\]; convert them to text",
+            r"got list values such as \[1\]. Convert them to text",
         ),
         "pandas bytes": (lambda: pd_frame([b"x", b"y"]), "got bytes values"),
-        "pandas mixed": (lambda: pd_frame([1, "x"]), r"of one kind, got int \(1\) and str \('x'\); convert"),
+        "pandas mixed": (lambda: pd_frame([1, "x"]), r"of one type, got int \(1\) and str \('x'\). Convert"),
         "pandas mixed late": (lambda: pd_frame(["x"] * 200 + [1.5]), r"got float \(1.5\) and str \('x'\)"),
         "pandas complex": (lambda: pd_frame([1j, 2j]), "Complex data not supported: Column 'a'"),
-        "polars dates": (lambda: polars().DataFrame({"a": [day]}), r"got dates \(Date\); turn dates"),
+        "polars dates": (lambda: polars().DataFrame({"a": [day]}), r"got dates \(Date\). Convert dates"),
         "polars lists": (
             lambda: polars().DataFrame({"a": [[1]]}),
-            r"got List\(Int64\); make it several columns",
+            r"got List\(Int64\). Split it into several columns",
         ),
         "polars bytes": (lambda: polars().DataFrame({"a": [b"x"]}), "got Binary"),
-        "pyarrow dates": (lambda: pyarrow().table({"a": [day]}), r"got dates \(Date\); turn dates"),
+        "pyarrow dates": (lambda: pyarrow().table({"a": [day]}), r"got dates \(Date\). Convert dates"),
         "pyarrow structs": (lambda: pyarrow().table({"a": [{"x": 1}]}), "got Struct"),
     }
 
@@ -688,10 +688,10 @@ def test_odd_columns_of_frames_are_named_in_the_error(make, message):
 
 def test_nominal_columns_of_an_array_may_not_mix_text_and_numbers():
     X = np.array([[1, "a"], [2, 3]], dtype=object)
-    with pytest.raises(ValueError, match=r"Column 1 must hold values of one kind, got int \(3\) and str \('a'\)"):
+    with pytest.raises(ValueError, match=r"Column 1 must have values of one type, got int \(3\) and str \('a'\)"):
         read_training_table(X, categorical_features=[1])
     X[0, 1] = {}
-    with pytest.raises(ValueError, match=r"Column 1 must hold numbers, text or categories, got dict values"):
+    with pytest.raises(ValueError, match=r"Column 1 must be numbers, text or categories, got dict values"):
         read_training_table(X, categorical_features=[1])
 
 
@@ -699,13 +699,13 @@ def test_nominal_columns_of_an_array_may_not_mix_text_and_numbers():
 def test_text_that_is_not_to_be_nominal_is_refused(frame):
     X = frame({"t": ["1", "2"], "n": [1, 2]})
     for listed in (None, [1], ["n"], [False, True]):
-        with pytest.raises(ValueError, match=r"Column 't' must hold numbers, got text such as '\d'; to use it as"):
+        with pytest.raises(ValueError, match=r"Column 't' must be numeric, got the text '\d'. To make it"):
             read_training_table(X, categorical_features=listed)
 
 
 def test_factors_of_text_that_are_not_to_be_nominal_are_refused():
     X = NamedColumns(("t", "n"), [Factors(np.array([0, 1]), np.array(["", "b"], object)), np.array([1.0, 2.0])])
-    with pytest.raises(ValueError, match=r"Column 't' must hold numbers, got text such as ''; to use it as"):
+    with pytest.raises(ValueError, match=r"Column 't' must be numeric, got the text ''. To make it"):
         read_training_table(X, categorical_features=None)
 
 
@@ -717,7 +717,7 @@ def test_factors_of_text_that_are_not_to_be_nominal_are_refused():
         ([True], r"boolean mask must have one entry per feature \(2\), got 1"),
         (
             ["z"],
-            r"got 'z', which is not a valid feature name of the training data; its names are \['a', 'b'\]",
+            r"got 'z', which is not a valid feature name of the training data. Its names are \['a', 'b'\]",
         ),
         ([0.5], r"must be 'from_dtype', None, or an array-like of bool, int or str, got \[0.5\]"),
         ("a", r"must be 'from_dtype', None, or an array-like"),
@@ -737,9 +737,9 @@ def test_nominal_columns_cannot_be_named_where_there_are_no_names():
 def test_repeated_names_are_refused():
     twice = pandas().DataFrame(np.ones((2, 2)), columns=["a", "a"])
     for X in (twice, pyarrow().table([[1], [2]], names=["a", "a"])):
-        with pytest.raises(ValueError, match=r"Column names must be unique.*'a' 2 times; rename or drop"):
+        with pytest.raises(ValueError, match=r"Column names must be unique.*'a' 2 times.*Rename or drop"):
             read_training_table(X)
-    with pytest.raises(ValueError, match=r"feature_names must be 2 different names, got \['a', 'a'\]"):
+    with pytest.raises(ValueError, match=r"feature_names must be 2 unique names, one per column, got \['a', 'a'\]"):
         read_training_table(np.ones((2, 2)), feature_names=["a", "a"])
 
 
@@ -751,7 +751,7 @@ def test_names_that_are_not_text_are_no_names():
 
 
 def test_a_lazy_frame_must_be_collected():
-    with pytest.raises(ValueError, match="X must be in memory, got a LazyFrame; collect it first"):
+    with pytest.raises(ValueError, match=r"X must be in memory, got a LazyFrame. Collect it first"):
         read_training_table(polars().LazyFrame({"a": [1]}))
 
 

@@ -122,17 +122,17 @@ def test_sets_are_recognised_in_lists_arrays_and_columns_and_plain_labels_are_le
     ("make", "words"),
     [
         (lambda: from_sets([{1}, set()]), "must not be empty"),
-        (lambda: from_sets([{1, "a"}]), "must be of one kind"),
-        (lambda: from_sets([{1, 3}], classes=[1, 2]), "must be among the classes"),
-        (lambda: from_sets([None]), "at least one"),
+        (lambda: from_sets([{1, "a"}]), "must be all text or all numbers"),
+        (lambda: from_sets([{1, 3}], classes=[1, 2]), "must contain labels among the classes"),
+        (lambda: from_sets([None]), "not empty"),
         (lambda: from_plausibilities([[0.5, 1.5]]), r"must lie in \[0, 1\]"),
         (lambda: from_plausibilities([[np.nan, 1.0]]), r"must lie in \[0, 1\]"),
         (lambda: from_plausibilities([[1.0, 0.0], [0.0, 0.0]]), "only zeros in row 1"),
-        (lambda: from_plausibilities([0.5, 1.0]), "for each row and class"),
-        (lambda: from_plausibilities([[0.5, 1.0]], classes=["a"]), "one for each of the 2 columns"),
+        (lambda: from_plausibilities([0.5, 1.0]), "must have the shape"),
+        (lambda: from_plausibilities([[0.5, 1.0]], classes=["a"]), "one per column"),
         (lambda: from_plausibilities([[0.5, 1.0]], classes=["a", "a"]), "must be distinct"),
         (lambda: from_masses([[0.5, 0.5, 0.5, 0.0]]), "must sum to 1"),
-        (lambda: from_masses([0.0, 1.0]), "one mass function a row"),
+        (lambda: from_masses([0.0, 1.0]), "masses must have the shape"),
         (lambda: DecisionTreeClassifier().fit(X, np.ones((len(X), 4)) / 4), "from_plausibilities"),
         (lambda: DecisionTreeClassifier().fit(X, from_sets([{1, 2}])), "same number of rows"),
     ],
@@ -384,7 +384,7 @@ def test_warm_start_goes_on_as_if_all_trees_had_been_grown_at_once():
     grown = RandomForestClassifier(4, warm_start=True, oob_score=True, random_state=0).fit(X, sets)
     grown.set_params(n_estimators=9).fit(X, sets)
     assert same_model(grown, RandomForestClassifier(9, random_state=0).fit(X, sets))
-    with pytest.raises(ValueError, match="must be those of the first fit"):
+    with pytest.raises(ValueError, match="Out-of-bag metrics in a warm start require"):
         grown.set_params(n_estimators=12).fit(X, blur(Y, 0.4, seed=9))
 
 

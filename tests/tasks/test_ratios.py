@@ -254,9 +254,9 @@ def test_leaves_that_cost_something_make_smaller_trees() -> None:
     [
         (Entropy("laplace"), "correction must be None, 'miller' or 'grassberger', got 'laplace'"),
         (ImpreciseGain(pessimism=2), "pessimism must lie in"),
-        (BeliefGain(ordinal=True), "mass must be 'multinomial' if ordinal is True, got 'idm'"),
+        (BeliefGain(ordinal=True), "mass must be 'multinomial' if ordinal=True, got 'idm'"),
         (BeliefGain(ordinal="yes"), "ordinal must be True or False"),
-        (BeliefGain(size_cost=-1), "size_cost must be a number >= 0"),
+        (BeliefGain(size_cost=-1), "size_cost must be a finite non-negative number"),
     ],
 )
 def test_parameters_out_of_range_are_refused(criterion: Criterion, message: str) -> None:

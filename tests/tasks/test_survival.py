@@ -136,7 +136,7 @@ def test_y_may_come_in_several_forms() -> None:
         (np.ones((3, 3)), "two columns"),
         (np.array([[1.0, 2], [2, 0], [3, 1]]), "True or 1"),
         (np.array([[1.0, 0], [2, 0], [3, 0]]), "at least one event"),
-        (np.array([[np.nan, 1], [2, 0], [3, 1]]), "finite and not negative"),
+        (np.array([[np.nan, 1], [2, 0], [3, 1]]), "finite and >= 0"),
         (np.array([[1.0, 1], [2, 0]]), "same number of rows"),
     ],
 )

@@ -50,7 +50,7 @@ def test_text_that_utf8_holds_is_fine() -> None:
 @pytest.mark.parametrize("model", [RandomForestClassifier(2), RandomForestRegressor(2), UnsupervisedForest(2)])
 def test_half_a_surrogate_pair_is_no_name_of_a_column(model: Any) -> None:
     y = () if isinstance(model, UnsupervisedForest) else (np.arange(10) % 2,)
-    with pytest.raises(ValueError, match=r"names of columns must be text that UTF-8 can hold, got 'a\\ud800b'"):
+    with pytest.raises(ValueError, match=r"names of columns must be text that UTF-8 can encode, got 'a\\ud800b'"):
         model.fit(named(HALF, "c"), *y)
     assert not hasattr(model, "forest_")
 
@@ -62,7 +62,7 @@ def test_half_a_surrogate_pair_is_no_name_of_a_column(model: Any) -> None:
 )
 def test_half_a_surrogate_pair_is_no_category(X: Any) -> None:
     model = RandomForestClassifier(2, categorical_features=[0])
-    with pytest.raises(ValueError, match=r"must be text that UTF-8 can hold, got 'a\\ud800b'"):
+    with pytest.raises(ValueError, match=r"must be text that UTF-8 can encode, got 'a\\ud800b'"):
         model.fit(X, LABELS)
 
 
@@ -78,16 +78,16 @@ def test_half_a_surrogate_pair_is_no_category(X: Any) -> None:
     ids=["list", "array", "objects", "series", "sets"],
 )
 def test_half_a_surrogate_pair_is_no_class(y: Any) -> None:
-    with pytest.raises(ValueError, match=r"classes must be text that UTF-8 can hold, got 'a\\ud800b'"):
+    with pytest.raises(ValueError, match=r"classes must be text that UTF-8 can encode, got 'a\\ud800b'"):
         RandomForestClassifier(2).fit(NUMBERS, y)
 
 
 def test_half_a_surrogate_pair_is_no_class_of_pairs_or_of_later_rows() -> None:
-    with pytest.raises(ValueError, match="classes must be text that UTF-8 can hold"):
+    with pytest.raises(ValueError, match="classes must be text that UTF-8 can encode"):
         PairwiseTreesClassifier().fit(NUMBERS, [HALF, "v"] * 5)
-    with pytest.raises(ValueError, match="classes must be text that UTF-8 can hold"):
+    with pytest.raises(ValueError, match="classes must be text that UTF-8 can encode"):
         RandomForestClassifier(2).partial_fit(NUMBERS, LABELS, classes=["u", "v", HALF])
-    with pytest.raises(ValueError, match="classes must be text that UTF-8 can hold"):
+    with pytest.raises(ValueError, match="classes must be text that UTF-8 can encode"):
         RandomForestClassifier(2).fit(NUMBERS, LABELS).partial_fit(NUMBERS, LABELS, classes=["u", "v", HALF])
 
 

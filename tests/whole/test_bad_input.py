@@ -84,7 +84,7 @@ TABLES = {
     "nothing": (None, ValueError, "2D array|None"),
     "complex": (X + 1j, ValueError, "[Cc]omplex"),
     "dates": (np.full((40, 3), np.datetime64("2020-01-01")), ValueError, "dates"),
-    "text among numbers": (np.where(np.eye(40, 3), "a", X.astype(object)), ValueError, "numbers"),
+    "text among numbers": (np.where(np.eye(40, 3), "a", X.astype(object)), ValueError, "numeric"),
     "other length": (X[:39], ValueError, "inconsistent numbers of samples"),
     "sparse, no rows": (sparse.csr_array((0, 3)), ValueError, "0 sample"),
     "a dictionary": ({"a": [1.0]}, (ValueError, TypeError), "."),
@@ -125,8 +125,8 @@ SPARSE = {
 @pytest.mark.parametrize("kind", SPARSE)
 def test_sparse_tables_whose_parts_do_not_fit_are_refused(kind: str) -> None:
     """SciPy would read and write outside its arrays."""
-    assert_refuses(FOREST, ValueError, "A sparse X must have indices within its shape", broken(*SPARSE[kind]), Y)
-    with pytest.raises(ValueError, match="indices within its shape"):
+    assert_refuses(FOREST, ValueError, "A sparse X must have one index within its shape", broken(*SPARSE[kind]), Y)
+    with pytest.raises(ValueError, match="index within its shape"):
         clone(FOREST).fit(X.repeat(2, axis=1), Y).predict(broken(*SPARSE[kind]))
 
 
@@ -203,12 +203,12 @@ LABELS = {
     "NA among numbers": (pd.Series([1, pd.NA] * 20, dtype="Int64"), ValueError, "missing|NaN"),
     "no category": (pd.Series(["a", None] * 20, dtype="category"), ValueError, "missing"),
     "NaN in a list of words": (["a", np.nan] * 20, ValueError, "missing"),
-    "numbers and words in a list": ([1, "a"] * 20, ValueError, "one kind"),
-    "numbers and words in an array": (np.array([1, "a"] * 20, dtype=object), ValueError, "one kind"),
+    "numbers and words in a list": ([1, "a"] * 20, ValueError, "one type"),
+    "numbers and words in an array": (np.array([1, "a"] * 20, dtype=object), ValueError, "one type"),
     "masked": (np.ma.masked_array(Y, mask=Y == 1), ValueError, "masked"),
     "infinite": (np.where(Y == 1, 1.0, np.inf), ValueError, "infinity"),
     "too few": (Y[:39], ValueError, "inconsistent numbers of samples"),
-    "three axes": (np.zeros((40, 2, 2)), ValueError, "one or two axes"),
+    "three axes": (np.zeros((40, 2, 2)), ValueError, "one or two dimensions"),
     "empty": (Y[:0], ValueError, "."),
 }
 
@@ -252,11 +252,11 @@ def with_one(value: float) -> Any:
 
 
 WEIGHTS = {
-    "negative": (with_one(-1.0), "negative"),
+    "negative": (with_one(-1.0), ">= 0"),
     "NaN": (with_one(np.nan), "finite"),
     "infinite": (with_one(np.inf), "finite"),
-    "all zero": (ONES * 0, "above zero"),
-    "a zero": (0.0, "above zero"),
+    "all zero": (ONES * 0, "positive weight"),
+    "a zero": (0.0, "positive weight"),
     "too few": (ONES[:39], "shape"),
     "two columns": (np.ones((40, 2)), "1D"),
     "words": (np.array(["heavy"] * 40), "."),

@@ -27,18 +27,23 @@ NEEDS = {"plot_4_onnx": "onnxruntime", "plot_5_shap": "shap", "plot_6_mapie": "m
 PAGES = {
     "../README": None,
     "index": None,
-    "elsewhere": "onnxruntime",
-    "explain": None,
-    "explanations": None,
-    "from-scikit-learn": None,
-    "groups": None,
-    "model-files": None,
-    "plots": "matplotlib",
-    "regression": None,
-    "report": None,
-    "novelty": None,
-    "trees-and-bootstrap": None,
-    "which": None,
+    "explanation/bootstrap": None,
+    "how-to/choose": None,
+    "how-to/coverage-and-risk": None,
+    "how-to/explain": None,
+    "how-to/export": "onnxruntime",
+    "how-to/from-quantile-forest": None,
+    "how-to/from-scikit-learn": None,
+    "how-to/groups": None,
+    "how-to/importance": None,
+    "how-to/novelty": None,
+    "how-to/regression": None,
+    "how-to/report": "matplotlib",
+    "how-to/survival": None,
+    "how-to/updating": None,
+    "how-to/uncertain-inputs": None,
+    "how-to/uncertain-labels": None,
+    "reference/model-files": None,
 }
 
 
@@ -49,16 +54,17 @@ def methods() -> ModuleType:
 
 def script(name: str) -> ModuleType:
     """A module of the documentation."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for it
     spec.loader.exec_module(module)
     return module
 
 
 def test_every_header_of_the_core_has_its_line() -> None:
-    rows = [line for line in (DOCS / "core.md").read_text().splitlines() if line.startswith("| `")]
+    rows = [line for line in (DOCS / "contributing" / "core.md").read_text().splitlines() if line.startswith("| `")]
     named = [name for row in rows for name in re.findall(r"`(\w+/\w+\.hpp)`", row)]
     core = DOCS.parent / "src" / "core"
     there = sorted(path.relative_to(core).as_posix() for path in core.rglob("*.hpp"))
@@ -69,7 +75,7 @@ def test_the_reference_lists_every_public_name() -> None:
     """As ``python docs/api.py`` writes it."""
     pytest.importorskip("dask")
     pytest.importorskip("distributed")
-    page = (DOCS / "api.rst").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "api.rst").read_text(encoding="utf-8")
     assert page == script("api").page()
     listed, module = {"hedgerow.__version__"}, ""
     for line in page.splitlines():
@@ -105,7 +111,7 @@ def test_every_decision_is_told_of(tmp_path: Path) -> None:
 
 def test_the_tables_of_what_each_can_do_are_what_the_classes_say() -> None:
     module = methods()
-    printed = (DOCS / "which.md").read_text().split(module.BEGIN)[1].split(module.END)[0]
+    printed = (DOCS / "reference" / "capabilities.md").read_text().split(module.BEGIN)[1].split(module.END)[0]
     assert printed == module.abilities(), "run python docs/methods.py"
     assert all(f"| `{name}` |" in printed for name in (*rule_names(), *all_decisions(), *CRITERIA))
 
@@ -174,7 +180,7 @@ def test_the_readme_is_short() -> None:
 
 def test_every_row_of_the_comparisons_has_its_evidence() -> None:
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    page, evidence = (DOCS / "comparison.md").read_text(encoding="utf-8").split("## Evidence")
+    page, evidence = (DOCS / "explanation" / "comparison.md").read_text(encoding="utf-8").split("## Evidence")
     begins = ((readme, "| | scikit-learn |"), (page, "| | scikit-learn |"), (page, "| | has | lacks |"))
     tables = [text[text.index(begin) :].split("\n\n")[0].splitlines()[2:] for text, begin in begins]
     assert [len(table) > 4 for table in tables] == [True, True, True]

@@ -29,7 +29,19 @@ def drawn(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", ["abstention.png", "plots.png", "tree.png"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "abstention.png",
+        "plots.png",
+        "tree.png",
+        "log-loss.png",
+        "risk.png",
+        "novelty.png",
+        "unseen.png",
+        "intervals.png",
+    ],
+)
 def test_displays_are_drawn_as_they_are_shown(pictures, drawn, name):
     assert pictures.differs(pictures.IMAGES / name, drawn / name) < 0.01, "run python docs/pictures.py"
 

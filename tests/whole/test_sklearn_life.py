@@ -22,6 +22,7 @@ from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
@@ -37,6 +38,7 @@ from hedgerow import (
 )
 from hedgerow.decisions import Coverage, UtilitySet
 from hedgerow.rules import Belief, Eva, Laplace
+from hedgerow.util import compat
 
 SOURCE = Path(hedgerow.__file__).resolve().parent
 ESTIMATORS = [
@@ -249,7 +251,7 @@ def test_a_copy_in_memory_knows_what_its_original_knows(duplicate):
 def test_threads_that_are_none_are_refused_after_fit_too(n_jobs):
     X, y = clouds()
     for model in (RandomForestClassifier(3, random_state=0).fit(X, y), RandomForestRegressor(3).fit(X, X[:, 0])):
-        with pytest.raises(ValueError, match="n_jobs must be None or an int"):
+        with pytest.raises(ValueError, match="n_jobs must be None or a non-zero integer"):
             model.set_params(n_jobs=n_jobs).predict(X[:2])
 
 
@@ -278,7 +280,10 @@ def test_sample_weights_are_routed_through_a_pipeline_and_a_search():
         scaled = StandardScaler().fit_transform(X)
         np.testing.assert_array_equal(pipeline.predict_proba(X), direct.predict_proba(scaled))
         assert not np.array_equal(pipeline.predict_proba(X), clone(pipeline).fit(X, y).predict_proba(X))
-        search = GridSearchCV(pipeline, {"randomforestclassifier__caution": [0.0, 1.0]}, cv=2)
+        # Before 1.8, scikit-learn's searches do not see what the score of a pipeline requests.
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        scoring = None if compat.SKLEARN >= (1, 8) else scorer
+        search = GridSearchCV(pipeline, {"randomforestclassifier__caution": [0.0, 1.0]}, cv=2, scoring=scoring)
         search.fit(X, y, sample_weight=weights)
         np.testing.assert_array_equal(search.best_estimator_.predict_proba(X), direct.predict_proba(scaled))
 

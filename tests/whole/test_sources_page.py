@@ -16,7 +16,7 @@ from hedgerow.decisions.registry import all_decisions
 from hedgerow.rules import resolve_rule
 from hedgerow.study.experiments import find_experiment
 
-PAGE = (Path(__file__).parents[2] / "docs" / "sources.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "sources.md").read_text(encoding="utf-8")
 CODE = sorted(set(re.findall(r"`([^`]+)`", PAGE)))
 #: Where a bare name may live: the public rooms, and the estimators.
 ROOMS = (hedgerow, belief, criteria, rules, theory, metrics, explain)

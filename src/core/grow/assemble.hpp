@@ -1,5 +1,5 @@
-// Assemble: the tops of trees, the trees grown below them and the counts of their leaves -> trees, node for node as one
-// machine writes them.
+// Assembly of trees from their tops, the subtrees grown below them, and the counts of their leaves. The result is, node
+// for node, the tree that one machine would grow.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -33,20 +33,20 @@ inline GrownTree tree_from(const NamedValues& arrays, std::size_t number) {
     return tree;
 }
 
-// What is below the ends of tops.
+// Subtrees and counts below the ends of tops.
 class AnyEnds {
 public:
     virtual ~AnyEnds() = default;
     // Whether the evidence of a leaf can be summed part by part; otherwise its rows are gathered.
     virtual bool leaves_add_up() const = 0;
-    // Factors that make classes weigh the same in a bag with these cells; empty if classes are not balanced.
+    // Factors that balance classes in a bag with these cells; empty if classes are not balanced.
     virtual std::vector<double> balance_of(const double* cells) const = 0;
-    // Takes a tree that has grown below a node.
+    // Takes a tree that was grown below a node.
     virtual void graft(std::size_t tree, std::uint32_t node, const NamedValues& arrays, std::size_t number) = 0;
     // Takes the counts of the rows of a node, and their weights in units, by class.
     virtual void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts,
                        const std::int64_t* weights) = 0;
-    // -> the arrays of a forest of one tree; its ends are freed
+    // Returns the arrays of a forest of one tree, and frees its ends.
     virtual Fields assemble(std::size_t number, const TopTree& top) = 0;
 };
 

@@ -1,6 +1,6 @@
-// Drawn: the codes of some rows -> a random split between them.
+// Random splits between the codes of some rows.
 //
-// The same for all targets; only the loops over rows are compiled for each kind of them.
+// Independent of the target; only the loops over rows are compiled for each type of row.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,7 @@ public:
           is_left_(std::size_t{missing_} + 1) {}
     HEDGEROW_NOINLINE ~RandomSplit() = default;
 
-    // What `draw` must know: which codes occur; for_each_code(visit) visits them, as often as it likes.
+    // The codes that occur, for `draw`: for_each_code(visit) visits them, possibly several times.
     template <class ForEachCode>
     void pass(bool nominal, ForEachCode&& for_each_code) {
         if (nominal) return for_each_code([this](auto code) { marks_.mark(code); });
@@ -56,7 +56,7 @@ public:
         split.feature = number;
         return feature.nominal ? draw_subset(feature, draws) : draw_threshold(feature, draws);
     }
-    // Between these two calls `is_left` answers for subsets too.
+    // Between these two calls `is_left` also works for subsets.
     void begin_asking() {
         if (split.kind == NodeKind::subset)
             for (std::uint16_t code : split.left_codes) is_left_[code] = 1;

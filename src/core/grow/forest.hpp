@@ -1,4 +1,4 @@
-// Forest: what a caller needs in order to grow a forest, without compiling a grower.
+// Declarations for callers that grow a forest without compiling a grower.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@ struct WhichTrees {
     std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
 };
 
-// Codes, and by name their bins, the target, the options and, if trees are grown below nodes that were reached
-// elsewhere, these nodes -> the arrays of a forest; defined in growers.hpp.
+// Grows a forest from codes and, by name, bins, target and options; with `below`, the subtrees below nodes that were
+// reached elsewhere. Defined in growers.hpp.
 template <class Code>
 Fields grow_forest(const CodeColumns<Code>& codes, const NamedValues& bins, const NamedValues& target,
                    const NamedValues& given, const NamedValues* below, const WhichTrees& which, Control& control);

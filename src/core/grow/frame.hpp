@@ -1,4 +1,4 @@
-// Frame: what a node inherits from above, and whether it may be split at all.
+// State that a node inherits from its ancestors, and limits on splitting it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace hedgerow {
 
-// Nominal features that random decision trees have used on the way to a node: linked lists that share their tails.
+// Categorical features that random decision trees have used on the path to a node: linked lists that share their tails.
 class UsedFeatures {
 public:
     static constexpr std::uint32_t none = 0xffffffff;
 
-    // Adds one feature to the list `above`. -> the new list
+    // Adds one feature to the list `above`, and returns the new list.
     std::uint32_t add(std::uint32_t feature, std::uint32_t above) {
         links_.push_back({feature, above});
         return static_cast<std::uint32_t>(links_.size() - 1);
@@ -49,12 +49,12 @@ struct Heritage {
     static Heritage root(std::uint64_t seed, std::uint64_t tree) {
         return {derive_key(derive_key(seed, Purpose::grow), tree)};
     }
-    // One of two sides: 0 is left.
+    // Descends to one of two sides: 0 is left.
     void descend(std::uint32_t side) {
         key = derive_key(key, std::uint64_t{side});
         ++depth;
     }
-    // One child of a multiway split, whose nominal feature has now been used.
+    // Descends to one child of a multiway split, which uses its categorical feature.
     void descend(std::uint32_t category, std::uint32_t used_now) {
         key = derive_key(key, std::uint64_t{category} + 2);
         used = used_now;
@@ -65,7 +65,7 @@ struct Heritage {
     }
 };
 
-// Whether a node is too deep or too small to be split. A row that may have several classes has several entries.
+// Whether a node is too deep or too small to be split. A row with an uncertain label has several entries.
 inline bool must_end(const GrowOptions& options, const Heritage& node, std::uint64_t n_rows, std::uint64_t n_entries) {
     return n_rows < options.min_samples_split || node.depth >= options.max_depth ||
            n_entries < 2 * std::uint64_t{options.min_samples_leaf} || n_entries < 2;

@@ -1,8 +1,8 @@
-// Frontier: sums over all parts of a table -> the tops of trees, level by level.
+// Tops of trees, grown level by level from sums over all parts of a table.
 //
-// This is for tables whose rows are in many places. The caller lets every part compute the sums that `questions` names
-// and passes them to `answer`, until there are no questions left. Nodes end, inherit and split by the rules of the
-// grower (frame.hpp), so the trees are those that one machine would grow.
+// For tables whose rows are on several machines. The caller computes the sums that `questions` lists on every part and
+// passes them to `answer`, until no questions are left. Nodes end, inherit and split by the rules of the grower
+// (frame.hpp), so the trees are those that one machine would grow.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -28,7 +28,8 @@
 namespace hedgerow {
 
 struct TopNode : Heritage {
-    // A node is open until it is split, a leaf, gathered (to be grown in one place), or borrowed (a leaf without rows).
+    // A node is open until it is split, a leaf, gathered (to be grown on one machine), or borrowed (a leaf without
+    // rows).
     enum class State { open, split, leaf, gathered, borrowed };
 
     explicit TopNode(const Heritage& heritage) : Heritage(heritage) {}
@@ -36,26 +37,26 @@ struct TopNode : Heritage {
     bool is_split() const { return state == State::split; }
 
     State state = State::open;
-    bool is_early = false;       // a leaf from the beginning, not because no split was found
-    std::vector<double> totals;  // sums over its rows in the bag; the last is their number
+    bool is_early = false;       // a leaf from the start, not because no split was found
+    std::vector<double> totals;  // sums over its in-bag rows; the last is their number
     NodeSplit split;
     std::uint32_t first_child = 0, n_children = 0;
-    // While it is open:
-    std::vector<std::uint32_t> needed;                  // features to be summed next
-    std::map<std::uint32_t, std::vector<double>> sums;  // by feature, for those that have been summed
-    std::vector<double> first{1, 0};                    // in a regression, the amount and the sum of its first row
+    // While the node is open:
+    std::vector<std::uint32_t> needed;                  // features to sum next
+    std::map<std::uint32_t, std::vector<double>> sums;  // by feature, as far as summed
+    std::vector<double> first{1, 0};                    // in a regression, amount and sum of its first row
     std::uint32_t n_asked = 0;
 };
 
-// Nodes in the order in which they were made; the children of a node are neighbours.
+// Nodes in the order of their creation; the children of a node are adjacent.
 struct TopTree {
     SplitRules rules;
     UsedFeatures used;
-    double gathered_per_row = 1;  // rows to be gathered for each row in the bag
+    double gathered_per_row = 1;  // gathered rows per in-bag row
     std::deque<TopNode> nodes;
 };
 
-// The top of a tree in the form in which parts send their rows through it: nodes without a split are its ends.
+// The top of a tree, as parts send their rows through it: nodes without a split are its ends.
 inline GrownTree sketch_of(const TopTree& top) {
     GrownTree tree;
     for (std::uint32_t at = 0; at < top.nodes.size(); ++at) {
@@ -67,7 +68,7 @@ inline GrownTree sketch_of(const TopTree& top) {
     return tree;
 }
 
-// The nodes and features of a tree to sum: those of node i are features[start[i]] … features[start[i + 1] - 1].
+// The nodes and features of a tree to sum; those of node i are features[start[i]] … features[start[i + 1] - 1].
 struct TreeQuestions {
     std::size_t tree = 0;
     std::vector<std::uint32_t> nodes, features;
@@ -77,7 +78,7 @@ struct TreeQuestions {
 class Frontier {
 public:
     // `n_rows` is that of the whole table; nodes that need at most `gather_rows` gathered rows are gathered. Trees are
-    // those from number `first_tree` of the forest on.
+    // numbered from `first_tree` of the forest on.
     Frontier(std::vector<Feature> features, const GrowOptions& options, std::unique_ptr<AnySumSearch> search,
              std::size_t n_rows, std::size_t n_trees, std::size_t gather_rows, std::size_t first_tree = 0)
         : features_(std::move(features)),
@@ -93,11 +94,11 @@ public:
     TopTree& tree(std::size_t number) { return trees_.at(number); }
     std::size_t n_trees() const { return trees_.size(); }
 
-    // totals (trees, cells): sums over the rows in the bag of each tree.
+    // totals (trees, cells): sums over the in-bag rows of each tree.
     void plant(const Table<const double>& totals) {
         const std::size_t n_cells = search_->n_cells();
         if (totals.n_rows != trees_.size() || totals.n_columns != n_cells)
-            throw std::invalid_argument("totals must have a row for each tree and a column for each cell");
+            throw std::invalid_argument("totals must have a row per tree and a column per cell");
         for (std::size_t number = 0; number < trees_.size(); ++number) {
             TopNode root(Heritage::root(options_.seed, first_tree_ + number));
             root.totals.assign(totals.data + number * n_cells, totals.data + (number + 1) * n_cells);
@@ -110,9 +111,9 @@ public:
         }
     }
 
-    // What must be summed next, at most so many bytes of sums, or one node. Empty if no node is open.
+    // Returns the sums needed next, of at most `most_bytes`, or of one node. Empty if no node is open.
     std::vector<TreeQuestions> questions(std::size_t most_bytes) {
-        if (!asked_.empty()) throw std::logic_error("questions must be answered before others are asked");
+        if (!asked_.empty()) throw std::logic_error("questions must be answered before the next questions");
         std::size_t n_bytes = 0;
         while (asked_.empty() && begin_level())
             for (; !level_.empty(); level_.pop_front()) {
@@ -127,18 +128,18 @@ public:
             }
         return grouped();
     }
-    // Progress: the number of the level, and the numbers of open nodes and trees in it.
+    // Progress: the current level, and its numbers of open nodes and trees.
     std::size_t n_levels() const { return n_levels_; }
     std::size_t n_open() const { return n_open_; }
     std::size_t n_open_trees() const { return n_open_trees_; }
 
-    // sums: those that the questions ask for, one after another. seen (nodes, 4), in a regression: the smallest and the
-    // largest number of each node, and the amount and the sum of its first row.
+    // sums: those that the questions list, one after another. seen (nodes, 4), in a regression: the smallest and the
+    // largest target of each node, and amount and sum of its first row.
     void answer(std::span<const double> sums, const std::optional<Table<const double>>& seen) {
         std::size_t size = 0;
         for (const Place& place : asked_) size += bytes_of(node_at(place)) / sizeof(double);
         if (sums.size() != size || (seen && (seen->n_rows != asked_.size() || seen->n_columns != 4)))
-            throw std::invalid_argument("answers must have a sum for each cell, and a row for each node");
+            throw std::invalid_argument("answers must have a sum per cell and a row per node");
         const double* next = sums.data();
         for (std::size_t i = 0; i < asked_.size(); ++i) {
             const std::vector<const double*> found = divide_sums(node_at(asked_[i]), next);
@@ -148,7 +149,7 @@ public:
     }
 
 private:
-    // A node of at most this many rows is always gathered, because nodes of few rows are split by another search.
+    // A node of at most this many rows is always gathered, because small nodes are split by another search.
     static constexpr std::uint32_t few_rows = 64;
 
     struct Place {
@@ -157,7 +158,7 @@ private:
     };
     TopNode& node_at(const Place& place) { return trees_[place.tree].nodes[place.node]; }
 
-    // -> whether there is an open node
+    // Returns whether there is an open node.
     bool begin_level() {
         if (!level_.empty()) return true;
         if (below_.empty()) return false;
@@ -214,12 +215,12 @@ private:
         below_.push_back(place);
     }
 
-    // Features that have been summed last, and their sums.
+    // The features summed last, and their sums.
     struct NewSums {
         std::vector<std::uint32_t> features;
         std::vector<const double*> sums;
     };
-    // Looks for the split of a node in the sums so far; makes its children, or a leaf, or stores which sums it needs.
+    // Searches the split of a node in the sums so far; makes its children or a leaf, or stores the sums that it needs.
     void look(const Place& place, const NewSums& fresh) {
         TopTree& tree = trees_[place.tree];
         TopNode& node = node_at(place);
@@ -272,7 +273,7 @@ private:
         for (std::uint32_t side = 0; side < n_children; ++side) settle(place.tree, node.first_child + side);
     }
 
-    // A new node: a leaf if it may not be split, gathered if it is small, otherwise open.
+    // Settles a new node: a leaf if it must not be split, gathered if it is small, otherwise open.
     void settle(std::size_t number, std::uint32_t at) {
         const TopTree& tree = trees_[number];
         TopNode& node = trees_[number].nodes[at];

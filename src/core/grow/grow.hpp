@@ -1,4 +1,4 @@
-// Grow: codes and a target -> one tree and the evidence of its leaves, or the part of a tree below a node.
+// Growth of one tree, or of the subtree below a node, with the evidence of its leaves.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -23,16 +23,16 @@
 
 namespace hedgerow {
 
-// A node that was reached elsewhere: its rows in the table, in the order of the whole table, and what it inherits from
-// above. Weights of labels are then multiplied by how often the bag holds the row.
+// A node that was reached elsewhere: its rows in the table, in the order of the whole table, and its inherited state.
+// Label weights are then multiplied by multiplicities.
 struct Start {
     std::uint32_t begin = 0, end = 0;
-    const std::uint16_t* times = nullptr;  // how often the bag of the tree holds each row of the table
+    const std::uint16_t* times = nullptr;  // multiplicity of each row of the table in the bag
     Heritage node;
     std::int64_t total_amount = 0;    // of the tree
-    std::vector<std::uint32_t> used;  // nominal features that a random decision tree has used above
+    std::vector<std::uint32_t> used;  // categorical features that a random decision tree has used above
 
-    // Arrays over nodes -> the nodes; `used` has the features of all nodes, one node after another.
+    // Reads nodes from arrays; `used` has the features of all nodes, one node after another.
     static std::vector<Start> all_from(const NamedValues& given, std::size_t n_rows) {
         const auto keys = given.array<std::uint64_t>("key");
         const std::size_t n = keys.size();
@@ -48,7 +48,7 @@ struct Start {
         for (std::size_t i = 0; i < n; ++i) {
             if (row_start[i] < 0 || row_start[i] > row_start[i + 1] ||
                 row_start[i + 1] > static_cast<std::int64_t>(n_rows))
-                throw std::invalid_argument("the rows of a node must lie within the table");
+                throw std::invalid_argument("row_start must lie within the rows of the table");
             if (used_start[i] < 0 || used_start[i] > used_start[i + 1] ||
                 used_start[i + 1] > static_cast<std::int64_t>(used.size()))
                 throw std::invalid_argument("used_start must ascend within used");
@@ -63,7 +63,7 @@ struct Start {
     }
 };
 
-// Each thread has one, whose memory is used for one tree after another.
+// Grows one tree after another in the same memory; each thread has a grower.
 template <class Row, class Source>
 class Grower {
 public:
@@ -91,7 +91,7 @@ public:
         return grow_from({Heritage::root(options_.seed, tree_number), all, 0}, rows_.amount(all));
     }
 
-    // The part of a tree below a node.
+    // Grows the subtree below a node.
     Grown<Leaves> grow(const Start& start) {
         begin_tree({nullptr, start.times});
         const RowSpan all = rows_.take(source_, start.times, start.begin, start.end, options_.counts_outside());
@@ -155,7 +155,7 @@ private:
     // Splits the node with the largest gain next, until the tree has enough leaves.
     HEDGEROW_NOINLINE void grow_best_first(const Frame& root) {
         std::priority_queue<Candidate> frontier;
-        std::uint32_t n_ends = 1;  // number of leaves if growing stopped now
+        std::uint32_t n_ends = 1;  // number of leaves if growth stopped here
         settle(root);
         for (;;) {
             while (!stack_.empty()) {
@@ -178,7 +178,7 @@ private:
         return search_->find(frame, {rows_.view(frame), rows_.inside(frame), frame.size()}, split, gain);
     }
 
-    // A new node: a leaf if it may not be split, otherwise it waits on the stack.
+    // Settles a new node: a leaf if it must not be split, otherwise it waits on the stack.
     HEDGEROW_NOINLINE void settle(const Frame& frame) {
         writer_.reach(frame.depth);
         const bool is_end =
@@ -254,7 +254,7 @@ private:
             };
         };
         left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right());
-        // Categories that do not occur in the node, and missing values if there are none in it, go to the larger side.
+        // Categories that do not occur in the node, and missing values if it has none, go to the larger side.
         const bool larger_left = 2 * left.size() > frame.size();
         if (larger_left) write_subset(split, larger_left, n_categories, left_bits_);
         if (!split.missing_seen) missing_left = larger_left;
@@ -266,7 +266,7 @@ private:
 
     // ---- random decision trees --------------------------------------------------------------------------
 
-    // Labels are never used: draw a feature, draw a threshold, accept a split that keeps enough rows on both sides.
+    // Ignores labels: draws a feature and a threshold, and accepts a split that leaves enough rows on both sides.
     bool split_randomly(const Frame& frame) {
         Draws draws(frame.key);
         const std::uint32_t n_features = table_.n_features();
@@ -303,7 +303,7 @@ private:
         return true;
     }
 
-    // One child for each category and one for missing values; a path uses a nominal feature only once.
+    // One child per category and one for missing values; a path uses a categorical feature only once.
     bool try_multiway(const Frame& frame, std::uint32_t number) {
         if (used_.has(frame.used, number)) return false;
         const AnyView& any = rows_.view(frame);
@@ -350,7 +350,7 @@ private:
     Zeroed<std::uint64_t> value_amount_;
     Zeroed<std::uint32_t> value_rows_;
     Occupancy occupied_;
-    std::vector<std::uint64_t> left_bits_, words_;  // of a subset: as bits, and as it is stored
+    std::vector<std::uint64_t> left_bits_, words_;  // of a subset: as bits, and as stored
 
     TreeWriter writer_;
     std::optional<LeafBuilder> leaves_;

@@ -1,4 +1,4 @@
-// The searches and growers of all sources (targets/sources.hpp), as one file: most of what they need is the same.
+// Searches and growers of all sources (targets/sources.hpp), in one translation unit because they share most code.
 #include "core/grow/growers.hpp"
 #include "core/grow/sums.hpp"
 

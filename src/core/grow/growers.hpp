@@ -1,6 +1,6 @@
-// Growers: a table and a target -> a forest, on several threads.
+// Growth of a forest on several threads.
 //
-// Each split target has a search of its own; they are compiled in growers.cpp.
+// Each split target has its own search; searches are compiled in growers.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,32 +19,35 @@
 
 namespace hedgerow {
 
-// A search for each thread.
+// One search per thread and kind of tree.
 template <class Row>
-using MakeSearch = std::function<std::unique_ptr<NodeSearch<Row>>()>;
+using MakeSearch = std::function<std::unique_ptr<NodeSearch<Row>>(const GrowOptions&)>;
 
-// The searches for a target; the features of the table, options and target must live as long as they do.
+// The searches for a target; the features of the table, options and target must outlive them.
 template <class Target>
-MakeSearch<typename Target::Row> searches_for(const AnyTable& table, const GrowOptions& options, const Target& target) {
-    return [&features = table.features, wide = table.wide, &options, &target] {
+MakeSearch<typename Target::Row> searches_for(const AnyTable& table, const Target& target) {
+    return [&features = table.features, wide = table.wide, &target](const GrowOptions& options) {
         return std::make_unique<RowSearch<Target>>(features, wide, options, target);
     };
 }
 
-// Grows trees by their numbers or, if nodes are given, the parts of trees below them.
+// Grows trees by number or, if nodes are given, the subtrees below them.
 template <class Row, class Source>
-HEDGEROW_NOINLINE auto grow_trees(const AnyTable& table, const Source& source, const GrowOptions& options,
+HEDGEROW_NOINLINE auto grow_trees(const AnyTable& table, const Source& source, const std::vector<GrowOptions>& kinds,
                                   const std::vector<Start>& starts, const WhichTrees& which,
                                   const MakeSearch<Row>& make_search, Control& control) {
     using OneGrower = Grower<Row, Source>;
     const std::size_t n_tasks = starts.empty() ? which.n_trees : starts.size();
     std::vector<std::optional<Grown<typename OneGrower::Leaves>>> trees(n_tasks);
-    std::vector<std::unique_ptr<OneGrower>> growers(which.n_threads);
+    std::vector<std::unique_ptr<OneGrower>> growers(which.n_threads * kinds.size());
     run_tasks(n_tasks, which.n_threads, control, [&](std::size_t number, std::size_t thread) {
-        if (!growers[thread])
-            growers[thread] = std::make_unique<OneGrower>(table, source, options, make_search(), control, thread == 0);
-        trees[number] =
-            starts.empty() ? growers[thread]->grow(which.first_tree + number) : growers[thread]->grow(starts[number]);
+        const std::size_t kind = (which.first_tree + number) % kinds.size();
+        std::unique_ptr<OneGrower>& grower = growers[thread * kinds.size() + kind];
+        if (!grower) {
+            const GrowOptions& options = kinds[kind];
+            grower = std::make_unique<OneGrower>(table, source, options, make_search(options), control, thread == 0);
+        }
+        trees[number] = starts.empty() ? grower->grow(which.first_tree + number) : grower->grow(starts[number]);
     });
     return trees;
 }
@@ -58,14 +61,15 @@ struct ToGrow {
     Control& control;
 };
 
-// A source, and what else is known -> the arrays of a forest.
+// Grows a forest on a source, and returns its arrays.
 template <class Source>
 HEDGEROW_NOINLINE Fields grow_on(const Source& source, const ToGrow& job) {
     source.check(job.table.n_rows);
     return with_criterion(source, job.target, job.table.n_rows, [&]<class Target>(const Target& target, const Source&) {
-        const MakeSearch<typename Target::Row> searches = searches_for(job.table, job.options, target);
-        return pack_trees(grow_trees(job.table, source, job.options, job.starts, job.which, searches, job.control),
-                          source, job.options.leaf_rules());
+        const MakeSearch<typename Target::Row> searches = searches_for(job.table, target);
+        const std::vector<GrowOptions> kinds = job.options.kinds(job.table.features.size());
+        return pack_trees(grow_trees(job.table, source, kinds, job.starts, job.which, searches, job.control), source,
+                          job.options.leaf_rules());
     });
 }
 

@@ -1,4 +1,4 @@
-// Histogram: rows of some nodes -> their sums in the bins of some features.
+// Sums of the rows of nodes in the bins of features.
 //
 // Sums are whole numbers, so the parts of a table can be added in any order.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace hedgerow {
 
-// Which features of which nodes: those of node i are features[start[i]] … features[start[i + 1] - 1].
+// Features of nodes: those of node i are features[start[i]] … features[start[i + 1] - 1].
 struct Requests {
     std::span<const std::int64_t> start;
     std::span<const std::uint32_t> features;
@@ -25,14 +25,16 @@ struct Requests {
     }
 };
 
-// Where sums lie: one feature after the other; each has n_bins + 1 bins, the last for missing values, and a bin has
+// Layout of sums: one feature after the other; each has n_bins + 1 bins, the last for missing values, and each bin has
 // n_cells.
 struct BinLayout {
     std::span<const std::int64_t> n_bins;
     std::size_t n_cells = 2;
 
     std::size_t size(std::uint32_t feature) const {
-        if (feature >= n_bins.size()) throw std::invalid_argument("features must be numbers of features");
+        if (feature >= n_bins.size())
+            throw std::invalid_argument("features must be below " + std::to_string(n_bins.size()) + ", got " +
+                                        std::to_string(feature));
         return static_cast<std::size_t>(n_bins[feature] + 1) * n_cells;
     }
     std::size_t size(std::span<const std::uint32_t> features) const {
@@ -42,26 +44,26 @@ struct BinLayout {
     }
 };
 
-// What rows add to their bins. A row adds its amount to the cell of its class (or to the only one); in a regression it
-// adds its amount and its sum; and it adds 1 to the last cell. The rows of node i are rows[start[i]] … rows[start[i +
-// 1] - 1].
+// Contributions of rows to their bins. A row adds its amount to the cell of its class (or to the only one); in a
+// regression it adds its amount and its sum; and it adds 1 to the last cell. The rows of node i are rows[start[i]] …
+// rows[start[i + 1] - 1].
 template <class Cell>
 struct RowAmounts {
     std::span<const std::int64_t> start;
     std::span<const std::uint32_t> rows;
     std::span<const Cell> amounts;                         // in the order of `rows`
     std::optional<std::span<const Cell>> sums;             // in a regression, in the same order
-    std::optional<std::span<const std::uint16_t>> labels;  // of all rows of the part; absent if rows have no classes
-    std::uint32_t n_cells = 2;                             // of a bin
+    std::optional<std::span<const std::uint16_t>> labels;  // of all rows of the part; absent in a regression
+    std::uint32_t n_cells = 2;                             // per bin
 
     void check(std::size_t n_rows) const {
-        if (labels && labels->size() != n_rows) throw std::invalid_argument("labels must have one entry for each row");
+        if (labels && labels->size() != n_rows) throw std::invalid_argument("labels must have one entry per row");
         if (amounts.size() != rows.size() || (sums && sums->size() != rows.size()))
-            throw std::invalid_argument("amounts must have one entry for each row that reaches a node");
+            throw std::invalid_argument("amounts must have one entry per row that reaches a node");
     }
 };
 
-// Adds up the rows of one node in the bins of one feature after another.
+// Sums the rows of one node in the bins of one feature after another.
 template <class Code, class Cell>
 class BinSums {
 public:
@@ -69,7 +71,7 @@ public:
         : view_(view), layout_{n_bins, given.n_cells}, given_(given) {}
 
     std::size_t size(std::span<const std::uint32_t> features) const { return layout_.size(features); }
-    // -> the end of the cells
+    // Returns the end of the cells.
     Cell* add(std::size_t node, std::span<const std::uint32_t> features, Cell* cells) const {
         const auto first = static_cast<std::size_t>(given_.start[node]),
                    end = static_cast<std::size_t>(given_.start[node + 1]);
@@ -83,8 +85,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t together =
-        512;  // rows that are read for all features while their codes are in the cache
+    static constexpr std::size_t together = 512;  // rows read for all features while their codes are in the cache
 
     std::size_t bin_of(Code code, std::uint32_t feature) const {
         return code == missing_code<Code> ? static_cast<std::size_t>(layout_.n_bins[feature]) : std::size_t{code};
@@ -107,7 +108,7 @@ private:
     const RowAmounts<Cell>& given_;
 };
 
-// The sums of all nodes, one after another, as `BinLayout` says. The part has `n_rows`.
+// Sums of all nodes, one after another, in the layout of `BinLayout`. The part has `n_rows`.
 template <class Code, class Cell>
 std::vector<Cell> sum_bins(const CodeView<Code>& view, std::size_t n_rows, std::span<const std::int64_t> n_bins,
                            const RowAmounts<Cell>& given, const Requests& requests) {

@@ -1,6 +1,6 @@
-// Lane: the rows of a node and a feature -> its occupied bins in some order, and the split at a place of that order.
+// Occupied bins of a feature in some order, and the split at a place of that order.
 //
-// The same for all targets, so that it is compiled once.
+// Independent of the target, and so compiled once.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -23,14 +23,14 @@ struct Split {
     NodeKind kind = NodeKind::threshold;
     std::uint32_t feature = 0;
     std::uint32_t threshold = 0;   // last code that goes left
-    std::uint32_t next_code = 0;   // the next code that occurs in the node; above the threshold until that is settled
-    std::int64_t left_amount = 0;  // of the rows that go left; known only if features compete by ratios
+    std::uint32_t next_code = 0;   // the next code that occurs in the node, until the threshold is settled
+    std::int64_t left_amount = 0;  // of the rows that go left; set only if features compete by gain ratio
     bool missing_left = false;
     bool missing_seen = false;               // otherwise missing values go to the larger side
-    std::vector<std::uint16_t> left_codes;   // for a subset: the categories that go left …
+    std::vector<std::uint16_t> left_codes;   // of a subset: categories that go left …
     std::vector<std::uint16_t> right_codes;  // … and right; the others do not occur in the node
 
-    // A threshold of a feature without missing values; both codes occur in the node, and none between them.
+    // A threshold of a feature without missing values, between two adjacent codes that occur in the node.
     void cut(std::uint32_t number, std::uint32_t low, std::uint32_t high) {
         kind = NodeKind::threshold;
         feature = number;
@@ -38,7 +38,7 @@ struct Split {
         next_code = high;
         missing_left = missing_seen = false;
     }
-    // Puts the threshold half way between the two codes around it; once for each node, not for each feature.
+    // Puts the threshold half way between the two codes around it; once per node, not per feature.
     void settle_threshold(const Feature& feature) {
         if (kind == NodeKind::threshold && next_code > threshold)
             threshold = code_between(feature.centers, threshold, next_code, 0.5);
@@ -54,11 +54,11 @@ inline Code code_above(Code code, const Code* codes, std::uint32_t n_codes) {
     return next;
 }
 
-// What the sums of one feature over the rows of a node have in common for all targets.
+// Parts of the sums of one feature over the rows of a node that do not depend on the target.
 struct LaneOrder {
     std::uint32_t missing;  // the code of missing values
     Zeroed<std::uint32_t> rows_in_bin;
-    Zeroed<std::uint16_t> order;  // occupied value bins, ascending
+    Zeroed<std::uint16_t> order;  // occupied bins of values, ascending
     Occupancy marks;
     std::uint32_t n_occupied = 0;
     bool has_missing = false, rows_counted = false, summed = false;
@@ -86,7 +86,7 @@ struct LaneOrder {
         rows_in_bin[missing] = 0;
         rows_counted = false;
     }
-    // The occupied bins of a node whose bins are marked.
+    // Lists the occupied bins of a node whose bins are marked.
     HEDGEROW_NOINLINE void list_marked(std::uint32_t n_bins) {
         std::uint16_t* next = order.data();
         marks.drain(n_bins, [&](std::uint32_t code) { *next++ = static_cast<std::uint16_t>(code); });

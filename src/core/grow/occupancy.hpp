@@ -1,4 +1,4 @@
-// Occupancy: the rows of a small node -> the bins of a feature that they occupy, found without a scan of empty bins.
+// Occupied bins of a feature in a small node, found without scanning empty bins.
 #pragma once
 #include <array>
 #include <bit>
@@ -6,10 +6,10 @@
 
 namespace hedgerow {
 
-// One bit for each code, and one for each word of 64 codes, so that a few rows in 65,536 bins are found quickly.
+// One bit per code, and one per word of 64 codes, so that a few rows in 65,536 bins are found quickly.
 class Occupancy {
 public:
-    // wide: whether codes have two bytes. The four words of codes of one byte need no summary.
+    // wide: whether codes have two bytes. The four words of one-byte codes need no summary.
     explicit Occupancy(bool wide) : wide_(wide) {}
 
     template <class Code>

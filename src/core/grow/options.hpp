@@ -1,6 +1,8 @@
-// Options: how trees are grown, for every target.
+// Growth options that apply to every target.
 #pragma once
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +12,10 @@
 
 namespace hedgerow {
 
-enum class Splitter : int { best = 0, random = 1, random_decision = 2 };
+enum class Splitter : int { best = 0, random = 1, random_decision = 2, mixed = 3 };
+
+// A mixed forest has three kinds of trees, which take turns.
+inline constexpr std::size_t n_mixed_kinds = 3;
 
 struct GrowOptions {
     Splitter splitter = Splitter::best;
@@ -23,16 +28,17 @@ struct GrowOptions {
     double min_weight_fraction_leaf = 0;  // share of the weight of the tree that each side of a split must have
     std::uint32_t max_leaf_nodes = 0;     // 0: no limit, depth first; otherwise best first
     double min_impurity_decrease = 0;
-    double bag_mean = 0;  // expected multiplicity of a row; 0: every row once; negative: exactly drawn
+    double bag_mean = 0;  // expected multiplicity of a row; 0: every row once; negative: exact bag size
     std::uint64_t seed = 0;
-    Units units;                         // the group of each row, drawn together
-    std::vector<std::int8_t> monotonic;  // per feature, empty for none
+    Units units;                         // group of each row, drawn together
+    std::vector<std::int8_t> monotonic;  // per feature; empty for none
     std::vector<double>
-        feature_weights;  // how likely each feature is drawn, infinite: always looked at; empty: all alike
+        feature_weights;  // relative probability of drawing each feature, infinite: always; empty: all equal
 
     static GrowOptions from(const NamedValues& given) {
         GrowOptions options;
-        options.splitter = static_cast<Splitter>(given.choice("splitter", {"best", "random", "random_decision"}));
+        options.splitter =
+            static_cast<Splitter>(given.choice("splitter", {"best", "random", "random_decision", "mixed"}));
         options.count_sense = static_cast<CountSense>(given.choice("leaf_counts", {"all", "inbag", "distinct", "oob"}));
         options.max_features = given.number<std::uint32_t>("max_features");
         options.counts_constants = given.choice("constant_features", {"skip", "count"}) == 1;
@@ -53,11 +59,21 @@ struct GrowOptions {
             const auto weights = given.array<double>("feature_weights");
             options.feature_weights.assign(weights.begin(), weights.end());
             for (const double weight : weights)
-                options.max_features += std::isinf(weight);  // besides those that are drawn
+                options.max_features += std::isinf(weight);  // in addition to those that are drawn
         }
         return options;
     }
 
+    // The options of each kind of tree; tree number t is of kind t modulo their number. A mixed forest has best splits
+    // of some features, random thresholds of all features, and random thresholds of some.
+    std::vector<GrowOptions> kinds(std::size_t n_features) const {
+        if (splitter != Splitter::mixed) return {*this};
+        std::vector<GrowOptions> found(n_mixed_kinds, *this);
+        found[0].splitter = Splitter::best;
+        found[1].splitter = found[2].splitter = Splitter::random;
+        found[1].max_features = std::max(max_features, static_cast<std::uint32_t>(n_features));
+        return found;
+    }
     // Random decision trees never use labels.
     bool is_blind() const { return splitter == Splitter::random_decision; }
     bool counts_outside() const { return count_sense == CountSense::all || count_sense == CountSense::oob; }
@@ -65,7 +81,7 @@ struct GrowOptions {
     int sign_of(std::uint32_t feature) const { return monotonic.empty() ? 0 : monotonic[feature]; }
 };
 
-// What every split of one tree must respect.
+// Constraints on every split of one tree.
 struct SplitRules {
     std::uint32_t min_samples_leaf = 1;
     std::int64_t total_amount = 0;     // of the tree
@@ -80,7 +96,7 @@ struct SplitRules {
               static_cast<std::int64_t>(std::ceil(options.min_weight_fraction_leaf * static_cast<double>(total)))),
           bounded(!options.monotonic.empty()) {}
 
-    // Whether any split must respect more than the gain.
+    // Whether splits must satisfy more than the gain.
     bool restricted() const { return min_samples_leaf > 1 || min_amount_leaf > 0 || bounded; }
     bool counts_rows() const { return min_samples_leaf > 1; }
 };

@@ -1,4 +1,4 @@
-// Order: the draws of a node -> the features to look at, one after another, until the node has its split.
+// Random order of the features of a node, and acceptance of its split.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace hedgerow {
 
 // Features in random order. Each draw is one step of a Fisher–Yates shuffle, which is undone after each node, so that
 // the draws of a node depend only on its key. With weights, features of infinite weight come first, without a draw; the
-// next is drawn by its share of the weights that are left, and features of weight 0 are never drawn.
+// next is drawn in proportion to the remaining weights, and features of weight 0 are never drawn.
 class FeatureOrder {
 public:
     FeatureOrder(std::uint32_t n_features, const std::vector<double>& weights) : weights_(weights), swaps_(n_features) {
@@ -55,8 +55,8 @@ private:
     std::uint32_t n_always_ = 0, n_drawn_ = 0;
 };
 
-// Draws features until max_features of them vary in the node that the target has entered, or, with `counts_constants`,
-// until so many are drawn and one of them has a split; keeps the best split among them. look(wanted) looks at up to
+// Draws features until max_features of them vary in the node that the target has entered or, with `counts_constants`,
+// until that many are drawn and one of them has a split; keeps the best split among them. look(wanted) looks at up to
 // `wanted` more features and returns how many of them vary.
 template <class Target, class Look>
 inline void search_features(const Target& target, FeatureOrder& order, std::uint32_t max_features,
@@ -73,7 +73,7 @@ inline void search_features(const Target& target, FeatureOrder& order, std::uint
     order.undo();
 }
 
-// Whether a split found with this gain may be made.
+// Whether a split with this gain may be made.
 inline bool gains_enough(const Split& best, double gain, bool needs_gain, std::int64_t total_amount,
                          double min_impurity_decrease) {
     constexpr double least_gain = 0x1.0p-12;  // bits · rows; criteria are summed in units of 2^-16 bit
@@ -81,9 +81,9 @@ inline bool gains_enough(const Split& best, double gain, bool needs_gain, std::i
     return gain / static_cast<double>(total_amount) + 1e-15 >= min_impurity_decrease;
 }
 
-// The threshold of a random decision tree: the value of a row that is drawn in proportion to its weight. It is found by
-// passing the values in ascending order, so it does not depend on the order of the rows, or on how many machines have
-// them.
+// Threshold of a random decision tree: the value of a row that is drawn in proportion to its weight. It is found by
+// passing the values in ascending order, so it depends neither on the order of the rows nor on how they are distributed
+// over machines.
 class DrawnValue {
 public:
     DrawnValue(Draws& draws, std::uint64_t amount)

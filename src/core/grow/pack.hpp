@@ -1,4 +1,4 @@
-// Pack: trees -> the arrays of a forest, all trees end to end.
+// Concatenation of trees to the arrays of a forest.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,12 +20,12 @@ inline std::vector<std::uint64_t> bits_of(const std::vector<Node>& nodes) {
     return bits;
 }
 
-// So many bytes of trees that have been copied are given back together: it takes a few milliseconds.
+// Number of bytes of copied trees that are returned to the system at once, because that takes a few milliseconds.
 inline constexpr std::size_t given_back_together = std::size_t{16} << 20;
 
-// Takes the completed trees before the first one that is not, so that there are fewer trees, but no gaps. Each tree is
-// freed as soon as it is copied, and given back to the system, so that there are never two copies of the forest (a
-// million rows, 30 trees of 134 MB: 500 MB at most instead of 600).
+// Takes the completed trees before the first unfinished one, so numbers have no gaps. Each tree is freed and returned
+// to the system once it is copied, so that there are never two copies of the forest (a million rows, 30 trees of 134
+// MB: 500 MB at most instead of 600).
 template <class Leaves, class Source>
 Fields pack_trees(std::vector<std::optional<Grown<Leaves>>>&& trees, const Source& source, const LeafRules& rules) {
     Leaves leaves(source, rules);

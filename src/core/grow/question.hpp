@@ -1,5 +1,4 @@
-// Question: a node whose rows are in many places, and the sums so far -> its split, or the features that must be summed
-// first.
+// Split of a node from sums over the parts of a table, or the features to sum first.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,15 +15,14 @@
 
 namespace hedgerow {
 
-// A node that waits for its split. Cells are those of histogram.hpp; the number of rows is always the last.
+// A node that waits for its split. Cells are those of histogram.hpp; the last one is the number of rows.
 struct Question {
     Heritage node;
     SplitRules rules;                    // of its tree
     const UsedFeatures* used = nullptr;  // of its tree
-    std::vector<double> totals;          // of its rows, cell by cell
-    std::vector<double> first;           // in a regression, the amount and the sum of its first row
-    // For each feature its bins, that of missing values last, of as many cells as `totals`; null if they are not summed
-    // yet.
+    std::vector<double> totals;          // of its rows, by cell
+    std::vector<double> first;           // in a regression, amount and sum of its first row
+    // The bins of each feature, that of missing values last, with as many cells as `totals`; null if not summed yet.
     std::vector<const double*> bins;
     std::uint32_t n_rows() const { return static_cast<std::uint32_t>(totals.back()); }
 };
@@ -42,7 +40,7 @@ struct NodeSplit {
         return Node::split_multiway(code, feature, child);
     }
     std::uint32_t n_children(std::uint32_t n_bins) const { return kind == NodeKind::multiway ? n_bins + 1 : 2; }
-    // The child that a bin goes to; missing values come after the others.
+    // The child to which a bin goes; missing values come last.
     std::uint32_t side_of(std::uint32_t bin, std::uint32_t n_bins) const {
         if (kind == NodeKind::multiway) return bin;
         if (bin == n_bins) return !missing_left;
@@ -50,7 +48,7 @@ struct NodeSplit {
     }
 };
 
-// A split, or the features that must be summed before the question is asked again; neither if the node is a leaf.
+// A split, or the features to sum before the next call; neither if the node is a leaf.
 struct Answer {
     std::optional<NodeSplit> split;
     std::vector<std::uint32_t> needed;
@@ -59,17 +57,17 @@ struct Answer {
 class AnySumSearch {
 public:
     virtual ~AnySumSearch() = default;
-    // `spare`: how many features to ask for in addition to those that the node needs if all of them vary.
+    // `spare`: number of features to request beyond those that the node needs if all of them vary.
     virtual Answer choose(const Question& question, std::uint32_t spare) = 0;
-    // From the cells of a node: their number, the weight of its rows, whether their labels are all equal (unless this
-    // must be asked for), and the share of the last class or the place of the mean.
+    // From the cells of a node: their number, the weight of its rows, whether all labels are equal (unless this needs a
+    // question), and the share of the last class or the place of the mean.
     virtual std::size_t n_cells() const = 0;
     virtual std::int64_t amount_of(const std::vector<double>& cells) const = 0;
     virtual bool is_pure(const std::vector<double>& cells) const = 0;
     virtual double share_of(const std::vector<double>& cells) const = 0;
 };
 
-// The search that suits a target; compiled in growers.cpp.
+// The search for a target; compiled in growers.cpp.
 std::unique_ptr<AnySumSearch> sum_search_for(const NamedValues& target, const std::vector<Feature>& features,
                                              const GrowOptions& options, std::size_t n_rows);
 

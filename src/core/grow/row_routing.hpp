@@ -1,5 +1,4 @@
-// Row routing: the rows of a part of the table, and the top of a tree -> the rows of its nodes, which stay there while
-// the top grows.
+// Routing of the rows of a part of the table to the nodes of a growing top.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -25,18 +24,17 @@ struct TopView {
     std::size_t n_nodes = 0;
 };
 
-// The rows of place i are rows[start[i]] … rows[start[i + 1] - 1], in ascending order; times says how often the bag
-// holds each.
+// The rows of place i are rows[start[i]] … rows[start[i + 1] - 1], ascending; `times` are their multiplicities.
 struct RoutedRows {
     std::vector<std::uint32_t> rows, times;
     std::vector<std::int64_t> start;
 };
 
-// Rows of a part, node after node: those that the bag of a tree holds (`inside`), or the others, or all. They are one
-// list, in which the rows of a node that is split change places with each other only, as in a grower.
+// Rows of a part, node by node: in-bag rows (`inside`), out-of-bag rows, or both. They are one list, in which splitting
+// a node permutes only its own rows, as in a grower.
 class RowsInNodes {
 public:
-    // The part begins with row `first_row` of the table and has `n_rows`; all are in the root.
+    // The part begins with row `first_row` of the table and has `n_rows`, all in the root.
     RowsInNodes(const Bag& bag, std::size_t first_row, std::size_t n_rows, bool inside, bool outside)
         : bag_(bag),
           first_row_(first_row),
@@ -58,13 +56,15 @@ public:
     }
 
     void check(std::size_t n_rows) const {
-        if (n_rows != n_rows_) throw std::invalid_argument("codes must be those of the part");
+        if (n_rows != n_rows_)
+            throw std::invalid_argument("codes must have " + std::to_string(n_rows_) + " rows, got " +
+                                        std::to_string(n_rows));
     }
     std::size_t n_nodes() const { return spans_.size(); }
     std::size_t n_bytes() const { return entries_.capacity() * sizeof(std::uint32_t); }
 
-    // The rows of some nodes of the top; with `keeps`, all rows go to the ends of the top, so that a later one can
-    // begin there.
+    // The rows of some nodes of the top; with `keeps`, all rows move to the ends of the top, where a later call can
+    // begin.
     template <class Code>
     RoutedRows rows(const TopView& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps) {
         advance(top, codes, nodes, keeps, [](std::uint32_t, const std::uint32_t*, std::size_t) {});
@@ -82,8 +82,8 @@ public:
         return found;
     }
 
-    // Their sums in the bins of some features, as `sum_bins` of histogram.hpp lays them out: a row adds to the cell of
-    // its label how often the bag holds it. Rows are added up while a block of them is in the cache because it was just
+    // Sums of these rows in the bins of some features, in the layout of `sum_bins` (histogram.hpp): a row adds its
+    // multiplicity to the cell of its label. Rows are summed while a block of them is in the cache because it was just
     // divided.
     template <class Code>
     std::vector<std::uint32_t> sums(const TopView& top, const CodeView<Code>& codes,
@@ -95,7 +95,9 @@ public:
         std::vector<std::int32_t> place(top.n_nodes, -1);
         std::vector<std::size_t> first{0};
         for (std::size_t i = 0; i < nodes.size(); ++i) {
-            if (nodes[i] >= top.n_nodes) throw std::invalid_argument("nodes must be those of the top");
+            if (nodes[i] >= top.n_nodes)
+                throw std::invalid_argument("nodes must be below " + std::to_string(top.n_nodes) + ", got " +
+                                            std::to_string(nodes[i]));
             place[nodes[i]] = static_cast<std::int32_t>(i);
             first.push_back(first.back() + layout.size(asked.of(i)));
         }
@@ -120,13 +122,13 @@ private:
         std::size_t begin = 0, end = 0;
         std::size_t size() const { return end - begin; }
     };
-    static constexpr std::size_t block = 2048;  // rows that are divided, and then added up
+    static constexpr std::size_t block = 2048;  // rows that are divided, and then summed
     static constexpr std::size_t ahead =
-        24;  // rows whose codes are on their way: the tops of trees take two thirds of the time
-    static constexpr std::size_t together = 512;  // rows that are added up for one feature after another
+        24;  // rows whose codes are prefetched: tops of trees take two thirds of the time
+    static constexpr std::size_t together = 512;  // rows that are summed for one feature after another
 
-    // An entry is the number of a row and, in the bits above it, how often the bag holds it. There is room for at least
-    // one bit; the highest value means that the bag must be asked.
+    // An entry is the number of a row and, in the bits above it, its multiplicity. There is room for at least one bit;
+    // the highest value means that the bag must be looked up.
     std::uint32_t most() const { return std::min(7U, 0xffffffff >> n_bits_); }
     std::uint32_t row_of(std::uint32_t entry) const { return entry & ((std::uint32_t{1} << n_bits_) - 1); }
     std::uint32_t times_of(std::uint32_t entry) const {
@@ -134,8 +136,8 @@ private:
         return times < most() ? times : bag_.multiplicity(first_row_ + row_of(entry));
     }
 
-    // Divides the nodes that the top has split since; without `keeps`, only those above some of `nodes`. add(child,
-    // entries, their number) is called for each block of rows that have just come to a node which is not divided again.
+    // Divides the nodes that the top has split since; without `keeps`, only ancestors of `nodes`. add(child, entries,
+    // their number) is called for each block of rows that has reached a node which is not divided again.
     template <class Code, class Add>
     void advance(const TopView& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps,
                  const Add& add) {
@@ -171,7 +173,7 @@ private:
         Span rest = spans_[at];
         if (others.size() <= rest.size()) others.resize(rest.size() + 1);
         const std::uint32_t first = node.child(), last = first + n - 1;
-        if (node.kind() == NodeKind::threshold) {  // in a loop of its own, without a look at the node for each row
+        if (node.kind() == NodeKind::threshold) {  // a separate loop that does not load the node for each row
             const std::uint32_t missing_left = node.missing_left(), bound = node.code() + missing_left;
             rest = part(rest, first, true, codes, node.feature(), others.data(), add,
                         [=](Code code) { return static_cast<Code>(code + missing_left) <= bound; });
@@ -182,7 +184,7 @@ private:
         }
         spans_[last] = rest;
     }
-    // Puts the rows first that stay, which are those of a child. -> the others
+    // Moves the rows of a child, which stay, to the front, and returns the others.
     template <class Code, class Add, class Stays>
     Span part(const Span& span, std::uint32_t child, bool is_last, const CodeView<Code>& codes, std::uint32_t feature,
               std::uint32_t* others, const Add& add, const Stays& stays) {
@@ -190,8 +192,7 @@ private:
         std::uint32_t *mine = entries_.data() + span.begin, *other = others;
         for (std::size_t first = span.begin; first < span.end; first += block) {
             const std::uint32_t *old_mine = mine, *old_other = other;
-            // Both lists are written to, and only one of them advances, so there is no branch that could be
-            // mispredicted.
+            // Both lists are written, and only one of them advances, so there is no branch to mispredict.
             for (std::size_t i = first; i < std::min(first + block, span.end); ++i) {
                 const std::uint32_t entry = entries_[i];
                 fetch(column + row_of(entries_[std::min(i + ahead, span.end - 1)]) * codes.row_stride);
@@ -244,11 +245,10 @@ private:
     std::uint32_t n_bits_;
     std::vector<std::uint32_t> entries_;
     std::vector<std::uint8_t> is_divided_;
-    std::vector<Span> spans_;  // of nodes that are not divided, and of their parents as they were
+    std::vector<Span> spans_;  // of undivided nodes, and of their parents before the split
 };
 
-// The rows of a part that reach some nodes from the root. They are taken in blocks whose codes stay in the cache on
-// their way down.
+// Finds the rows of a part that reach some nodes from the root, in blocks whose codes stay in the cache on their way.
 template <class Code>
 RoutedRows find_routed_rows(const TopView& top, const CodeView<Code>& codes, std::size_t n_rows,
                             std::span<const std::uint32_t> nodes, const Bag& bag, std::size_t first_row, bool inside,

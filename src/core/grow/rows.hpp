@@ -1,4 +1,4 @@
-// Rows: the rows of a tree -> the rows of each node, from the root down.
+// Rows of a tree, and of each of its nodes from the root down.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace hedgerow {
 
-// The rows of a node: a range of the rows in the bag, and one of the rows outside it, which are only counted in leaves.
+// The rows of a node: a range of in-bag rows, and one of out-of-bag rows, which are only counted in leaves.
 struct RowSpan {
     std::uint32_t begin = 0, end = 0, outside_begin = 0, outside_end = 0;
     int level = 0;  // 0: rows point into the table; above: into codes copied side by side
@@ -30,7 +30,7 @@ template <class Row>
 class TreeRows {
 public:
     explicit TreeRows(const AnyTable& table) : table_(table) {
-        // A row-major table that fits into the cache is read directly; a larger one column by column until compacted.
+        // A row-major table that fits the cache is read directly; a larger one column by column until compacted.
         views_[0] = table.by_row.codes && table.n_rows <= level_rows[1] ? table.by_row : table.by_column;
     }
 
@@ -40,7 +40,7 @@ public:
         const std::uint32_t* row_of = Row::rows_of(source);
         const std::size_t n_entries = row_of ? source.n_entries : table_.n_rows;
         std::size_t n_inside = 0, n_outside = 0;
-        // The bag of a large table is drawn twice: two lists that have room for all rows take twice the memory.
+        // The bag of a large table is drawn twice: two lists with room for all rows would take twice the memory.
         for (std::size_t entry = 0; n_entries > level_rows[1] && entry < n_entries; ++entry)
             n_inside += bag.multiplicity(row_of ? row_of[entry] : entry) > 0;
         inside_.resize(n_inside > 0 ? n_inside + 1 : n_entries);
@@ -59,7 +59,7 @@ public:
         Row::balance(source, inside_, outside_);
         return all;
     }
-    // Rows begin, …, end - 1 of the table, with multiplicities that are given and weights that include them.
+    // Rows begin, …, end - 1 of the table, with given multiplicities, which their weights include.
     template <class Source>
     RowSpan take(const Source& source, const std::uint16_t* times, std::uint32_t begin, std::uint32_t end,
                  bool counts_outside) {
@@ -81,12 +81,12 @@ public:
         return sum;
     }
 
-    // Copies the codes of the rows of a node side by side once it is small enough, and lets the rows point there, so
-    // that the whole subtree works in the cache.
+    // Copies the codes of the rows of a node side by side once it is small enough, and points the rows there, so that
+    // the whole subtree works in the cache.
     void compact(RowSpan& span) {
         int level = span.level;
         while (level + 1 < n_levels && span.size() <= level_rows[level + 1]) ++level;
-        // It does not pay for a handful of rows, or if most of the rows around would be copied.
+        // It does not pay for a handful of rows, or if most of the surrounding rows would be copied.
         const std::uint64_t around = span.level == 0 ? table_.n_rows : level_rows[span.level];
         if (level == span.level || !table_.by_row.codes || span.size() < 32 || 4 * std::uint64_t{span.size()} > around)
             return;
@@ -103,7 +103,7 @@ public:
         span.level = level;
     }
 
-    // Puts the rows that go left first and keeps the order on each side. -> where the right side begins
+    // Moves the rows that go left to the front, keeping the order on each side. Returns where the right side begins.
     template <class GoesRight>
     std::uint32_t divide_inside(const RowSpan& span, std::uint32_t feature, GoesRight goes_right) {
         return divide(inside_, span.begin, span.end, view(span), feature, goes_right);
@@ -112,7 +112,7 @@ public:
     std::uint32_t divide_outside(const RowSpan& span, std::uint32_t feature, GoesRight goes_right) {
         return divide(outside_, span.outside_begin, span.outside_end, view(span), feature, goes_right);
     }
-    // Puts the rows in the bag in the order of their children, whose numbers of rows are known. -> where each begins
+    // Sorts the in-bag rows by child, given the sizes of the children. Returns where each child begins.
     template <class ChildOf>
     std::vector<std::uint32_t> deal_inside(const RowSpan& span, const std::vector<std::uint32_t>& child_rows,
                                            ChildOf&& child_of) {
@@ -136,7 +136,7 @@ private:
         return {0, static_cast<std::uint32_t>(n_inside), 0, static_cast<std::uint32_t>(n_outside), 0};
     }
 
-    // Codes of `rows` -> rows first, first + 1, … of the buffer, where the rows then point.
+    // Copies the codes of `rows` to rows first, first + 1, … of the buffer, and points the rows there.
     static void copy_codes(const AnyView& source, Row* rows, std::uint32_t n_rows, std::uint32_t first,
                            std::byte* buffer, std::size_t n_bytes) {
         const std::size_t stride = source.row_stride * source.code_size();

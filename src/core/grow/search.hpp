@@ -1,4 +1,4 @@
-// Search: the rows of a node -> its split.
+// Search for the split of a node.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace hedgerow {
 
-// Draws features of a node that the target has entered until max_features of them count, and keeps the best split among
-// them. look(draws, wanted, best) looks at up to `wanted` more features. -> whether the split may be made
+// Draws features of a node that the target has entered until max_features of them count, and keeps the best split.
+// look(draws, wanted, best) looks at up to `wanted` more features. Returns whether the split may be made.
 template <class Search, class Look>
 inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Feature>& features,
                        const GrowOptions& options, const SplitRules& rules, std::uint64_t key,
@@ -31,13 +31,13 @@ inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Fe
     return gains_enough(best, gain, search.target.needs_gain(), rules.total_amount, options.min_impurity_decrease);
 }
 
-// A search in vector instructions, for targets that have one: it finds the same split of plain features as the general
-// search, but faster, or declines.
+// A vectorised search, for targets that have one: it finds the same split of plain features as the general search, but
+// faster, or declines.
 //
-// The searches for two classes, up to eight classes and real targets are written separately. As one template over
-// kernels (load codes, score roughly, score exactly, cut) they find the same splits, but a forest takes 1.04 to 1.05 of
-// the time with two classes, 1.03 with seven and 1.01 in a regression: each loads its rows in the layout that its
-// kernel needs.
+// The searches for two classes, up to eight classes and real targets are separate. As one template over kernels (load
+// codes, score roughly, score exactly, cut) they find the same splits, but growing a forest takes 1.04 to 1.05 times as
+// long with two classes, 1.03 with seven and 1.01 in a regression: each loads its rows in the layout that its kernel
+// needs.
 template <class Target>
 struct QuickSearch {
     static constexpr bool exists = false;
@@ -68,7 +68,7 @@ struct QuickSearch<Moments<SquaredError>> : SmallRegressionSearch {
 };
 #endif
 
-// The rows of a node, if they are in one place.
+// The rows of a node that are all in this process.
 template <class Row>
 struct NodeRows {
     const AnyView& view;
@@ -76,8 +76,8 @@ struct NodeRows {
     std::uint32_t n_rows;
 };
 
-// What a grower asks for each of its nodes. A grower knows this interface only, so that there is one for each kind of
-// rows instead of one for each target: the core compiles in half the time, and a node costs one indirect call more.
+// Interface between a grower and its searches. With it there is one grower per type of rows instead of one per target:
+// the core compiles in half the time, and a node costs one more indirect call.
 template <class Row>
 class NodeSearch {
 public:
@@ -120,10 +120,10 @@ public:
 private:
     using Quick = QuickSearch<Target>;
 
-    // Looks at up to `wanted` more features, as many as one pass can take. -> how many of them vary
+    // Looks at up to `wanted` more features, as many as one pass can take. Returns how many of them vary.
     std::uint32_t try_best(const Heritage& node, const Rows& rows, Draws& draws, std::uint32_t wanted, Split& best) {
         constexpr std::uint32_t lanes = SplitSearch<Target>::lanes;
-        // The first feature that varies often separates a few rows perfectly, so features are looked at one at a time.
+        // The first feature that varies often separates a few rows perfectly, so features are tried one at a time.
         const std::uint32_t n_numbers =
             rows.n_rows <= (Quick::exists ? 3U : 8U) ? 1 : std::min({wanted, order_.n_left(), lanes});
         std::uint32_t numbers[lanes] = {};

@@ -1,10 +1,9 @@
-// Small multiclass search: up to 128 rows of up to eight classes and a few numeric features -> the best threshold among
-// all of them, at once.
+// Search for the best threshold of several numeric features at once, for up to 128 rows of up to eight classes.
 //
-// Most nodes of a full tree are that small. There every row is a place ("codes up to mine go left") and is compared
-// with every other in vectors, one class after another, which gives the class counts on the left. All places are scored
-// in single precision, and those that may be the best exactly, so this finds what the general search (split.hpp) finds.
-// Measured: 0.82 of the time for 10k × 20 with seven classes, 0.80 with three and 50 features.
+// Most nodes of a full tree are that small. Every row is a candidate ("codes up to mine go left") and is compared with
+// every other row in vectors, one class after another, which gives the class counts on the left. All candidates are
+// scored in single precision, and those that may be the best exactly, so the result is that of the general search
+// (split.hpp). Measured: 0.82 of the time for 10k × 20 with seven classes, 0.80 with three and 50 features.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +29,7 @@ struct SmallClassRows {
     std::int16_t ends[most_small_classes],
         totals[most_small_classes];  // of each class: where its rows end, and how many there are
 };
-// What its places have on the left, for one feature. All numbers are below 2^16.
+// Left sides of the places of one feature. All numbers are below 2^16.
 struct SmallClassScores {
     std::int16_t codes[most_small_rows], amount[most_small_rows];
     std::int16_t squares[most_small_rows];   // Σ l² of the class counts
@@ -60,7 +59,7 @@ HEDGEROW_FORCE_INLINE void count_left(const SmallClassRows& rows, SmallClassScor
     std::memcpy(places.products + first, products, sizeof products);
 }
 
-// Σ l²/l + Σ r²/r of each place, rounded; NaN without a right side. -> the highest
+// Scores Σ l²/l + Σ r²/r of each place, rounded; NaN without a right side. Returns the highest.
 template <class HalfOf, class IntegersOf, class FloatsOf>
 HEDGEROW_FORCE_INLINE float score_left(SmallClassScores& places, std::uint32_t n_places, std::int32_t all,
                                        std::int32_t all_squares) {
@@ -88,7 +87,7 @@ HEDGEROW_FORCE_INLINE float score_left(SmallClassScores& places, std::uint32_t n
     return most;
 }
 
-// n_places is a multiple of `width`. -> the highest score, -1 if all are NaN
+// n_places is a multiple of `width`. Returns the highest score, -1 if all are NaN.
 template <int width>
 inline float count_and_score_plain(const SmallClassRows& rows, SmallClassScores& places, std::uint32_t n_places,
                                    std::int32_t all, std::int32_t all_squares) {
@@ -105,7 +104,7 @@ HEDGEROW_WIDE inline float count_and_score_wide(const SmallClassRows& rows, Smal
     return score_left<Shorts, WideIntegers, WideFloats>(places, n_places, all, all_squares);
 }
 
-// Up to eight classes without weights, by Gini's criterion.
+// Up to eight classes without weights, by the Gini criterion.
 class SmallMulticlassSearch {
 public:
     using Row = CountedRow;
@@ -120,8 +119,8 @@ public:
         if (rows_.n_rows > 0) sort_by_class(rows, target.total().amounts);
     }
 
-    // Looks at up to four plain features of that node, and stores the best threshold in `best` if it is better.
-    // -> how many of the features vary; `declined`, with nothing stored, if this search cannot handle the node
+    // Looks at up to four plain features of that node, and stores the best threshold in `best` if it is better. Returns
+    // how many of the features vary, or `declined`, with nothing stored, if this search does not support the node.
     std::uint32_t look(const AnyView& view, const std::vector<Feature>&, const std::uint32_t* numbers,
                        std::uint32_t n_numbers, const Row*, std::uint32_t, const Target&, Split& best) {
         if (rows_.n_rows == 0) return declined;
@@ -155,10 +154,10 @@ private:
             rows_.amounts[at] = static_cast<std::int16_t>(rows[i].multiplicity);
             offsets_[at] = rows[i].offset;
         }
-        std::fill_n(offsets_ + rows_.n_rows, 31, offsets_[0]);  // a place may come more than once
+        std::fill_n(offsets_ + rows_.n_rows, 31, offsets_[0]);  // a place may occur more than once
     }
 
-    // width: how many places are counted together.
+    // width: number of places counted together.
     template <int width>
     HEDGEROW_NOINLINE std::uint32_t look_at(const AnyView& any, const std::uint32_t* numbers, std::uint32_t n_numbers,
                                             Split& best) {
@@ -183,7 +182,7 @@ private:
         return n_varying;
     }
 
-    // Scores exactly what may be the best; the smallest code among equal ones wins.
+    // Scores the candidates for the best exactly; the smallest code wins ties.
     void score_exactly(const SmallClassScores& places, std::uint32_t n_places, float near, std::uint32_t number,
                        Split& best) const {
         std::int64_t at = -1;
@@ -203,7 +202,7 @@ private:
     const bool wide_ = has_wide_vectors();
     const std::uint32_t most_rows_ = wide_ ? most_small_rows : 32;
     SmallClassRows rows_;
-    std::int32_t all_ = 0, all_squares_ = 0;  // how many rows there are, and the sum of the squares of the class counts
+    std::int32_t all_ = 0, all_squares_ = 0;  // number of rows, and sum of the squares of the class counts
     std::uint32_t offsets_[most_small_rows + 31];
     SmallClassScores places_[lanes];
 };

@@ -1,10 +1,9 @@
-// Small regression search: up to 32 rows with real targets and a few numeric features -> the best threshold among all
-// of them, at once.
+// Search for the best threshold of several numeric features at once, for up to 32 rows with real targets.
 //
 // Most nodes of a full tree are that small, and there every pair of rows can be compared in registers: each row is a
 // candidate, "codes up to mine go left", four or eight to a register, in single precision with a bound on the error.
-// The few candidates that may be the best are then scored exactly, so this finds what the general search (split.hpp)
-// finds. Measured: 0.89 of its time for a tree of 10k × 20.
+// Candidates that may be the best are then scored exactly, so the result is that of the general search (split.hpp).
+// Measured: 0.89 of its time for a tree of 10k × 20.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,7 +21,7 @@ namespace hedgerow {
 
 #ifdef HEDGEROW_VECTORS
 
-// The rows of a node: weights, and what they add to the difference of a side from the mean, none of them above 1.
+// The rows of a node: weights, and contributions to the difference of a side from the mean, none of them above 1.
 struct SmallRealRows {
     static constexpr std::uint32_t most = 32;
     std::uint32_t n_rows = 0;
@@ -30,10 +29,10 @@ struct SmallRealRows {
     float weights[most] = {}, parts[most] = {};
 };
 
-// The rounding error of a sum of up to 32 terms, none above 1, is below this.
+// Bound on the rounding error of a sum of up to 32 terms, none above 1.
 inline constexpr float error_of_small_sums = SmallRealRows::most * SmallRealRows::most * 0x1.0p-24f;
 
-// The sums of the rows to the right of each candidate, and bounds of its score. -> whether the feature varies
+// The sums of the rows to the right of each candidate, and bounds of its score. Returns whether the feature varies.
 template <class IntegersOf, class FloatsOf, int n_registers>
 HEDGEROW_FORCE_INLINE bool bound_scores(const SmallRealRows& rows, const std::int32_t* codes, float* highest,
                                         FloatsOf& lowest) {
@@ -65,8 +64,7 @@ HEDGEROW_FORCE_INLINE bool bound_scores(const SmallRealRows& rows, const std::in
 }
 
 // The same for several features, [feature][row]. `near` is a score that must be beaten, then also a lower bound of the
-// best one.
-// -> how many of the features vary
+// best one. Returns how many of the features vary.
 template <class IntegersOf, class FloatsOf, int n_registers>
 HEDGEROW_FORCE_INLINE std::uint32_t bound_features(const SmallRealRows& rows, const std::int32_t* codes,
                                                    std::uint32_t n_features, float* highest, float& near) {
@@ -113,8 +111,8 @@ public:
         rows_.all = static_cast<float>(target.total().weight);
     }
 
-    // Looks at up to four plain features of that node, and stores the best threshold in `best` if it is better.
-    // -> how many of the features vary; `declined`, with nothing stored, if this search cannot handle the node
+    // Looks at up to four plain features of that node, and stores the best threshold in `best` if it is better. Returns
+    // how many of the features vary, or `declined`, with nothing stored, if this search does not support the node.
     std::uint32_t look(const AnyView& view, const std::vector<Feature>&, const std::uint32_t* numbers,
                        std::uint32_t n_numbers, const Row* rows, std::uint32_t, const Target& target, Split& best) {
         if (rows_.n_rows == 0) return declined;
@@ -160,7 +158,7 @@ private:
         return n_varying;
     }
 
-    // Scores a candidate exactly; among equal ones the earliest feature wins, then the smallest code.
+    // Scores a candidate exactly; the earliest feature, then the smallest code wins ties.
     void score_exactly(std::int64_t i, std::uint32_t width, const std::int32_t* codes, const Row* rows,
                        const Target& target, Split& best, std::int64_t& at) const {
         const std::int32_t* own = codes + i / width * width;

@@ -1,4 +1,4 @@
-// Split: the rows of a node and a feature -> the best (or a random) way to send them left and right.
+// Search for the best, or a random, split of a node on a feature.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace hedgerow {
 
-inline constexpr std::uint32_t dense_node = 512;  // from this many rows on most bins are occupied, so marks do not pay
+inline constexpr std::uint32_t dense_node = 512;  // from this many rows on, most bins are occupied: marks do not pay
 
 // The sums of one feature over the rows of a node.
 template <class Bins>
@@ -60,7 +60,7 @@ struct Lane : LaneOrder {
         }
     }
 
-    // Lists the occupied bins of a filled feature and, if limits do not need the bins, sums them up.
+    // Lists the occupied bins of a filled feature and, unless limits need the bins, sums them.
     void list(const Feature& feature, bool dense, bool restricted) {
         summed = Bins::sums_up && !feature.nominal && !restricted;
         if (summed) sum_up(feature.n_bins, dense);
@@ -84,7 +84,7 @@ struct Lane : LaneOrder {
     }
 };
 
-// Several features in one pass: while one sum waits for memory, the others go on.
+// Several features in one pass: while one sum waits for memory, the others proceed.
 template <int n_lanes, class Code, class Bins>
 void fill_lanes(Bins& kind, Lane<Bins>* all, const CodeView<Code>& view, const std::uint32_t* numbers,
                 const typename Bins::Row* rows, std::uint32_t n_rows) {
@@ -111,8 +111,7 @@ void fill_lanes(Bins& kind, Lane<Bins>* all, const CodeView<Code>& view, const s
     }
 }
 
-// Sums the rows of a node by bin for several features in one pass. It is the same for all criteria, and compiled once
-// for them.
+// Sums the rows of a node by bin for several features in one pass. Independent of the criterion, and so compiled once.
 template <class Bins>
 HEDGEROW_NOINLINE void fill(Bins& kind, Lane<Bins>* all, const AnyView& any, const std::vector<Feature>& features,
                             const std::uint32_t* numbers, int n_numbers, const typename Bins::Row* rows,
@@ -152,8 +151,8 @@ public:
                        counts_rows);
     }
 
-    // Looks at a filled feature; stores its split in `best` if it is better. False if the feature is constant in the
-    // node.
+    // Looks at a filled feature, and stores its split in `best` if it is better. False if the feature is constant in
+    // the node.
     bool try_best(int filled, const Feature& feature, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
                   const Limits& limits, Split& best) {
         Lane& lane = lanes_[filled];
@@ -166,9 +165,8 @@ public:
         return varies;
     }
 
-    // If features compete by ratios: of the best splits of all features, those that gain at least the average of all
-    // that gain something are compared by gain divided by split information, the entropy of left and right (Quinlan's
-    // C4.5).
+    // For gain ratios: of the best splits of all features, those whose gain is at least the mean of the positive gains
+    // are compared by gain divided by split information, the entropy of left and right (Quinlan's C4.5).
     void compare_ratios(Split& best) {
         if constexpr (has_ratios) {
             double sum = 0, highest = 0;
@@ -190,13 +188,13 @@ public:
         for (int i = 0; i < n_filled; ++i) lanes_[i].empty();
     }
 
-    // Sums of the rows of a node in each bin of a feature, that of missing values last; computed elsewhere.
+    // Sums of the rows of a node in each bin of a feature, missing values last, computed elsewhere.
     struct Summed {
         const Bin* bins = nullptr;
         const std::uint32_t* rows = nullptr;
     };
 
-    // The same as `fill`, for one feature.
+    // `fill` for one feature, from sums.
     HEDGEROW_COLD void load(int filled, const Summed& summed, const Feature& feature, bool restricted,
                             bool counts_rows) {
         Lane& lane = lanes_[filled];
@@ -209,7 +207,7 @@ public:
         lane.rows_in_bin[lane.missing] = summed.rows[feature.n_bins];
     }
 
-    // Extremely randomised trees: one random threshold or subset for each feature, scored like any other.
+    // Extremely randomised trees: one random threshold or subset per feature, scored like any other.
     HEDGEROW_NOINLINE bool try_random(const AnyView& any, const Feature& feature, std::uint32_t number, const Row* rows,
                                       std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
         random_.pass_rows(feature.nominal, any, number, rows, n_rows);
@@ -263,8 +261,8 @@ private:
 
     static constexpr bool has_ratios = requires(const Target& each) { each.by_ratio(); };
 
-    // Lets a feature look for its best split, which then competes with those of the others: at once by its score, or
-    // later by its ratio.
+    // Searches the best split of a feature, which then competes with those of the others: at once by its score, or
+    // later by its gain ratio.
     template <class Look>
     void of_feature(Split& best, Look&& look) {
         if constexpr (has_ratios)
@@ -327,7 +325,7 @@ private:
         return place;
     }
 
-    // Stores the amount left of a place, if features compete by ratios.
+    // Stores the amount left of a place, if features compete by gain ratio.
     void keep_amount(const Lane& lane, bool missing_left, const Place& place, const Row* rows, std::uint32_t n_rows,
                      Split& best) {
         if constexpr (has_ratios) {
@@ -340,7 +338,7 @@ private:
         }
     }
 
-    // Moves bin after bin to the left and checks each time whether the limits allow the split.
+    // Moves bin after bin to the left, and checks each time whether the limits allow the split.
     Place scan_bins(const Lane& lane, bool missing_left, std::int64_t n_places, std::uint32_t n_rows,
                     const Limits& limits) {
         const bool restricted = limits.restricted();
@@ -384,7 +382,7 @@ private:
 
     Lane lanes_[lanes];
     RandomSplit random_;
-    std::vector<Split> rivals_;  // the best split of each feature of a node, if they compete by ratios
+    std::vector<Split> rivals_;  // the best split of each feature of a node, if they compete by gain ratio
 };
 
 }  // namespace hedgerow

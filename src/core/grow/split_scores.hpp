@@ -1,8 +1,8 @@
-// Split scores: rows of two classes -> rough Gini scores of the places where up to four features can be cut.
+// Approximate Gini scores of all thresholds of up to four features, for rows of two classes.
 //
 // A place puts the rows with codes up to some code on the left. Its score (see score_gini_pairs) is in single precision
-// and right to a millionth, because the difference is exact; so few places remain to be scored exactly. A place without
-// a left or a right side has the score NaN. Loops are compiled for vectors of 16 and of 32 bytes.
+// and accurate to a millionth, because the difference is exact; so few places remain to be scored exactly. A place with
+// an empty side has the score NaN. Loops are compiled for vectors of 16 and of 32 bytes.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace hedgerow {
 
 #ifdef HEDGEROW_VECTORS
 
-inline constexpr std::uint32_t score_lanes = 4;  // features looked at together
+inline constexpr std::uint32_t score_lanes = 4;  // features scored together
 
-// How many rows of both classes a node has.
+// Number of rows of both classes in a node.
 struct PairTotal {
     float zero, one;
 };
@@ -30,10 +30,10 @@ HEDGEROW_FORCE_INLINE void score_roughly(const PairTotal& all, const FloatsOf& z
     score = difference * difference / ((zero + one) * ((all.zero - zero) + (all.one - one)));
 }
 
-// ---- a few rows: every row is a place, and compared with every other --------------------------------------
+// ---- few rows: every row is a place, and is compared with every other ------------------------------------
 
-// left[i] = counts of the rows whose code is at most that of row i, as the two bytes of a number. -> whether codes
-// differ
+// left[i] = counts of the rows whose code is at most that of row i, as the two bytes of a number. Returns whether codes
+// differ.
 template <class ShortsOf, int n_registers>
 HEDGEROW_FORCE_INLINE bool count_left(const std::int16_t* codes, const std::int16_t* amounts, std::uint32_t n_rows,
                                       std::int16_t* left) {
@@ -46,7 +46,7 @@ HEDGEROW_FORCE_INLINE bool count_left(const std::int16_t* codes, const std::int1
     return any(differs);
 }
 
-// Scores of places whose left counts are the two bytes of a number. -> the highest, -1 if all are NaN
+// Scores of places whose left counts are the two bytes of a number. Returns the highest, -1 if all are NaN.
 template <class HalfOf, class IntegersOf, class FloatsOf>
 HEDGEROW_FORCE_INLINE float score_left(const std::int16_t* left, std::uint32_t n_places, const PairTotal& total,
                                        float* scores) {
@@ -67,8 +67,7 @@ HEDGEROW_FORCE_INLINE float score_left(const std::int16_t* left, std::uint32_t n
     return most;
 }
 
-// Codes and amounts of up to `width` rows, [feature][row] and [row]; a row may come more than once behind the first
-// n_rows.
+// Codes and amounts of up to `width` rows, [feature][row] and [row]; rows may be repeated behind the first n_rows.
 struct SmallPairRows {
     const std::int16_t *codes, *amounts;
     std::uint32_t n_rows, n_features;
@@ -76,7 +75,7 @@ struct SmallPairRows {
     float* scores;       // the same, filled if `scored`
 };
 
-// -> how many of the features vary
+// Returns how many of the features vary.
 template <class ShortsOf, class HalfOf, class IntegersOf, class FloatsOf, int n_registers, bool scored>
 HEDGEROW_FORCE_INLINE std::uint32_t compare_rows(const SmallPairRows& given, const PairTotal& total, float& highest) {
     constexpr std::uint32_t width = n_registers * sizeof(ShortsOf) / sizeof(std::int16_t);
@@ -115,19 +114,18 @@ inline float score_sums(const std::uint64_t* sums, std::uint32_t n_places, const
     return std::max(std::max(highest[0], highest[1]), std::max(highest[2], highest[3]));
 }
 
-// ---- more rows: a bin for each code -----------------------------------------------------------------------
+// ---- more rows: a bin per code ----------------------------------------------------------------------------
 
-// Bins of four features lie side by side, each with the counts of both classes as the two halves of a number.
+// Bins of four features, side by side, each with the counts of both classes as the two halves of a number.
 struct PairBinsOfFour {
-    std::uint32_t* bins;  // [code][feature]; emptied
-    std::uint32_t* sums;  // [code][feature]: counts up to the code
-    float* scores;        // [code][feature]
-    float*
-        block_highest;  // [block][feature], or more than one for each feature: the highest scores of a block of codes
+    std::uint32_t* bins;   // [code][feature]; cleared
+    std::uint32_t* sums;   // [code][feature]: counts up to the code
+    float* scores;         // [code][feature]
+    float* block_highest;  // [block][feature], or several per feature: the highest scores of a block of codes
 };
 inline constexpr std::uint32_t score_block = 8;  // codes
 
-// Counts up to the next code, or the next two: the bins of these are added to `sum`.
+// Adds the bins of the next code, or of the next two, to `sum`.
 HEDGEROW_FORCE_INLINE void add_bins(const std::uint32_t* bins, Integers& sum, Integers& sums) {
     Integers next;
     std::memcpy(&next, bins, sizeof next);

@@ -1,9 +1,7 @@
-// Sums: sums of the rows of a node in the bins of some features -> its split, or the features that must be summed
-// first.
+// Split of a node from sums of its rows in bins, or the features to sum first.
 //
-// For tables whose rows are in many places. It is the same search, with the same draws, as for rows in one place
-// (search.hpp). A node must have more than a handful of rows; the rows of small nodes are gathered and grown in one
-// place.
+// For tables whose rows are on several machines. It is the same search, with the same draws, as for rows on one machine
+// (search.hpp). Small nodes are not supported: their rows are gathered and grown on one machine.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +23,7 @@
 
 namespace hedgerow {
 
-// A split -> the answer: rows that go left, and the rest of what a node stores.
+// Converts a split to the answer: rows that go left, and the parts that a node stores.
 inline Answer answer_from(const Split& split, const Feature& feature, const Question& question) {
     const std::size_t width = question.totals.size();
     const auto rows_in = [&](std::uint32_t bin) { return question.bins[split.feature][bin * width + width - 1]; };
@@ -46,7 +44,7 @@ inline Answer answer_from(const Split& split, const Feature& feature, const Ques
     return {std::move(made), {}};
 }
 
-// The best, or the best random, split by a criterion.
+// The best split by a criterion, or the best random one.
 template <class Target>
 class SumSearch final : public AnySumSearch {
 public:
@@ -77,7 +75,7 @@ private:
     using Search = SplitSearch<Target>;
     using Bin = typename Target::Bin;
     using Row = typename Target::Row;
-    // The score that is assumed for a feature that is not summed yet; any other score beats it.
+    // The score assumed for a feature that is not summed yet; any other score beats it.
     static constexpr double some_score = no_score / 2;
 
     HEDGEROW_COLD bool find(const Question& question, std::uint32_t max_features, Split& best) {
@@ -146,7 +144,7 @@ private:
         }
     }
 
-    // The bins of a feature in the form of the target. If its bins are lists of rows, one row stands for all rows of a
+    // The bins of a feature, as the target takes them. If its bins are lists of rows, one row stands for all rows of a
     // class in a bin.
     HEDGEROW_COLD typename Search::Summed summed(const Question& question, std::uint32_t number) {
         const std::size_t width = question.totals.size(), n_bins = features_[number].n_bins + 1;
@@ -238,7 +236,7 @@ private:
     GrowOptions options_;
 };
 
-// The search that suits a source and a criterion; compiled in growers.cpp.
+// The search for a source and a criterion; compiled in growers.cpp.
 template <class Source>
 std::unique_ptr<AnySumSearch> sum_search_on(const Source& source, const NamedValues& given,
                                             const std::vector<Feature>& features, const GrowOptions& options,
@@ -246,7 +244,7 @@ std::unique_ptr<AnySumSearch> sum_search_on(const Source& source, const NamedVal
     return with_criterion(source, given, n_rows,
                           [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<AnySumSearch> {
         if constexpr (Target::adds_up) return std::make_unique<SumSearch<Target>>(features, options, target, source);
-        else throw std::invalid_argument("criterion must be one whose sums add up over the parts of a table");
+        else throw std::invalid_argument("criterion must add up over the parts of a table");
     });
 }
 

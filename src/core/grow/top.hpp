@@ -1,8 +1,9 @@
-// Top: sums and counts over the parts of a table, and trees grown below nodes -> whole trees.
+// Whole trees from sums and counts over the parts of a table, and subtrees grown below nodes.
 //
-// The caller uses its methods in this order and asks every part for what they need: `plant` takes the totals of roots;
-// `questions` and `answer` find splits until no node is open (frontier.hpp); the rows of `groups` are gathered and
-// trees grown on them, which `graft` takes; `count` takes the counts of the leaves of the top; `tree` returns the tree.
+// The caller uses the methods in this order, and computes on every part what they need: `plant` takes the totals of
+// roots; `questions` and `answer` find splits until no node is open (frontier.hpp); the rows of `groups` are gathered,
+// and `graft` takes the trees grown on them; `count` takes the counts of the leaves of the top; `tree` returns the
+// tree.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -24,13 +25,13 @@
 
 namespace hedgerow {
 
-// Some nodes of one tree whose rows are gathered together, and how many bytes that takes.
+// Nodes of one tree whose rows are gathered together, and their size in bytes.
 struct Group {
     std::vector<std::uint32_t> nodes;
     std::size_t n_bytes = 0;
 };
 
-// The trees of a forest whose rows are in many places, from their roots to their leaves.
+// The trees of a forest whose rows are on several machines.
 class Top {
 public:
     Top(Frontier&& frontier, std::unique_ptr<AnyEnds> ends)
@@ -39,8 +40,8 @@ public:
     Frontier& frontier() { return frontier_; }
     const std::vector<double>& balance(std::size_t tree) const { return balances_.at(tree); }
 
-    // totals (trees, cells). -> whether the roots are made; otherwise classes must be balanced first, and new totals be
-    // given
+    // totals (trees, cells). Returns whether the roots are made; otherwise classes must be balanced, and `plant` called
+    // again with new totals.
     bool plant(const Table<const double>& totals) {
         if (!balanced_ && !frontier_.options().is_blind() && totals.n_rows == balances_.size()) {
             balanced_ = true;
@@ -52,7 +53,7 @@ public:
         return true;
     }
 
-    // Nodes whose rows are to be gathered and grown elsewhere, in groups of at most so many bytes, or of one node. The
+    // Nodes whose rows are to be gathered and grown elsewhere, in groups of at most `most_bytes`, or of one node. The
     // largest nodes are placed first, each in the first group with room for it: 217 groups instead of 256 at a million
     // rows and 20 trees.
     std::vector<Group> groups(std::size_t number, std::size_t row_bytes, std::size_t most_bytes) const {
@@ -80,7 +81,7 @@ public:
         for (Group& group : groups) std::sort(group.nodes.begin(), group.nodes.end());
         return groups;
     }
-    // What some nodes inherit, as arrays: see Start::all_from.
+    // The inherited state of some nodes, as arrays: see Start::all_from.
     Fields heritage(std::size_t number, std::span<const std::uint32_t> nodes) const {
         const TopTree& tree = frontier_.tree(number);
         std::vector<std::uint64_t> key;
@@ -106,7 +107,7 @@ public:
     // Takes the trees of a forest, one below each of these nodes; `early` marks nodes whose rows are all equal.
     void graft(std::size_t number, std::span<const std::uint32_t> nodes, const NamedValues& arrays,
                std::span<const std::uint8_t> early) {
-        if (early.size() != nodes.size()) throw std::invalid_argument("early must have a mark for each node");
+        if (early.size() != nodes.size()) throw std::invalid_argument("early must have one mark per node");
         TopTree& tree = frontier_.tree(number);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             tree.nodes.at(nodes[i]).is_early |= early[i] != 0;
@@ -121,18 +122,18 @@ public:
         for (const std::uint32_t at : counted_nodes(number)) all.push_back(ends_below(frontier_.tree(number), at));
         return all;
     }
-    // Takes (2, counted nodes, classes): how often rows count, and their weights in units.
+    // Takes (2, counted nodes, classes): multiplicities of rows, and their weights in units.
     void count(std::size_t number, std::span<const std::int64_t> sums) {
         const std::vector<std::uint32_t> nodes = counted_nodes(number);
         const std::size_t width = nodes.empty() ? 0 : sums.size() / (2 * nodes.size());
         if (sums.size() != 2 * nodes.size() * width)
-            throw std::invalid_argument("sums must be those of the nodes that are counted");
+            throw std::invalid_argument("sums must have the size (2, counted nodes, classes)");
         for (std::size_t i = 0; i < nodes.size(); ++i)
             ends_->count(number, nodes[i], frontier_.tree(number).nodes[nodes[i]], sums.data() + i * width,
                          sums.data() + (nodes.size() + i) * width);
     }
 
-    // The arrays of a forest of one tree, all of whose ends are known; the ends are freed.
+    // Returns the arrays of a forest of one tree, all of whose ends are known, and frees the ends.
     Fields tree(std::size_t number) {
         Fields arrays = ends_->assemble(number, frontier_.tree(number));
         frontier_.tree(number) = {};
@@ -180,7 +181,7 @@ inline Top top_from(const NamedValues& bins, const NamedValues& target, const Na
     auto ends = with_source(target, [&]<class Source>(const Source& source) -> std::unique_ptr<AnyEnds> {
         if constexpr (requires { source.n_cells(); })
             return std::make_unique<Ends<Source>>(source, options.leaf_rules(), n_trees);
-        else throw std::invalid_argument("y must have one output for trees that are grown on the parts of a table");
+        else throw std::invalid_argument("trees grown on the parts of a table do not support multi-output y");
     });
     return {Frontier(features, options, sum_search_for(target, features, options, n_rows), n_rows, n_trees, gather_rows,
                      first_tree),

@@ -1,10 +1,10 @@
-// Two-class search: rows of two classes and a few numeric features -> the best threshold among all of them, at once.
+// Search for the best threshold of several numeric features at once, for rows of two classes.
 //
 // Most forests spend most of their time here: in nodes of two to a few hundred rows, where a mispredicted branch costs
-// as much as ten rows. So there are almost no branches on data: a few rows are compared with each other, more rows are
+// as much as ten rows. So there are almost no branches on data: few rows are compared with each other, more rows are
 // summed in bins of four features side by side, and all places are scored in one pass (split_scores.hpp). Where most
-// bins would be empty, the others are listed first. The general search (split.hpp) finds the same split. Measured for a
-// tree of 10k × 20: 0.80 of its time without wide vectors and bins side by side, and with them 0.89 of that.
+// bins would be empty, occupied ones are listed first. The general search (split.hpp) finds the same split. Measured
+// for a tree of 10k × 20: 0.80 of its time without wide vectors and bins side by side, and with them 0.89 of that.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -46,7 +46,7 @@ public:
     void enter(const Row*, std::uint32_t, const Target&) {}
 
     // Looks at up to four plain features of a node that the target has entered, and stores the best threshold in `best`
-    // if it is better. -> how many of the features vary
+    // if it is better. Returns how many of the features vary.
     std::uint32_t look(const AnyView& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
                        std::uint32_t n_numbers, const Row* rows, std::uint32_t n_rows, Target& target, Split& best) {
         const Node node{view, features, numbers, rows, n_rows, target};
@@ -63,9 +63,9 @@ private:
     static constexpr std::size_t n_codes = std::size_t{missing_code<Code>} + 1;
     static constexpr std::uint32_t lanes = score_lanes;
     static constexpr std::uint32_t most_few_rows = 48;  // with wide vectors
-    static constexpr std::int64_t few_amount = 255;     // the count of a class fits one byte
+    static constexpr std::int64_t few_amount = 255;     // class counts fit one byte
     static constexpr std::uint32_t dense_node =
-        256;  // from this many rows on most bins are occupied, so marks do not pay
+        256;  // from this many rows on, most bins are occupied: marks do not pay
     static constexpr std::int64_t exact_in_float = 4096;  // the product of two counts up to this is exact in a float
 
     struct Node {
@@ -77,8 +77,8 @@ private:
         Target& target;
     };
 
-    // The loops over rows are compiled for each number of features and both sizes of codes: visit(number of features,
-    // view)
+    // Loops over rows are compiled for each number of features and both sizes of codes: visit(number of features,
+    // view).
     template <class Visit>
     static void for_rows(const Node& node, std::uint32_t n_numbers, Visit&& visit) {
         node.any.visit([&](const auto& view) {
@@ -91,7 +91,7 @@ private:
         });
     }
 
-    // ---- a few rows: every pair of them is compared -------------------------------------------------------
+    // ---- few rows: every pair is compared ------------------------------------------------------------------
 
     // Every row is a candidate: "codes up to mine go left". The counts of both classes are the two bytes of a number.
     template <int width>
@@ -102,7 +102,7 @@ private:
             const Code* columns[n];
             for (int f = 0; f < n; ++f) columns[f] = view.column(node.numbers[f]);
             for (std::uint32_t i = 0; i < width; ++i) {
-                const Row& row = node.rows[i < node.n_rows ? i : 0];  // a candidate may come more than once
+                const Row& row = node.rows[i < node.n_rows ? i : 0];  // a candidate may occur more than once
                 amounts[i] = static_cast<std::int16_t>(row.multiplicity << (8 * row.label));
                 for (int f = 0; f < n; ++f)
                     codes[f * width + i] = static_cast<std::int16_t>(columns[f][row.offset * view.row_stride]);
@@ -120,8 +120,7 @@ private:
         return n_varying;
     }
 
-    // The best candidate; among equal ones that of the earliest feature, then of the smallest code. -1 if none beats
-    // `best`.
+    // Returns the best candidate; the earliest feature, then the smallest code wins ties. -1 if none beats `best`.
     static std::int64_t best_candidate(const SmallPairRows& few, std::uint32_t width, float highest,
                                        const Target& target, Split& best) {
         const std::int16_t *left = few.left, *codes = few.codes;
@@ -145,7 +144,7 @@ private:
 
     // ---- as many rows as bins: a histogram of four features side by side ----------------------------------
 
-    // Empty bins are scored too, which costs less than listing the others unless most are empty.
+    // Empty bins are scored too, which costs less than listing the occupied ones unless most are empty.
     bool is_dense(const Node& node, std::uint32_t n_numbers) const {
         if (!Target::is_gini || node.target.node_amount() > exact_in_float) return false;
         const std::uint32_t most_bins = (wide_ ? 6 : 4) * node.n_rows;
@@ -191,8 +190,7 @@ private:
         }
     }
 
-    // The best place; among equal ones that of the earliest feature, then of the smallest code. -1 if none beats
-    // `best`.
+    // Returns the best place; the earliest feature, then the smallest code wins ties. -1 if none beats `best`.
     std::int64_t best_of_four(const PairBinsOfFour& four, std::uint32_t n_bins, float highest, const Target& target,
                               Split& best) const {
         const float near = near_to(highest);
@@ -220,7 +218,7 @@ private:
         for (std::uint32_t f = 0; f < n_numbers; ++f) {
             const std::uint32_t n_occupied = list(f, node.features[node.numbers[f]].n_bins, node.n_rows, n_places);
             n_varying += n_occupied > 1;
-            // The register is filled up with places that leave nothing on the right, which never win.
+            // The register is padded with places that leave nothing on the right, which never win.
             for (int i = 0; i < 3; ++i) sums_[n_places + n_occupied + i] = node.target.total();
             ends[f] = n_places += (n_occupied + 3) & ~3U;
         }
@@ -232,7 +230,7 @@ private:
         return n_varying;
     }
 
-    // Several features in one pass: while one sum waits for memory, the others go on.
+    // Several features in one pass: while one sum waits for memory, the others proceed.
     template <int n_numbers, class Code>
     void fill(const Node& node, const CodeView<Code>& view) {
         const Code* columns[n_numbers];
@@ -254,8 +252,8 @@ private:
         else add_rows([](int, Code) {});
     }
 
-    // Lists the occupied bins of a lane from `start` on, with their running sums, and clears them. -> how many there
-    // are
+    // Lists the occupied bins of a lane from `start` on, with their running sums, and clears them. Returns their
+    // number.
     std::uint32_t list(std::uint32_t lane, std::uint32_t n_bins, std::uint32_t n_rows, std::uint32_t start) {
         std::uint64_t* bins = bins_.data() + lane * n_codes_;
         std::uint64_t* sums = sums_.data() + start;
@@ -282,7 +280,7 @@ private:
         return n;
     }
 
-    // The best place, the first among equal ones. -1 if none beats `best`.
+    // Returns the best place, the first of equal ones. -1 if none beats `best`.
     std::int64_t best_place(std::uint32_t n_places, Target& target, Split& best) {
         std::int64_t at = -1;
         const auto score_exactly = [&](std::int64_t i) {

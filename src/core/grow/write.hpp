@@ -1,8 +1,7 @@
-// Write: splits and leaves in the order they are made -> the nodes of a tree, numbered.
+// Nodes of a tree in the order of its splits and leaves.
 //
-// Children get neighbouring numbers when their parent is split, and leaves get theirs when they are made. Both depend
-// only on the order in which nodes are settled and split, which is the same wherever a tree is grown: see
-// settle_children.
+// Children get adjacent numbers when their parent is split, and leaves when they are made. Both depend only on the
+// order in which nodes are settled and split, which is the same wherever a tree is grown: see settle_children.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -43,7 +42,7 @@ public:
     }
     void reach(std::uint32_t depth) { tree_.depth = std::max(tree_.depth, depth); }
 
-    // -> number of the first child
+    // Returns the number of the first child.
     std::uint32_t add_children(std::uint32_t how_many) {
         const std::size_t first = tree_.nodes.size();
         if (first + how_many > Node::max_child) throw std::length_error("a tree must have fewer than 2^28 nodes");
@@ -51,7 +50,7 @@ public:
         tree_.payload.resize(first + how_many, 0);
         return static_cast<std::uint32_t>(first);
     }
-    // A subset has words, in the form that the code of the node tells.
+    // A subset has words, in the form given by the code of the node.
     void split(std::uint32_t node, Node split, const std::vector<std::uint64_t>& words = {}) {
         tree_.nodes[node] = split;
         tree_.has_nominal |= split.kind() != NodeKind::threshold;
@@ -69,7 +68,7 @@ public:
     }
     std::int32_t last_leaf() const { return static_cast<std::int32_t>(tree_.n_leaves) - 1; }
 
-    // Puts a whole tree in the place of a node; its other nodes, its leaves and its words are appended.
+    // Replaces a node by a whole tree, whose other nodes, leaves and words are appended.
     void graft(std::uint32_t node, const GrownTree& tree) {
         const auto n_nodes = static_cast<std::uint32_t>(tree.nodes.size());
         const std::uint32_t rest = add_children(n_nodes - 1);
@@ -86,7 +85,7 @@ public:
         reach(tree.depth);
     }
 
-    // Without the room for more nodes, which may be half of the memory.
+    // Frees the capacity for more nodes, which may be half of the memory.
     GrownTree finish() {
         tree_.nodes.shrink_to_fit();
         tree_.payload.shrink_to_fit();
@@ -98,9 +97,9 @@ private:
     GrownTree tree_;
 };
 
-// New children are settled from the last to the first: settle(side) makes a leaf, or puts the node on a stack, so that
-// the first child is split next. Children without rows share one leaf, made by make_leaf(child), which holds the
-// evidence of the node itself.
+// Settles new children from the last to the first: settle(side) makes a leaf, or pushes the node on a stack, so that
+// the first child is split next. Children without rows share one leaf, made by make_leaf(child), with the evidence of
+// the node itself.
 template <class HasRows, class Settle, class MakeLeaf>
 inline void settle_children(TreeWriter& writer, std::uint32_t first, std::uint32_t n_children, HasRows&& has_rows,
                             Settle&& settle, MakeLeaf&& make_leaf) {

@@ -1,8 +1,8 @@
-// Attributes: how a compiler should treat a function, in the words of each compiler.
+// Portable function attributes.
 //
-// NOINLINE: called once for a feature or less often, so it is compiled once instead of in each of its callers.
-// COLD: called so rarely that it is made small, and so compiled in less time, rather than fast.
-// FORCE_INLINE: called for every place of a split, so it is compiled in each of its callers.
+// NOINLINE: called at most once per feature, so compiled once instead of in each caller.
+// COLD: called so rarely that it is optimised for size, which also saves compile time.
+// FORCE_INLINE: called for every place of a split, so compiled into each caller.
 #pragma once
 
 #if defined(_MSC_VER) && !defined(__clang__)

@@ -1,4 +1,4 @@
-// Named values: values by name from outside -> numbers, words and arrays; and arrays by name to return.
+// Values by name from callers, and arrays by name to return.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace hedgerow {
 // A function of some amounts that is computed outside the core.
 using OutsideFunction = std::function<double(const std::vector<double>&)>;
 
-// Values by name; it does not own their arrays. Asking for a value that is absent or of another type throws.
+// Values by name, without ownership of arrays. Access to a value that is absent or of another type throws.
 class NamedValues {
 public:
     using Value =
@@ -53,18 +53,18 @@ public:
         throw wrong(name, "a number");
     }
     const std::string& word(const std::string& name) const { return as<std::string>(name, "a word"); }
-    // The position of the word among some words.
+    // The index of the word among some words.
     int choice(const std::string& name, std::initializer_list<const char*> words) const {
         const auto found = std::find(words.begin(), words.end(), word(name));
-        if (found == words.end()) throw wrong(name, "one of the words that are known, got '" + word(name) + "'");
+        if (found == words.end()) throw wrong(name, "a known word, got '" + word(name) + "'");
         return static_cast<int>(found - words.begin());
     }
     const OutsideFunction& function(const std::string& name) const { return as<OutsideFunction>(name, "a function"); }
     template <class T>
     std::span<const T> array(const std::string& name) const {
-        return as<std::span<const T>>(name, "an array of the type that is expected");
+        return as<std::span<const T>>(name, "an array of the expected type");
     }
-    // An array of so many entries.
+    // An array of length `size`.
     template <class T>
     const T* array(const std::string& name, std::size_t size) const {
         const std::span<const T> found = array<T>(name);
@@ -117,12 +117,12 @@ void append(std::vector<T>& values, const std::vector<T>& more) {
     values.insert(values.end(), more.begin(), more.end());
 }
 
-// Entries first, …, last - 1 of an array by name.
+// Entries first, …, last - 1 of a named array.
 template <class T>
 std::vector<T> some(const NamedValues& given, const std::string& name, std::int64_t first, std::int64_t last) {
     const std::span<const T> all = given.array<T>(name);
     if (first < 0 || first > last || last > static_cast<std::int64_t>(all.size()))
-        throw std::invalid_argument(name + " must be as long as the starts say");
+        throw std::invalid_argument(name + " must have at least " + std::to_string(last) + " entries");
     return {all.begin() + first, all.begin() + last};
 }
 

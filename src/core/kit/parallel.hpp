@@ -1,4 +1,4 @@
-// Parallel: numbered tasks -> threads; the caller can watch them and stop them.
+// Numbered tasks on several threads, with progress and cancellation.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace hedgerow {
 
-// Thrown inside a task that notices that it should stop; it never leaves run_tasks.
+// Thrown inside a task that was told to stop; never leaves run_tasks.
 struct Stopped {};
 
 // Shared between the tasks of one call and the calling thread.
@@ -28,7 +28,7 @@ public:
     void stop() { stopping_.store(true, std::memory_order_relaxed); }
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
-    // Called by tasks often, for instance once for each node. It is cheap: one load, and on the calling thread a clock
+    // Called by tasks often, for instance once per node. It is cheap: one load, and on the calling thread a clock
     // reading every 64 calls.
     void tick(bool calling_thread) {
         if (stopping()) throw Stopped{};
@@ -50,9 +50,9 @@ private:
     unsigned ticks_ = 0;
 };
 
-// Runs work(task, thread) for tasks 0 … n_tasks-1, handed out in order. Thread 0 is the caller, which works in any
-// case: where no further thread can be had, those that have started do everything. An exception in a task stops the
-// others and is thrown here; no thread outlives the call.
+// Runs work(task, thread) for tasks 0 … n_tasks-1, handed out in order. Thread 0 is the caller, which always works: if
+// no more threads can be started, those that have started do everything. An exception in a task stops the others and is
+// rethrown here; no thread outlives the call.
 inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& control,
                       const std::function<void(std::size_t, std::size_t)>& work) {
     std::atomic<std::size_t> next{0};
@@ -87,8 +87,8 @@ inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& contr
                 ++n_finished;
                 finished.notify_one();
             });
-    } catch (const std::system_error&) {  // the machine has no further thread to give
-    } catch (const std::bad_alloc&) {     // or no memory to start one with
+    } catch (const std::system_error&) {  // no more threads available
+    } catch (const std::bad_alloc&) {     // no memory to start one
     }
     loop(0);
     if (!threads.empty()) {

@@ -1,4 +1,4 @@
-// Type list: some types -> what follows from each of them.
+// Lists of types.
 #pragma once
 #include <type_traits>
 #include <variant>
@@ -19,7 +19,7 @@ template <class... Types>
 struct TypeList {
     template <class Type>
     static constexpr bool has = (std::is_same_v<Type, Types> || ...);
-    // The same list with one more type, unless it has that type.
+    // The list with one more type, unless it has that type.
     template <class Type>
     using With = std::conditional_t<has<Type>, TypeList, TypeList<Types..., Type>>;
     // Of<T> for each type T, without repetitions.

@@ -1,10 +1,10 @@
-// Vectors: short vectors of numbers, if the compiler has them.
+// Short vectors of numbers, if the compiler supports them.
 //
-// GCC and Clang have them for every processor. With other compilers, and if HEDGEROW_PORTABLE is defined (as in a
-// test), the general search replaces those written in vectors and finds the same splits.
+// GCC and Clang support them for every processor. With other compilers, and if HEDGEROW_PORTABLE is defined (as in a
+// test), the general search replaces the vectorised ones and finds the same splits.
 //
-// Vectors have 16 bytes on every processor. Where it pays, a loop is compiled once more for those with 32 (AVX2), and
-// the processor at hand decides which one runs; it must find the same split in both.
+// Vectors have 16 bytes on every processor. Where it pays, a loop is also compiled for vectors of 32 bytes (AVX2), and
+// selected at run time; both must find the same split.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,13 @@
 
 namespace hedgerow {
 
-// Two numbers side by side, on every compiler. Compilers do not find the larger ones of several numbers at once by
-// themselves.
+// Two numbers side by side, on every compiler. Compilers do not vectorise the maximum of several numbers by themselves.
 #ifdef HEDGEROW_VECTORS
 using Pair = double __attribute__((vector_size(16)));
 inline Pair larger(Pair one, Pair other) { return one < other ? other : one; }
 inline Pair plus(Pair one, Pair other) { return one + other; }
 inline Pair times(double factor, Pair pair) { return factor * pair; }
-// What is at `from` will be read soon.
+// Prefetches memory at `from`.
 inline void fetch(const void* from) { __builtin_prefetch(from); }
 #else
 struct Pair {
@@ -38,7 +37,7 @@ inline Pair plus(Pair one, Pair other) { return {one.first + other.first, one.se
 inline Pair times(double factor, Pair pair) { return {factor * pair.first, factor * pair.second}; }
 inline void fetch(const void*) {}
 #endif
-// Pairs from neighbouring numbers, of which the last one may be alone; and back.
+// Pairs from adjacent numbers, of which the last one may be alone; and back.
 template <std::size_t n>
 HEDGEROW_FORCE_INLINE void load_pairs(const double* from, Pair* pairs) {
     for (std::size_t k = 0; k < n / 2; ++k) std::memcpy(pairs + k, from + 2 * k, sizeof(Pair));
@@ -64,7 +63,7 @@ using WideIntegers = std::int32_t __attribute__((vector_size(32)));
 using WideFloats = float __attribute__((vector_size(32)));
 
 // HEDGEROW_WIDE marks a function for processors with vectors of 32 bytes; call it only if `has_wide_vectors`. With
-// HEDGEROW_NARROW (as in a test), no processor counts as such.
+// HEDGEROW_NARROW (as in a test), no processor has them.
 #if defined(__x86_64__) && !defined(HEDGEROW_NARROW)
 #define HEDGEROW_WIDE __attribute__((target("avx2")))
 inline bool has_wide_vectors() { return __builtin_cpu_supports("avx2"); }
@@ -73,7 +72,7 @@ inline bool has_wide_vectors() { return __builtin_cpu_supports("avx2"); }
 inline bool has_wide_vectors() { return false; }
 #endif
 
-// Whether some bit of a vector is set.
+// Whether any bit of a vector is set.
 template <class Vector>
 HEDGEROW_FORCE_INLINE bool any(const Vector& vector) {
     std::uint64_t words[sizeof vector / 8], all = 0;

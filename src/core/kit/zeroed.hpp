@@ -1,4 +1,4 @@
-// Zeroed: an array of zeros whose untouched pages cost nothing.
+// Zeroed array whose untouched pages cost nothing.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
@@ -11,10 +11,10 @@
 
 namespace hedgerow {
 
-// It takes 3 ms to write memory for 65,536 bins and no time to reserve it; a small table touches only a page of it.
+// Writing memory for 65,536 bins takes 3 ms, reserving it no time; a small table touches only a page of it.
 //
-// Large arrays come from the system: calloc reuses memory, if there is some, and then writes all of it (one tree on 500
-// rows: 1.7 ms become 0.3).
+// Large arrays come from the system: calloc may reuse memory, and then clears all of it (one tree on 500 rows: 0.3 ms
+// instead of 1.7).
 template <class T>
 class Zeroed {
 public:

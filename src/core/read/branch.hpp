@@ -1,4 +1,4 @@
-// Branch: rows with values that no training row had -> the evidence of all leaves to which they may belong.
+// Evidence of all leaves that rows with out-of-support values may reach.
 //
 // At a split on such a feature a row goes down both sides, with their shares of the training rows.
 #pragma once
@@ -16,15 +16,15 @@
 
 namespace hedgerow {
 
-// A part of a row below this goes on to the larger side alone, so that a blank row reaches about a thousand leaves of a
-// tree and not all of them.
+// A part of a row below this continues on the larger side only, so that a row of missing values reaches about a
+// thousand leaves of a tree and not all of them.
 inline constexpr double smallest_part = 1.0 / 1024;
 
-// What must be known to send rows down both sides.
+// Data needed to send rows down both sides.
 struct Branching {
     std::span<const double> covers;         // (nodes,): weight of the training rows in each node, tree after tree
-    std::span<const std::uint8_t> gapless;  // (p,): features of which no training row misses the value
-    bool pooled = false;                    // whether a leaf counts by its rows, and not by the shares of the sides
+    std::span<const std::uint8_t> gapless;  // (p,): features without missing values in the training rows
+    bool pooled = false;                    // whether leaves are weighted by rows instead of by the shares of the sides
 };
 
 // (nodes,): the sum of `amounts` (leaves,) below each node, tree after tree.
@@ -40,12 +40,11 @@ inline std::vector<double> node_covers(const ForestView& forest, std::span<const
     return covers;
 }
 
-// Parts of a row that have not been sent on yet: a node, and the share of the row.
+// Parts of a row that still have to go down: a node, and the share of the row.
 using Waiting = std::vector<std::pair<std::uint32_t, double>>;
 
-// arrive(leaf node, share) for the leaves of a tree to which a row may belong, from left to right; shares add up to
-// one. A multiway split has a child for values without rows, which repeats the counts of its siblings: the row goes
-// there.
+// Calls arrive(leaf node, share) for the leaves of a tree that a row may reach, from left to right; shares sum to one.
+// At a multiway split the row goes to the child for values without rows, which repeats the counts of its siblings.
 template <class Code, class Arrive>
 inline void walk_both(const TreeView& tree, const double* covers, const std::uint8_t* gapless, const Code* row,
                       Waiting& waiting, Arrive&& arrive) {
@@ -98,9 +97,8 @@ void for_each_branch(const ForestView& forest, const Branching& branching, const
     });
 }
 
-// (n, trees · K): counts as a single leaf would have them: the mean of the class shares of the leaves, weighted by the
-// shares of the sides, and the mean of their rows; if pooled, the sum of their counts. Empty leaves say nothing about
-// shares.
+// (n, trees · K): counts of one virtual leaf: the mean class shares of the leaves, weighted by the shares of the sides,
+// and the mean of their rows; if pooled, the sum of their counts. Empty leaves do not contribute to shares.
 template <class Code>
 OwnTable<double> mixed_counts(const ForestView& forest, const LeafView& leaves, const Branching& branching,
                               const CodeColumns<Code>& codes, std::size_t n_threads, Control& control) {

@@ -1,10 +1,10 @@
-// Change: a row and a forest -> the cheapest change of its codes after which one class remains.
+// Cheapest change of the codes of a row after which one class remains.
 //
-// First a change is made greedily, one feature after the other. It limits the cost of all that follows: only leaves
-// that can be entered for less are looked at. Among these the search is branch and bound over boxes of codes, cheapest
-// first. A box costs as much as the cheapest of its points. It is dropped as soon as no choice of one leaf in each
-// tree, among those that meet the box, lets a class dominate. The first point from the queue at which one class remains
-// is the smallest change that exists. If too many leaves are within the limit, smaller limits are searched first.
+// First a change is made greedily, one feature after the other. It limits the cost of the search: only leaves that can
+// be entered for less are considered. Among these the search is branch and bound over boxes of codes, cheapest first.
+// The cost of a box is that of its cheapest point. It is dropped once no choice of one leaf in each tree, among those
+// that meet the box, lets a class dominate. The first point from the queue at which one class remains is the cheapest
+// change. If too many leaves are within the limit, smaller limits are searched first.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -22,7 +22,7 @@
 
 namespace hedgerow {
 
-// The smallest change found: codes (F,), the class that remains (-1 if nothing was found), its cost, a lower bound of
+// The cheapest change found: codes (F,), the class that remains (-1 if nothing was found), its cost, a lower bound of
 // the cost of any change, and whether the search is complete.
 struct Change {
     std::vector<std::int32_t> codes;
@@ -31,9 +31,9 @@ struct Change {
     bool finished = false;
 };
 
-// Boxes of codes at the places that may move, end to end: first and last codes, and a bit for each category.
+// Boxes of codes at the places that may move, end to end: first and last codes, and a bit per category.
 struct Boxes {
-    std::vector<std::size_t> places, bit_start;  // the places; where the words of each begin
+    std::vector<std::size_t> places, bit_start;  // the places, and where the words of each begin
     std::vector<std::int32_t> first, last;
     std::vector<std::uint64_t> bits;
 
@@ -59,7 +59,7 @@ public:
                     dearest = std::max(dearest, moves_.cost(place, code));
             most += dearest;
         }
-        most = most * (1 + 1e-9) + 1e-9;  // no change costs so much
+        most = most * (1 + 1e-9) + 1e-9;  // an upper bound on the cost of any change
         double limit = most;
         for (std::size_t room = first_room;;) {
             limit = std::min(limit, best_.cost);
@@ -82,7 +82,7 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
     static constexpr int greedy_steps = 6;
-    // Leaves that are looked at in the first round and at most, and entries of lists of leaves in the queue.
+    // Largest number of leaves in the first round and in any round, and of entries of lists of leaves in the queue.
     static constexpr std::size_t first_room = 1 << 14, most_leaves = 1 << 18, most_entries = 1 << 25;
 
     struct Leaf {
@@ -94,7 +94,7 @@ private:
         std::vector<std::int32_t> first, last;  // by active place
         std::vector<std::uint64_t> bits;
         std::vector<std::uint32_t> alive;  // the leaves that meet it, in the order of trees
-        bool tried;                        // one class does not remain at its cheapest point
+        bool tried;                        // at its cheapest point, several classes remain
     };
     struct Dearer {
         bool operator()(const Box* a, const Box* b) const {
@@ -102,9 +102,9 @@ private:
         }
     };
 
-    // ---- a first answer ----------------------------------------------------------------------------------
+    // ---- greedy change -----------------------------------------------------------------------------------
 
-    // The best change of one feature; if none is enough, it is made, and so on.
+    // Makes the best change of one feature until a class remains alone.
     void change_one_by_one() {
         std::vector<std::int32_t> point = row_.start();
         Lines<Code> lines(forest_, moves_, margins_);
@@ -141,7 +141,8 @@ private:
         std::vector<std::uint64_t> bits;
     };
 
-    // The leaves into which the row can move for less than the limit, with their boxes; false if there are too many.
+    // Collects the leaves that the row can enter for less than the limit, with their boxes; false if there are too
+    // many.
     bool collect(double limit, std::size_t room) {
         choose_active(limit);
         leaves_.clear();
@@ -284,7 +285,7 @@ private:
         if (is_nominal(active)) return has_bit(words, start(active)) ? 0.0 : 1.0;
         return moves_.cost(boxes_.places[active], std::clamp(start(active), first, std::max(first, last)));
     }
-    // The cost of the cheapest point that is in a leaf and in the box, or the limit if it is larger.
+    // Whether the cheapest point in a leaf and in the box costs less than the limit.
     bool within(std::uint32_t leaf, const Box& box, double limit) const {
         double cost = 0;
         for (std::size_t i = 0; i < boxes_.width(); ++i) {
@@ -332,7 +333,7 @@ private:
 
     // ---- the search --------------------------------------------------------------------------------------
 
-    // Whether all boxes within the limit have been looked at, until the first that cannot be better than the best.
+    // Searches all boxes within the limit until the first that cannot beat the best. Returns whether it is complete.
     bool search(double limit, Control& control) {
         std::priority_queue<Box*, std::vector<Box*>, Dearer> queue;
         std::vector<std::unique_ptr<Box>> owned;
@@ -362,7 +363,7 @@ private:
         return true;
     }
 
-    // A box -> nothing if it can be dropped or is done, otherwise the two boxes into which it is cut.
+    // Returns nothing if the box can be dropped or is done, otherwise the two boxes into which it is cut.
     std::vector<Box> explore(Box& box, double limit) {
         std::erase_if(box.alive, [&](std::uint32_t leaf) { return !within(leaf, box, limit); });
         if (!find_starts(box.alive)) return {};
@@ -394,7 +395,7 @@ private:
 
     std::uint32_t content(const Box& box, std::size_t at) const { return leaves_[box.alive[at]].content; }
 
-    // Whether a class may remain alone at the point, as far as margins tell.
+    // Whether a class may remain alone at the point, according to the margins.
     bool may_decide(const Box& box) {
         if (!margins_.known()) return true;
         extent_.clear();
@@ -403,7 +404,7 @@ private:
         return margins_.best(extent_.most(), moves_.wanted).second > 0;
     }
 
-    // The most promising leaf that does not hold the point; nowhere if no class can remain alone in the box.
+    // The most promising leaf that does not contain the point; nowhere if no class can remain alone in the box.
     std::size_t leaf_to_separate(const Box& box, bool there) {
         if (!margins_.known()) return another_leaf(box);
         extent_.clear();
@@ -444,7 +445,7 @@ private:
         return rival;
     }
 
-    // Any leaf that does not hold the point.
+    // Any leaf that does not contain the point.
     std::size_t another_leaf(const Box& box) const {
         for (std::size_t i = 0, tree = 0; i < box.alive.size(); ++i) {
             while (i >= starts_[tree + 1]) ++tree;
@@ -453,7 +454,8 @@ private:
         return nowhere;
     }
 
-    // Cuts a box at the end of a leaf without its cheapest point, in the feature where that costs most.
+    // Cuts a box at the boundary of a leaf that does not contain its cheapest point, in the feature where that costs
+    // most.
     std::vector<Box> cut(const Box& box, const std::vector<std::int32_t>& point, std::uint32_t leaf,
                          double limit) const {
         std::size_t at = none;
@@ -499,11 +501,11 @@ private:
     std::vector<Leaf> leaves_;
     Boxes boxes_;  // those of the leaves
     Box root_;
-    std::vector<std::int32_t> active_of_;  // place -> its number among the active ones, or -1
+    std::vector<std::int32_t> active_of_;  // index of each place among the active ones, or -1
     std::vector<std::size_t> starts_, where_;
 };
 
-// The smallest change of one row, found in at most so many seconds.
+// The cheapest change of one row, found in at most `seconds`.
 template <class Code>
 Change smallest_change(const ForestView& forest, const NamedValues& given, const CodeColumns<Code>& row, double seconds,
                        Control& control) {

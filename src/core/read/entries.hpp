@@ -1,4 +1,4 @@
-// Entries: what leaves of many classes hold -> what every node holds, without a table of all nodes and classes.
+// Class counts of every node of a tree of many classes, without a table of all nodes and classes.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -10,22 +10,22 @@
 
 namespace hedgerow {
 
-// The classes in each leaf, in ascending order, and their amounts: the entries from start[leaf] to start[leaf + 1].
+// The classes in each leaf, ascending, and their amounts: the entries from start[leaf] to start[leaf + 1].
 struct LeafEntries {
     std::span<const std::int64_t> start;
     std::span<const std::uint16_t> label;
     std::span<const double> amount;
 };
 
-// Goes from the last node of a tree to its root. Children come after their parents, and what a node holds is given away
-// when its parent has taken it, so that all entries in memory belong to different leaves.
+// Goes from the last node of a tree to its root. Children come after their parents, and the entries of a node are moved
+// to its parent, so that all entries in memory belong to different leaves.
 class NodeEntries {
 public:
     struct Entry {
         std::uint16_t label;
         double amount;
     };
-    // Some nodes, the last one first: where the entries of each begin, the classes that it holds, and their amounts.
+    // Some nodes, the last one first: where the entries of each begin, their classes, and their amounts.
     struct Block {
         std::vector<std::int64_t> start{0};
         std::vector<std::uint16_t> labels;
@@ -35,7 +35,7 @@ public:
     NodeEntries(const TreeView& tree, std::size_t n_nodes, const LeafEntries& leaves)
         : tree_(tree), leaves_(leaves), left_(n_nodes), held_(n_nodes) {}
 
-    // The next nodes, until they have at least `most` amounts or the root is reached; no nodes after the root.
+    // Returns the next nodes, until they have at least `most` amounts or the root is reached; no nodes after the root.
     Block next(std::size_t most) {
         Block block;
         while (left_ > 0 && block.amounts.size() < most) {

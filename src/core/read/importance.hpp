@@ -1,4 +1,4 @@
-// Importance: trees and the rows outside their bags -> how much each feature matters to each tree.
+// Importance of each feature to each tree on out-of-bag rows.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace hedgerow {
 
-// The training table, and how its rows were drawn into bags.
+// The training table, and the bags drawn from its rows.
 template <class Code>
 struct BaggedRows {
     const Code* by_column = nullptr;
@@ -24,13 +24,13 @@ struct BaggedRows {
     Units units = {};
 };
 
-// How good the answer of a leaf is for a row of a class.
+// Quality of the prediction of a leaf for a row of a class.
 enum class Worth : int {
     vote = 0,
     share = 1
 };  // vote: 1 if its class leads, divided among ties; share: the share of its class
 
-// `own`: the leaf has counted the row, so the row is taken out. A leaf without rows prefers no class.
+// `own`: the leaf has counted the row, which is removed. A leaf without rows prefers no class.
 inline double worth_of(const LeafView& leaves, std::int64_t leaf, std::uint16_t label, bool own, Worth worth) {
     const bool dense = leaves.entry_start == nullptr;
     const std::int64_t begin = dense ? leaf * leaves.n_classes : leaves.entry_start[leaf];
@@ -51,13 +51,12 @@ inline double worth_of(const LeafView& leaves, std::int64_t leaf, std::uint16_t 
     return mine == largest ? 1.0 / n_largest : 0.0;
 }
 
-// How good the answer of a leaf is for a row: of the leaf it reaches, or of the one it reaches with values of another
-// row.
+// Quality of the prediction for a row: of the leaf it reaches, or of the leaf it reaches with values of another row.
 struct ClassScorer {
     const LeafView& leaves;
     const std::uint16_t* labels;
     Worth worth;
-    bool counted;  // whether leaves have counted rows outside the bag, and so the row itself
+    bool counted;  // whether leaves have counted out-of-bag rows, and so the row itself
 
     double at_home(std::size_t row, std::int64_t leaf) const {
         return worth_of(leaves, leaf, labels[row], counted, worth);
@@ -85,8 +84,7 @@ struct FeatureGroups {
     std::size_t n_groups = 0;
 };
 
-// How much worse the answers of a tree for the rows outside its bag get if a group of features is permuted among these
-// rows.
+// Decrease in the quality of the out-of-bag predictions of a tree if a group of features is permuted among these rows.
 template <class Code, class Scorer>
 class OobPermuter {
 public:
@@ -94,7 +92,7 @@ public:
                 const Scorer& scorer, std::uint64_t key, std::size_t n_repeats)
         : forest_(forest), rows_(rows), groups_(groups), scorer_(scorer), key_(key), n_repeats_(n_repeats) {}
 
-    // decrease[group]: mean over the rows outside the bag and over the repeats; NaN if there are no such rows.
+    // decrease[group]: mean over out-of-bag rows and repeats; NaN without out-of-bag rows.
     void permute(std::size_t number, double* decrease) {
         take_rows(number);
         std::fill(decrease, decrease + groups_.n_groups, outside_.empty() ? std::nan("") : 0.0);
@@ -108,7 +106,7 @@ public:
     }
 
 private:
-    // Collects the rows outside the bag, their leaves, and for each feature the rows whose path depends on it.
+    // Collects the out-of-bag rows, their leaves, and for each feature the rows whose path depends on it.
     void take_rows(std::size_t number) {
         tree_ = forest_.tree(number);
         first_leaf_ = forest_.leaf_start[number];
@@ -158,7 +156,7 @@ private:
         touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
     }
 
-    // -> the sum of what all rows lose
+    // Returns the sum of the losses of all rows.
     double permute_once(std::size_t number, std::size_t group, std::size_t repeat) {
         const std::size_t p = rows_.n_features, n = outside_.size();
         Draws draws(derive_key(derive_key(derive_key(derive_key(key_, Purpose::permute), number), group), repeat));
@@ -224,10 +222,10 @@ void permute_oob(const ForestView& forest, const BaggedRows<Code>& rows, const F
     });
 }
 
-// What splits should predict: for each class 1 for its rows and 0 for the others, or one number for each row.
+// Responses that splits should predict: for each class, 1 for its rows and 0 for the others, or one number per row.
 struct Responses {
-    std::vector<std::uint32_t> rows, start;  // the rows whose response k is not 0: from start[k] to start[k + 1]
-    const double* amounts = nullptr;         // by row; nullptr means 1 for each
+    std::vector<std::uint32_t> rows, start;  // rows whose response k is not 0: from start[k] to start[k + 1]
+    const double* amounts = nullptr;         // by row; null means 1
 
     static Responses of_classes(const std::uint16_t* labels, std::size_t n_rows, std::uint32_t n_classes) {
         Responses responses{std::vector<std::uint32_t>(n_rows), std::vector<std::uint32_t>(n_classes + 1, 0)};
@@ -246,20 +244,19 @@ struct Responses {
     std::size_t n_responses() const { return start.size() - 1; }
 };
 
-// How much the splits on each feature of a tree say about the rows outside its bag.
+// Gain of the splits on each feature of a tree, measured on its out-of-bag rows.
 //
-// A split sends each row at its node to a child, and the rows of the bag in that child have a mean response. The gain
-// is the sum of response times mean over the rows outside the bag, minus its expectation if these rows were sent to the
-// same children at random. Computed on the rows of the bag instead, it would be the decrease of Gini impurity or of
-// squared error. Outside the bag it is zero on average for a feature that is unrelated to the responses of the rows at
-// a node.
+// A split sends each row at its node to a child, and the in-bag rows of that child have a mean response. The gain is
+// the sum of response times mean over the out-of-bag rows, minus its expectation if these rows were sent to the same
+// children at random. On in-bag rows, it would be the decrease of Gini impurity or of squared error. Out of bag, its
+// mean is zero for a feature that is unrelated to the responses of the rows at a node.
 template <class Code>
 class OutsideGains {
 public:
     OutsideGains(const ForestView& forest, const BaggedRows<Code>& rows, const Responses& responses)
         : forest_(forest), rows_(rows), responses_(responses), leaf_of_row_(rows.n_rows), times_(rows.n_rows) {}
 
-    // gains[feature]: for each row outside the bag on average; NaN if there are no such rows.
+    // gains[feature]: mean per out-of-bag row; NaN without out-of-bag rows.
     void measure(std::size_t number, const Code* by_row, double* gains) {
         tree_ = forest_.tree(number);
         n_nodes_ = static_cast<std::size_t>(forest_.node_start[number + 1] - forest_.node_start[number]);
@@ -279,7 +276,7 @@ public:
     }
 
 private:
-    // Sums the amounts of listed rows at every node: of rows in the bag as often as it holds them, and of rows outside.
+    // Sums the amounts of listed rows at every node: of in-bag rows with multiplicity, and of out-of-bag rows.
     void sum_up(std::size_t begin, std::size_t end, const double* amounts, std::vector<double>& inside,
                 std::vector<double>& outside) {
         inside.assign(n_nodes_, 0), outside.assign(n_nodes_, 0);
@@ -297,8 +294,7 @@ private:
         }
     }
 
-    // The gain of one response of the rows outside the bag at the split of a node. A child without rows of the bag adds
-    // 0.
+    // The gain of one response of the out-of-bag rows at the split of a node. A child without in-bag rows adds 0.
     double gain_at(std::uint32_t at) const {
         double given = 0, means = 0, n_rows = 0, total = 0;
         for (std::uint32_t child = first_child(tree_, at); child < first_child(tree_, at) + n_children(tree_, at);

@@ -1,4 +1,4 @@
-// Leaf ranges: the training rows of a leaf -> a mark for each leaf and feature; other rows -> how far outside they lie.
+// Leaf ranges: marks of the values in leaves, and the distances of rows from them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@
 
 namespace hedgerow {
 
-// How the bags of trees are drawn from the rows of the training table.
+// The bags of trees.
 struct Bags {
     std::uint64_t seed = 0;
     double mean = 0;
@@ -28,7 +28,7 @@ struct Bags {
     Bag of(std::size_t tree) const { return Bag(seed, first_tree + tree, n_rows, mean, units); }
 };
 
-// The rows first, …, first + n - 1 of a table, which are laid out in by_row.
+// The rows first, …, first + n - 1 of a table, copied to by_row.
 template <class Code>
 RowView<Code> lay_out(const CodeColumns<Code>& codes, std::size_t first, std::size_t n, std::vector<Code>& by_row) {
     lay_out_rows(codes.codes, codes.n_rows, codes.n_features, first, n, by_row);
@@ -36,7 +36,7 @@ RowView<Code> lay_out(const CodeColumns<Code>& codes, std::size_t first, std::si
     return {by_row.data(), codes.n_features, has_missing, codes.codes + first, codes.n_rows};
 }
 
-// The rows first, …, first + n - 1 that a bag holds, numbered from 0.
+// The in-bag rows among first, …, first + n - 1, numbered from 0.
 inline void list_rows(const Bag& bag, std::size_t first, std::size_t n, std::vector<std::uint32_t>& rows) {
     rows.resize(n);
     std::size_t n_held = 0;
@@ -47,7 +47,7 @@ inline void list_rows(const Bag& bag, std::size_t first, std::size_t n, std::vec
     rows.resize(n_held);
 }
 
-// The places of those training rows that a bag does not hold.
+// The indices of the training rows that are out of bag.
 inline void list_oob(const Bag& bag, std::span<const std::int64_t> training, std::vector<std::uint32_t>& places) {
     places.resize(training.size());
     std::size_t n_outside = 0;
@@ -58,7 +58,7 @@ inline void list_oob(const Bag& bag, std::span<const std::int64_t> training, std
     places.resize(n_outside);
 }
 
-// The marks of some rows of one tree, joined with those that its leaves have.
+// Marks of some rows of one tree, joined with those of its leaves.
 template <class Code>
 class MarkedTree {
 public:
@@ -72,7 +72,7 @@ public:
         for (std::size_t i = 0; i < rows_.size(); ++i)
             marks_.data[leaves_[i] * marks_.n_columns + column] |= category_mark(view_.row(rows_[i])[feature]);
     }
-    // At most as many columns of the marks as `Extents` have lanes, and the features in them.
+    // At most as many columns of the marks as `Extents` has lanes, and the features in them.
     void add_numeric(std::span<const std::size_t> columns, std::span<const std::int32_t> features,
                      std::span<const std::int64_t> n_bins) {
         constexpr std::size_t lanes = Extents<Code>::lanes, together = 512;
@@ -104,7 +104,7 @@ private:
     Table<Mark> marks_;
 };
 
-// (leaves, m): the marks of the rows in the bags, for the features (trees, m) that each of the first trees has drawn.
+// (leaves, m): the marks of the in-bag rows, for the features (trees, m) drawn for each of the first trees.
 template <class Code>
 OwnTable<Mark> find_marks(const ForestView& forest, const CodeColumns<Code>& codes, Table<const std::int32_t> drawn,
                           std::span<const std::int64_t> n_bins, std::span<const std::uint8_t> nominal, const Bags& bags,
@@ -143,21 +143,21 @@ OwnTable<Mark> find_marks(const ForestView& forest, const CodeColumns<Code>& cod
     return marks;
 }
 
-// How distances are measured in each of u features.
+// Scales of distances in each of u features.
 struct Rulers {
     Table<const double> low,
         high;  // (u, levels): the smallest and the largest value of each level of a numeric feature; finite
     std::span<const double> spread;  // (u,): its standard deviation
     std::span<const double>
-        absent;  // how far each category is from a leaf without it, one nominal feature after the other
+        absent;  // distance of each category from a leaf without it, one categorical feature after the other
     std::span<const std::int64_t> start;  // (u + 1,): where the categories of each feature begin
-    std::span<const double> missing;      // (u,): how far a missing value is from a leaf without one
-    std::span<const double> present;      // (u,): how far a value is from a leaf with missing values only
+    std::span<const double> missing;      // (u,): distance of a missing value from a leaf without one
+    std::span<const double> present;      // (u,): distance of a value from a leaf with missing values only
     double far = 0;                       // the largest distance
 
     static constexpr double smallest_spread = 1e-300;
 
-    // A cell is a finite number, the number of a category or below 0 for a new one; NaN is missing.
+    // A cell is a finite number, or the number of a category, below 0 for a new one; NaN is missing.
     double away(std::size_t place, bool nominal, Mark mark, double cell) const {
         if (!nominal && (mark & mark_present) && cell == cell) {
             const double least = low.data[place * low.n_columns + low_level(mark)],
@@ -165,7 +165,7 @@ struct Rulers {
             const double beyond = std::max(least - cell, cell - most);
             return beyond > 0 ? std::min(beyond / std::max(spread[place], smallest_spread), far) : 0;
         }
-        if (mark == 0) return 0;  // a leaf without rows says nothing
+        if (mark == 0) return 0;  // a leaf without rows has no range
         if (std::isnan(cell)) return mark & mark_missing ? 0 : missing[place];
         return nominal ? from_categories(place, mark, cell) : present[place];
     }
@@ -180,10 +180,10 @@ private:
     }
 };
 
-// What leaves have seen, of which features, and how distances from it are measured.
+// Leaf ranges, their features, and the scales of distances.
 struct LeafRanges {
     Table<const std::int32_t>
-        places;  // (trees, m): the features of each tree, as places among the u drawn by some tree
+        places;  // (trees, m): the features of each tree, as indices among the u drawn by some tree
     std::span<const std::int32_t> features;  // (u,): the features at these places
     std::span<const std::uint8_t> nominal;   // (u,)
     std::span<const std::int64_t> n_bins;    // (u,)
@@ -191,7 +191,7 @@ struct LeafRanges {
     Rulers rulers;
 };
 
-// Scores of rows (n,): in all features, in the farthest one, and which place that is; NaN without a tree.
+// Scores of rows (n,): over all features, in the farthest one, and its index; NaN without a tree.
 struct Scores {
     std::vector<double> total, single;
     std::vector<std::int64_t> place;
@@ -199,7 +199,7 @@ struct Scores {
     explicit Scores(std::size_t n_rows) : total(n_rows), single(n_rows), place(n_rows) {}
 };
 
-// Distances of one row, added up over trees.
+// Distances of one row, summed over trees.
 class Distances {
 public:
     explicit Distances(std::size_t n_places) : sums_(n_places), numbers_(n_places) {}
@@ -210,8 +210,8 @@ public:
         std::fill(sums_.begin(), sums_.end(), 0.0);
         std::fill(numbers_.begin(), numbers_.end(), 0u);
     }
-    // The marks of the leaf that the row reaches in a tree, for the features at these places; the values (u,) of the
-    // row.
+    // Adds the marks of the leaf that the row reaches in a tree, for the features at these places; `values` (u,) are
+    // those of the row.
     void add(const Mark* marks, std::span<const std::int32_t> places, const double* values, const LeafRanges& ranges) {
         double total = 0;
         for (std::size_t d = 0; d < places.size(); ++d) {
@@ -249,8 +249,8 @@ private:
     std::vector<std::uint32_t> numbers_;
 };
 
-// How far rows lie outside the leaves of all trees or, if they are rows of the training table, of the trees whose bags
-// do not hold them, and of every second one of these.
+// Distances of rows from the leaves of all trees; for training rows, of the out-of-bag trees, and of every second one
+// of these.
 struct Novelty {
     Scores all, half;
     std::vector<double> n_trees_measured;
@@ -278,7 +278,7 @@ Novelty measure_rows(const ForestView& forest, const LeafRanges& ranges, const C
         std::vector<std::uint32_t> rows(n_rows), at(n_rows);
         std::iota(rows.begin(), rows.end(), std::uint32_t{0});
         std::vector<std::uint8_t> reached(n_rows * n_trees);
-        std::vector<Mark> met(n_rows * n_trees * n_drawn);  // the marks of the leaves that rows reach in these trees
+        std::vector<Mark> met(n_rows * n_trees * n_drawn);  // the marks of the leaves reached
         for (std::size_t number = 0; number < n_trees; ++number) {
             if (out_of_bag) list_oob(bag_of[number], training.subspan(first, n_rows), rows);
             const TreeView tree = forest.tree(number);

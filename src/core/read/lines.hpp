@@ -1,4 +1,4 @@
-// Lines: a point -> the margins at all points that differ from it in one feature, by one walk through each tree.
+// Margins at all points that differ from a point in one feature, in one walk through each tree.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,7 @@ public:
     struct Spot {
         std::size_t place;
         std::int32_t code;
-        double hope, cost;  // by how much a class is ahead there; the cost of the move from the row
+        double hope, cost;  // the margin of a class there, and the cost of the move from the row
     };
 
     Lines(const ForestView& forest, const Moves& moves, const Margins& margins)
@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    // A way that leaves that of the point in one feature: at codes first, …, last, or at some categories.
+    // A path that leaves that of the point in one feature: at codes first, …, last, or at some categories.
     struct Side {
         std::uint32_t node;
         std::size_t place;
@@ -78,7 +78,7 @@ private:
             if (moves_.is_free(place)) add(tree, view, row, {at, place, first_[place], last_[place], staying_[place]});
     }
 
-    // One side, down to the next node on its own feature or to a leaf.
+    // Follows one side down to the next node on its own feature, or to a leaf.
     void follow(std::size_t tree, const TreeView& view, const MovingRow<Code>& row) {
         Side side = std::move(sides_.back());
         sides_.pop_back();
@@ -117,7 +117,7 @@ private:
         if (!moves_.nominal[side.place]) return add_codes(tree, view, row, side, side.first, side.last);
         for (const std::int32_t code : side.categories) add_codes(tree, view, row, side, code, code);
     }
-    // Sums are kept as differences between neighbouring codes.
+    // Sums are stored as differences between adjacent codes.
     void add_codes(std::size_t tree, const TreeView& view, const MovingRow<Code>& row, const Side& side,
                    std::int32_t first, std::int32_t last) {
         const std::size_t from = start_[side.place] + static_cast<std::size_t>(first);

@@ -1,14 +1,14 @@
-// Margins: the contents of leaves -> by how much one class can be ahead of another in them, at a point or in a box.
+// Margins between classes from the contents of leaves, at a point or in a box.
 //
-// A class remains alone where its lower bound is above the upper bounds of all others. Margins are these differences,
-// lower[k] - upper[j]: sums over trees, or a map of such sums. Of a calibrated forest they are
+// A class remains alone where its lower probability is above the upper probabilities of all others. Margins are these
+// differences, lower[k] - upper[j]: sums over trees, or functions of such sums. In a calibrated forest they are
 //
 //     (1 - vacuity) (p'[k] - p'[j]) - vacuity,
 //
-// where p' is a map of probabilities p. In a box, p and vacuity lie between the sums of the smallest and of the largest
-// values of each tree. The difference of two scores is linear in the logarithms of p, so its largest value is that of
-// the better end of each. This bounds p'[k] / p'[j], hence p'[k] and the margin. A bound can be too large, never too
-// small.
+// where p' are the calibrated probabilities of p. In a box, p and vacuity lie between the sums of the smallest and of
+// the largest values of each tree. The difference of two scores is linear in the logarithms of p, so its largest value
+// is at the better end of each. This bounds p'[k] / p'[j], hence p'[k] and the margin. A bound can be too large, never
+// too small.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -25,9 +25,9 @@ namespace hedgerow {
 
 class Margins {
 public:
-    // added (D, K, K): what a leaf of each content adds to lower[k] - upper[j], if it were the only tree; without it,
-    // margins are not known. sums (D, K + 1): probabilities and vacuity, of which rates (K, K, K) and ahead (K, K) are
-    // a map.
+    // added (D, K, K): contribution of a leaf of each content to lower[k] - upper[j], if it were the only tree; without
+    // it, margins are not known. sums (D, K + 1): probabilities and vacuity, from which rates (K, K, K) and ahead (K,
+    // K) give the calibrated ones.
     static Margins from(const NamedValues& given) {
         Margins margins;
         margins.n_classes_ = given.number<std::size_t>("n_classes");
@@ -47,7 +47,7 @@ public:
 
     bool known() const { return width_ > 0; }
     std::size_t n_classes() const { return n_classes_; }
-    // How many values of a leaf are summed over trees.
+    // Number of values of a leaf that are summed over trees.
     std::size_t width() const { return width_; }
     double tree_share(std::size_t tree) const { return tree_shares_[tree]; }
     const double* values(std::uint32_t content) const { return (sums_ ? sums_ : added_.data()) + content * width_; }
@@ -55,7 +55,7 @@ public:
         return added_[(content * n_classes_ + k) * n_classes_ + j];
     }
 
-    // The smallest and the largest sums over trees (width,) -> (K, K): no choice has larger margins.
+    // Upper bounds of the margins (K, K), given the smallest and the largest sums over trees (width,).
     void most(const double* low, const double* high, double* margins) const {
         const std::size_t n = n_classes_;
         if (!sums_) {
@@ -74,15 +74,15 @@ public:
                 double ahead = ahead_[k * n + j];
                 const double* rates = rates_ + (k * n + j) * n;
                 for (std::size_t i = 0; i < n; ++i) ahead += std::max(rates[i] * logs_[i], rates[i] * logs_[n + i]);
-                const double behind = std::exp(-std::clamp(ahead, -700.0, 700.0));  // p'[j] / p'[k] at least
+                const double behind = std::exp(-std::clamp(ahead, -700.0, 700.0));  // a lower bound of p'[j] / p'[k]
                 margins[k * n + j] = behind;
                 total += behind;
             }
-            for (std::size_t j = 0; j < n; ++j)  // p'[k] is at most 1 / total; the sum holds exp(0) for k itself
+            for (std::size_t j = 0; j < n; ++j)  // p'[k] is at most 1 / total; the sum contains exp(0) for k itself
                 margins[k * n + j] = (1 - vacuity) / total * std::max(1 - margins[k * n + j], 0.0) - vacuity + rounding;
         }
     }
-    // Margins (K, K) -> the class that is most ahead of all others, or is least behind, and by how much.
+    // Returns the class with the largest margin over its closest rival, and this margin.
     std::pair<std::size_t, double> best(const double* margins, std::int64_t wanted) const {
         std::pair<std::size_t, double> found{0, -std::numeric_limits<double>::infinity()};
         for (std::size_t k = 0; k < n_classes_; ++k) {
@@ -96,7 +96,7 @@ public:
     }
 
 private:
-    static constexpr double rounding = 1e-9;  // by how much sums that are taken in another order may differ
+    static constexpr double rounding = 1e-9;  // bound on the difference of sums in another order
 
     std::size_t n_classes_ = 0, width_ = 0;
     std::span<const double> tree_shares_, added_;
@@ -117,7 +117,7 @@ public:
           most_(margins.n_classes() * margins.n_classes()) {}
 
     void clear() { std::fill(low_.begin(), low_.end(), 0.0), std::fill(high_.begin(), high_.end(), 0.0); }
-    // The contents of the leaves of a tree among which a row may choose: content(0), …, content(n - 1).
+    // The contents of the leaves of a tree that a row may choose among: content(0), …, content(n - 1).
     template <class Content>
     void add(std::size_t tree, std::size_t n, Content&& content) {
         const double share = margins_.tree_share(tree);
@@ -132,7 +132,7 @@ public:
         }
         for (std::size_t k = 0; k < least_.size(); ++k) low_[k] += share * least_[k], high_[k] += share * largest_[k];
     }
-    // (K, K): no choice of one leaf in each tree has larger margins.
+    // Upper bounds (K, K) of the margins over all choices of one leaf in each tree.
     const double* most() {
         margins_.most(low_.data(), high_.data(), most_.data());
         return most_.data();
@@ -143,7 +143,7 @@ private:
     std::vector<double> low_, high_, least_, largest_, most_;
 };
 
-// Contents of leaves in the order of trees, and where those of each tree begin -> (K, K): the largest margins.
+// The largest margins (K, K), given the contents of leaves in the order of trees, and where those of each tree begin.
 inline std::vector<double> largest_margins(const Margins& margins, std::span<const std::int32_t> contents,
                                            std::span<const std::int64_t> starts) {
     Extent extent(margins);

@@ -1,4 +1,4 @@
-// Moves: the codes of a row, and what other codes cost -> where it may go, and what is there.
+// Moves of the codes of a row, their costs, and the leaves reached.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace hedgerow {
 
-// A row that may move, and what is known of the leaves. Places are the features on which some tree splits.
+// A row that may move, and the contents of leaves. Places are the features on which some tree splits.
 struct Moves {
     std::span<const std::int64_t> features;  // (F,): the feature of each place
     std::span<const std::int64_t>
         cost_start;                         // (F + 1,): where the costs of a place begin; none if its value is missing
-    std::span<const double> costs;          // of each code; 0 at the code of the row, larger with the distance
+    std::span<const double> costs;          // of each code; 0 at the code of the row, increasing with distance
     const std::uint8_t* nominal = nullptr;  // (F,)
     const std::int32_t* first = nullptr;    // (F,): the codes that are allowed
     const std::int32_t* last = nullptr;
-    std::span<const std::int32_t> contents;   // (L,): which content each leaf has
+    std::span<const std::int32_t> contents;   // (L,): the content of each leaf
     std::span<const std::uint8_t> plausible;  // (D,): whether a row may move into leaves of this content
-    const OutsideFunction* alone = nullptr;   // leaves, one of each tree -> the class that remains alone there, or -1
-    std::int64_t wanted = -1;                 // the class that is to remain; -1 for any
+    const OutsideFunction* alone = nullptr;   // leaves, one per tree, to the class that remains alone, or -1
+    std::int64_t wanted = -1;                 // the class that should remain; -1 for any
 
     static Moves from(const NamedValues& given) {
         Moves moves;
@@ -56,13 +56,13 @@ struct Moves {
     bool is_free(std::size_t place) const { return n_codes(place) > 0 && first[place] < last[place]; }
 };
 
-// The way of a row through a tree, when some of its codes are replaced by those of a point.
+// The path of a row through a tree, with some of its codes replaced by those of a point.
 template <class Code>
 class MovingRow {
 public:
     MovingRow(const ForestView& forest, const Moves& moves, const CodeColumns<Code>& row)
         : forest_(forest), moves_(moves), codes_(row.codes, row.codes + row.n_features), place_of_(row.n_features, -1) {
-        if (row.n_rows != 1) throw std::invalid_argument("codes must be those of one row");
+        if (row.n_rows != 1) throw std::invalid_argument("codes must have one row, got " + std::to_string(row.n_rows));
         for (std::size_t place = 0; place < moves.n_places(); ++place) {
             const auto feature = static_cast<std::size_t>(moves.features[place]);
             place_of_[feature] = static_cast<std::int32_t>(place);

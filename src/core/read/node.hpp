@@ -1,4 +1,4 @@
-// Node: a split or a leaf -> eight bytes, and back.
+// Splits and leaves, packed into eight bytes.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace hedgerow {
 enum class NodeKind : std::uint32_t {
     threshold = 0,  // left if the code is at most the threshold; a leaf is a threshold that leads to itself
     subset = 1,     // left if the category is in a subset, stored as in subset.hpp
-    multiway = 2,   // one child for each category, and a last one for missing and new values
+    multiway = 2,   // one child per category, and a last one for missing and new values
 };
 
 // Layout, low bits first: code 16, feature 17, kind 2, missing_left 1, child 28.
@@ -35,15 +35,15 @@ public:
         return Node(n_categories, feature, NodeKind::multiway, false, child);
     }
 
-    // The same split with its children elsewhere, or the same leaf elsewhere.
+    // The same split or leaf with its children, or itself, elsewhere.
     Node moved_to(std::uint32_t child) const {
         Node moved = *this;
         moved.rest_ = (rest_ & 15) | child << 4;
         return moved;
     }
 
-    // For a threshold, the last code that goes left; for a subset, its form; for a multiway split, the number of
-    // categories.
+    // The last code that goes left at a threshold, the form of a subset, or the number of categories of a multiway
+    // split.
     std::uint32_t code() const { return code_; }
     std::uint32_t feature() const { return feature_ | (rest_ & 1) << 16; }
     std::uint32_t low_feature() const { return feature_; }  // the feature, if the table has at most 65,536

@@ -1,4 +1,4 @@
-// Out-of-bag: training rows, and the trees whose bags do not hold them -> the mean answer of these trees.
+// Out-of-bag means of training rows.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace hedgerow {
 
-// Training rows, each of which is predicted only by the trees whose bags do not hold it.
+// Training rows, each of which is predicted only by its out-of-bag trees.
 struct OobRows {
     const std::int64_t* rows = nullptr;  // their numbers in the table
     std::size_t n_rows_in_all = 0;
     std::uint64_t seed = 0;
     double bag_mean = 0;
-    const std::uint16_t* labels = nullptr;  // null: the leaves have not counted the rows themselves
+    const std::uint16_t* labels = nullptr;  // null if leaves have not counted the rows themselves
     Units units = {};
 };
 
-// Adds the class shares of one leaf without a row of class `own`, which weighs what rows of its class weigh on average
-// in the leaf. -> whether the leaf then has something to say
+// Adds the class shares of one leaf without a row of class `own`, which is assumed to have the mean weight of its class
+// in the leaf. Returns whether the leaf has rows left.
 inline bool add_shares_without(const LeafView& leaves, std::int64_t leaf, std::uint16_t own, double* shares) {
     const bool dense = leaves.entry_start == nullptr;
     const std::int64_t begin = dense ? leaf * leaves.n_classes : leaves.entry_start[leaf];
@@ -42,9 +42,8 @@ inline bool add_shares_without(const LeafView& leaves, std::int64_t leaf, std::u
     return true;
 }
 
-// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches in the trees whose
-// bags do not hold it, without the row itself; uniform when all of these leaves are empty, NaN when there is no such
-// tree.
+// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches in its out-of-bag
+// trees, without the row itself; uniform if all of these leaves are empty, NaN without such trees.
 template <class Code>
 void average_oob(const ForestView& forest, const LeafView& leaves, const OobRows& outside, const Code* by_column,
                  std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability,

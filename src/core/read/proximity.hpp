@@ -1,5 +1,4 @@
-// Proximity: the leaves that rows reach -> which rows meet there and how often, without looking at rows that never
-// meet.
+// Rows that share leaves, and how often, without visiting pairs that never meet.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -13,7 +12,7 @@
 
 namespace hedgerow {
 
-// Which rows count as members of a leaf, and how often.
+// Rows that count as members of a leaf, and how often.
 enum class Present : int { all = 0, inbag = 1, distinct = 2, oob = 3 };
 
 // leaves[row · n_trees + tree]: numbers within the tree, whose leaves begin at leaf_start[tree] among those of all
@@ -75,7 +74,7 @@ public:
     bool is_outside(std::size_t row, std::size_t tree) const {
         return (outside_[row * n_words_ + tree / 64] >> (tree % 64)) & 1;
     }
-    // The number of trees whose bags hold neither of two rows.
+    // The number of trees for which both rows are out of bag.
     int n_outside_both(std::size_t a, std::size_t b) const {
         int both = 0;
         for (std::size_t word = 0; word < n_words_; ++word)
@@ -95,15 +94,15 @@ private:
     std::vector<std::int64_t> start_, next_;
     std::vector<double> total_;
     std::size_t n_words_;
-    std::vector<std::uint64_t> outside_;  // for each row, a bit for every tree whose bag does not hold it
+    std::vector<std::uint64_t> outside_;  // for each row, a bit per tree: whether the row is out of bag
     std::vector<std::uint32_t> rows_, times_;
 };
 
-// What a meeting of two rows in a leaf adds to their proximity.
+// Contribution of a shared leaf to the proximity of two rows.
 enum class Meeting : int {
     share_of_trees = 0,    // 1 / trees
-    share_of_outside = 1,  // rows of one table: 1 / trees whose bags hold neither
-    share_of_leaf = 2,     // the part of the row in the leaf / trees whose leaf is not empty: the weights of an average
+    share_of_outside = 1,  // rows of one table: 1 / trees for which both are out of bag
+    share_of_leaf = 2,     // share of the row in the leaf / trees whose leaf is not empty: the weights of a mean
 };
 
 // Rows of a sparse table, end to end.
@@ -113,7 +112,8 @@ struct SparseRows {
     std::vector<double> values;
 };
 
-// The rows that one row meets, found tree by tree. Amount is an integer if meetings are counted, otherwise a double.
+// The rows that share leaves with one row, tree by tree. Amount is an integer if leaves are counted, otherwise a
+// double.
 template <class Amount>
 class Meetings {
 public:
@@ -126,8 +126,7 @@ public:
           most_(most),
           amount_(others.n_rows(), Amount{0}) {}
 
-    // The rows met, in ascending order: all, or if most > 0 those with the largest amounts, the earlier among equal
-    // ones.
+    // Appends the rows met, ascending: all, or if most > 0 those with the largest amounts; the earlier of equal ones.
     void append(std::size_t row, SparseRows& part) {
         add_up(row);
         if (most_ > 0 && found_.size() > most_) {
@@ -153,8 +152,7 @@ private:
         double value;
     };
 
-    // If a row has about as many meetings as there are rows, a scan of all rows is faster than a list of the rows met
-    // that must be sorted.
+    // If a row meets about as many rows as there are, a scan of all rows is faster than a list that must be sorted.
     void add_up(std::size_t row) {
         const std::size_t n_rows = others_.n_rows();
         leaves_.clear();
@@ -212,8 +210,8 @@ private:
     bool in_order_ = false;
 };
 
-// For each row of the table the rows it meets. first_row: the number of its first row among the other rows
-// (for share_of_outside).
+// For each row of the table the rows it meets. first_row: the number of its first row among the other rows (for
+// share_of_outside).
 template <class Amount>
 SparseRows meet_by(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row,
                    std::size_t most, std::size_t n_threads, Control& control) {

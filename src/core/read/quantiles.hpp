@@ -1,8 +1,6 @@
-// Quantiles: the leaves that samples reach, and the rows in them -> quantiles of the targets of these rows for each
-// sample, or where a number lies among these targets.
+// Quantiles of the targets of rows in leaves, and the positions of numbers among these targets.
 //
-// A leaf of -1 says that a tree has no say about a sample, because its bag holds it. Without any tree, the answer is
-// NaN.
+// A leaf of -1 means that the tree is skipped, because the sample is in its bag. Without any tree, the result is NaN.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,8 +16,8 @@
 
 namespace hedgerow {
 
-// The training rows in the leaves of all trees, each as often as the bag holds it. A row is named by its rank: rows are
-// numbered in the order of their targets.
+// The training rows in the leaves of all trees, with multiplicity. A row is named by its rank: rows are numbered in the
+// order of their targets.
 struct LeafRows {
     const std::int64_t* leaf_start = nullptr;  // n_trees + 1
     const std::int64_t* row_start = nullptr;   // where the rows of each leaf begin; one entry more than leaves
@@ -38,7 +36,7 @@ struct QuantileOptions {
     Interpolation interpolation = Interpolation::linear;
 };
 
-// Finds the quantiles of one sample after another, and reuses its memory.
+// Finds the quantiles of one sample after another, reusing its memory.
 class QuantileFinder {
 public:
     QuantileFinder(const LeafRows& rows, const QuantileOptions& options)
@@ -52,7 +50,7 @@ public:
                                                                         : between(quantiles[i]);
     }
 
-    // out: the share of the weight below the number, the share up to and including it, and that of one row on average.
+    // out: the share of the weight below the number, the share up to and including it, and the mean share of one row.
     void place(const std::int32_t* leaves, double number, double* out) {
         gather(leaves);
         std::fill_n(out, 3, std::numeric_limits<double>::quiet_NaN());
@@ -70,7 +68,7 @@ public:
     }
 
 private:
-    // Sums up the weight of each rank that occurs; weights add up to the number of rows in the leaves.
+    // Sums the weight of each rank that occurs; weights sum to the number of rows in the leaves.
     void gather(const std::int32_t* leaves) {
         std::size_t n_trees = 0;
         n_found_ = 0;
@@ -96,7 +94,7 @@ private:
             }
             all += of_leaf;
         }
-        // The scale makes the weights of all rows add up to their number.
+        // Scaled so that the weights of all rows sum to their number.
         const double scale = options_.trees_alike || !rows_.weights ? 1.0 : static_cast<double>(n_found_) / all;
         if (touched_.size() * 16 < rows_.n_rows) std::sort(touched_.begin(), touched_.end());
         else list_all();
@@ -114,7 +112,7 @@ private:
             if (by_rank_[rank] != 0) touched_.push_back(rank);
     }
 
-    // The smallest target such that at least the share q of the weight is at or below it.
+    // The smallest target such that at least a share q of the weight is at or below it.
     double inverse(double quantile) const {
         const double wanted =
             quantile * passed_.back() * (1 - 0x1.0p-45);  // a share that is missed by rounding counts as reached
@@ -134,7 +132,7 @@ private:
         const double slack = passed_.back() * 0x1.0p-45;  // a place that is missed by rounding counts as reached
         return part <= slack ? low : part >= 1 - slack ? high : either(low, high, part, passed_[above - 1]);
     }
-    // Half way, the nearest is the one at an even place, counted from 0, as in NumPy.
+    // Half way, the nearest is the one at an even position, counted from 0, as in NumPy.
     double either(double low, double high, double part, double passed) const {
         if (options_.interpolation == Interpolation::midpoint) return 0.5 * (low + high);
         if (options_.interpolation == Interpolation::lower) return low;
@@ -150,7 +148,7 @@ private:
     std::int64_t n_found_ = 0;              // rows in the leaves
 };
 
-// leaves (n, trees) -> (n, width): find(finder, sample, leaves of the sample, its answers)
+// Calls find(finder, sample, leaves of the sample, its results) for leaves (n, trees), and returns (n, width).
 template <class Find>
 inline OwnTable<double> find_in_leaves(const LeafRows& rows, const QuantileOptions& options,
                                        const Table<const std::int32_t>& leaves, std::size_t width,
@@ -166,7 +164,7 @@ inline OwnTable<double> find_in_leaves(const LeafRows& rows, const QuantileOptio
     return found;
 }
 
-// -> (n, quantiles)
+// Returns (n, quantiles).
 inline OwnTable<double> find_quantiles(const LeafRows& rows, const QuantileOptions& options,
                                        const Table<const std::int32_t>& leaves, std::span<const double> quantiles,
                                        std::size_t n_threads, Control& control) {
@@ -176,7 +174,7 @@ inline OwnTable<double> find_quantiles(const LeafRows& rows, const QuantileOptio
     });
 }
 
-// One number for each sample -> (n, 3), as in QuantileFinder::place
+// Returns (n, 3) for one number per sample, as in QuantileFinder::place.
 inline OwnTable<double> place_numbers(const LeafRows& rows, const QuantileOptions& options,
                                       const Table<const std::int32_t>& leaves, std::span<const double> numbers,
                                       std::size_t n_threads, Control& control) {

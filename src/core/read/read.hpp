@@ -1,4 +1,4 @@
-// Read: codes and trees -> the leaves that rows reach, class shares, and merged states.
+// Leaves that rows reach, class shares, and merged states.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +26,7 @@ struct ForestView {
     std::size_t n_trees = 0;
     bool has_nominal = false;
 
-    // The arrays of a forest by name; whether they fit together is checked elsewhere.
+    // The arrays of a forest by name; checked elsewhere.
     static ForestView from(const NamedValues& given) {
         const auto node_start = given.array<std::int64_t>("node_start");
         const auto nodes = given.array<std::uint64_t>("nodes");
@@ -67,13 +67,12 @@ struct LeafView {
     }
 };
 
-// How many rows to send through all trees at once.
+// Number of rows to send through all trees at once.
 //
 // Every block loads all trees into the cache. So a block has a row for every eight bytes of a tree, and a row pays for
-// an eighth of a cache line (trees of 19,000 nodes: 53 ns a row and tree with 4,096 rows, 30 with 16,384, 26 with
-// 65,536). If rows are long, they do not stay in the cache meanwhile, and a block has fewer of them. Blocks come in
-// rounds, one block for each thread, so that none waits long for the last one; if trees are small, there are four
-// rounds.
+// an eighth of a cache line (trees of 19,000 nodes: 53 ns per row and tree with 4,096 rows, 30 with 16,384, 26 with
+// 65,536). Long rows do not stay in the cache meanwhile, and then a block has fewer of them. Blocks come in rounds, one
+// block per thread, so that none waits long for the last one; if trees are small, there are four rounds.
 inline std::size_t rows_per_block(std::size_t n_rows, std::size_t bytes_per_row, std::size_t bytes_per_tree,
                                   std::size_t n_threads) {
     constexpr std::size_t cache = std::size_t{1} << 18, short_row = 128, fewest = 64, most = 65536;
@@ -85,8 +84,7 @@ inline std::size_t rows_per_block(std::size_t n_rows, std::size_t bytes_per_row,
     return n_rounds == 0 ? 0 : std::min(n_rows, ((share + n_rounds - 1) / n_rounds + 7) / 8 * 8);
 }
 
-// Cuts the rows into blocks; each block is laid out row by row and passed to work with its first row.
-// work(first_row, n_rows, view, thread)
+// Splits the rows into blocks, copies each block row by row, and calls work(first_row, n_rows, view, thread).
 template <class Code, class Work>
 void for_row_blocks(const ForestView& forest, const Code* by_column, std::size_t n_rows, std::size_t n_features,
                     std::size_t n_threads, Control& control, Work&& work) {
@@ -108,11 +106,11 @@ void for_row_blocks(const ForestView& forest, const Code* by_column, std::size_t
     });
 }
 
-// Fewer rows than these go down many trees in step; more of them go down one tree after the other.
+// Fewer rows than this go down many trees in step; more of them go down one tree after the other.
 inline constexpr std::size_t few_rows = 8;
 
-// Sends a block of rows down trees first_tree, …; arrived(place of the tree among these, its view, row, node) is called
-// for each row and tree, for a row in the order of the trees.
+// Sends a block of rows down trees first_tree, …; calls arrived(index of the tree among these, its view, row, node) for
+// each row and tree, for a row in the order of the trees.
 template <class Code, class RoutedRows>
 void route_block(const ForestView& forest, std::size_t first_tree, std::size_t n_trees, const RowView<Code>& view,
                  std::size_t rows, std::vector<std::uint32_t>& at, RoutedRows&& arrived) {
@@ -152,20 +150,20 @@ void find_leaves(const ForestView& forest, const Code* by_column, std::size_t n_
     });
 }
 
-// How the states of the leaves that a row reaches become the state of the row.
+// How the states of the leaves of a row are merged.
 enum class Merge : int { add = 0, largest = 1, both = 2 };  // both: the largest, then the sums, side by side
 
-// Which trees predict a row of the training table, and whether the row is taken out of their leaves first.
+// The trees that predict a training row, and whether the row is removed from their leaves first.
 struct OutOfBag {
     std::uint64_t seed = 0;
     double bag_mean = 0;
-    const std::uint16_t* labels = nullptr;  // null if the leaves have not counted the row itself
+    const std::uint16_t* labels = nullptr;  // null if leaves have not counted the row itself
     Units units = {};
 };
 
-// States of the leaves of some trees: one for each distinct content, and `distinct` says which one a leaf has; or one
-// for each leaf; or, for rows that the leaves have counted, one for each leaf and class, which is the state of the leaf
-// without one row of that class.
+// States of the leaves of some trees: one per distinct content, and `distinct` maps leaves to contents; or one per
+// leaf; or, for rows that the leaves have counted, one per leaf and class: the state of the leaf without one row of
+// that class.
 struct StateTable {
     const double* states = nullptr;
     std::size_t width = 0;
@@ -177,7 +175,7 @@ struct StateTable {
 // Marks a tree that does not predict a row.
 inline constexpr std::uint32_t no_state = 0xffffffff;
 
-// The row of the state table that holds the state of a leaf for a sample with `label`.
+// The row of the state table with the state of a leaf for a sample with `label`.
 inline std::uint32_t state_row(const LeafView& leaves, const StateTable& table, std::int64_t leaf,
                                std::int64_t first_leaf, const std::uint16_t* label) {
     if (table.distinct != nullptr) return static_cast<std::uint32_t>(table.distinct[leaf]);
@@ -190,10 +188,10 @@ inline std::uint32_t state_row(const LeafView& leaves, const StateTable& table, 
                                              : no_state;
 }
 
-// The states of this many trees are merged at once, so that the state of the row stays in registers meanwhile.
+// Number of trees whose states are merged at once, so that the state of the row stays in registers.
 inline constexpr std::size_t trees_together = 8;
 
-// Merges the states found for one row, one for each tree, into `columns` neighbouring columns of its state.
+// Merges the states found for one row, one per tree, into `columns` adjacent columns of its state.
 template <Merge merge, bool weighted, std::size_t columns>
 inline void take_in_columns(const double* states, std::size_t width, const double* weights, const std::uint32_t* found,
                             std::size_t n_trees, double* merged) {
@@ -215,7 +213,7 @@ inline void take_in_columns(const double* states, std::size_t width, const doubl
     if constexpr (merge != Merge::largest) store_pairs<columns>(sum, sums);
 }
 
-// The states found for a row, one for each tree, are read next: ten classes, all rules take .81 to 1 of the time.
+// Prefetches the states found for a row, one per tree: 0.81 to 1 of the time for ten classes and all rules.
 inline void fetch_states(const StateTable& table, const std::uint32_t* found, std::size_t n_trees) {
     for (std::size_t tree = 0; tree < n_trees; ++tree) {
         if (found[tree] == no_state) continue;
@@ -226,7 +224,7 @@ inline void fetch_states(const StateTable& table, const std::uint32_t* found, st
 
 // Merges the states found[row · trees_together …] into merged[row · stride …], eight columns at a time. All columns of
 // a row come before the next row, because wide states would otherwise be loaded into the cache several times (40
-// columns, largest and sum: 81 ns a row and tree become 65).
+// columns, largest and sum: 65 ns per row and tree instead of 81).
 template <Merge merge, bool weighted, std::size_t last_columns>
 void take_in_rows(const StateTable& table, const double* weights, const std::uint32_t* found, std::size_t n_rows,
                   std::size_t n_trees, double* merged, std::size_t stride) {
@@ -299,8 +297,8 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
     }
 }
 
-// Merges the states of the leaves that rows reach in the trees of the table into merged[row · width …]. What is there
-// already is kept, so the trees of a forest can come in several calls; memory does not grow with rows × trees.
+// Merges the states of the leaves that rows reach in the trees of the table into merged[row · width …]. Earlier
+// contents are kept, so the trees of a forest can come in several calls; memory does not grow with rows × trees.
 template <class Code>
 void fold_states(const ForestView& forest, const LeafView& leaves, const StateTable& table, Merge merge,
                  const OutOfBag* outside, const Code* by_column, std::size_t n_rows, std::size_t n_features,
@@ -332,7 +330,7 @@ void average_states(const ForestView& forest, const LeafView& leaves, const Stat
     });
 }
 
-// Adds the class shares of one leaf; an empty leaf adds nothing. -> whether the leaf has rows
+// Adds the class shares of one leaf; an empty leaf adds nothing. Returns whether the leaf has rows.
 inline bool add_shares(const LeafView& leaves, std::int64_t leaf, double* shares) {
     if (leaves.entry_start == nullptr) {
         const std::size_t start = static_cast<std::size_t>(leaf) * leaves.n_classes;
@@ -396,7 +394,7 @@ public:
     std::vector<std::int64_t> examples;  // for each number, the first leaf with that content
 
 private:
-    // Where the counts of a leaf begin, and how many there are.
+    // Where the counts of a leaf begin, and their number.
     std::int64_t begin(std::int64_t leaf) const {
         return leaves_.entry_start ? leaves_.entry_start[leaf] : leaf * leaves_.n_classes;
     }
@@ -432,10 +430,10 @@ private:
     }
 
     LeafView leaves_;
-    std::vector<std::int32_t> slots_;  // open addressing, a power of two of them; -1 is free
+    std::vector<std::int32_t> slots_;  // open addressing with a power of two of slots; -1 is free
 };
 
-// distinct[leaf] = which distinct content the leaf has. -> the first leaf of each content, for any number of threads
+// distinct[leaf] = content of the leaf. Returns the first leaf of each content, for any number of threads.
 inline std::vector<std::int64_t> find_distinct(const ForestView& forest, const LeafView& leaves, std::size_t n_threads,
                                                std::int32_t* distinct, Control& control) {
     std::vector<std::vector<std::int64_t>> examples(forest.n_trees);

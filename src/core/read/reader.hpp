@@ -1,4 +1,4 @@
-// Reader: the arrays of a forest, and arguments from outside -> results, after the arguments have been checked.
+// Checked access to the arrays of a forest.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -33,7 +33,7 @@ struct StatesGiven {
     const double* tree_weights = nullptr;
 };
 
-// Rows of the training table, how bags were drawn from them, which features are permuted together, and how often.
+// The training table and its bags, groups of features that are permuted together, and the number of repeats.
 struct Permuting {
     std::uint64_t seed = 0;
     double bag_mean = 0;
@@ -55,7 +55,7 @@ public:
                        control);
         return probability;
     }
-    // The mean of shares (D, K); distinct[leaf] says which of them a leaf has.
+    // The mean of shares (D, K); distinct[leaf] is the content of a leaf.
     template <class Code>
     OwnTable<double> average_known(const CodeColumns<Code>& codes, const Table<const double>& shares,
                                    std::span<const std::int32_t> distinct, std::size_t n_threads,
@@ -67,19 +67,19 @@ public:
                        probability.data.get(), control);
         return probability;
     }
-    // (m, K): for each of some rows, the mean over the trees whose bags do not hold it, without the row itself.
+    // (m, K): the out-of-bag mean for each of some rows, without the row itself.
     template <class Code>
     OwnTable<double> average_oob(const CodeColumns<Code>& codes, std::span<const std::int64_t> rows,
                                  const OobRows& outside, std::span<const std::uint16_t> labels, std::size_t n_threads,
                                  Control& control) const {
-        require(rows.size() == codes.n_rows, "rows must fit the table");
+        require(rows.size() == codes.n_rows, "rows must have one number per row of codes");
         if (outside.labels) check_labels(labels, codes.n_rows);
         OwnTable<double> probability(codes.n_rows, leaves_.n_classes);
         hedgerow::average_oob(forest_, leaves_, outside, codes.codes, codes.n_rows, codes.n_features, n_threads,
                               probability.data.get(), control);
         return probability;
     }
-    // -> for each distinct content of a leaf the first leaf that has it (D,), and which one each leaf has (L,)
+    // Returns the first leaf of each distinct content (D,), and the content of each leaf (L,).
     std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> distinct(std::size_t n_threads,
                                                                              Control& control) const {
         std::vector<std::int32_t> distinct(forest_.n_leaves());
@@ -100,7 +100,8 @@ public:
     template <class Code>
     OwnTable<double> path_most(const CodeColumns<Code>& codes, const Table<const double>& amounts,
                                std::size_t n_threads, Control& control) const {
-        require(amounts.n_rows == codes.n_features && amounts.n_columns == codes.n_rows, "amounts must fit the codes");
+        require(amounts.n_rows == codes.n_features && amounts.n_columns == codes.n_rows,
+                "amounts must have the shape of codes");
         return hedgerow::path_most(forest_, codes, amounts, n_threads, control);
     }
 
@@ -109,7 +110,7 @@ public:
         require(amounts.size() == forest_.n_leaves(), "amounts must have one number per leaf");
         return node_covers(forest_, amounts);
     }
-    // (n, trees · K), and (n, trees · S): what the leaves of each tree to which a row may belong say together.
+    // (n, trees · K), and (n, trees · S): combined evidence of the leaves of each tree that a row may reach.
     template <class Code>
     OwnTable<double> mixed_counts(const CodeColumns<Code>& codes, const Branching& branching, std::size_t n_threads,
                                   Control& control) const {
@@ -122,24 +123,24 @@ public:
                                   Control& control) const {
         check_branching(codes, branching);
         require(states.n_rows == forest_.n_leaves() && rows.size() == forest_.n_leaves(),
-                "states and rows must be those of all leaves");
+                "states and rows must have one row per leaf");
         return hedgerow::mixed_states(forest_, states, rows, branching, codes, n_threads, control);
     }
 
-    // (leaves, m): what leaves have seen of the features that each tree has drawn (trees, m).
+    // (leaves, m): leaf ranges of the features drawn for each tree (trees, m).
     template <class Code>
     OwnTable<Mark> marks(const CodeColumns<Code>& codes, const Table<const std::int32_t>& drawn,
                          std::span<const std::int64_t> n_bins, std::span<const std::uint8_t> nominal, const Bags& bags,
                          std::size_t n_threads, Control& control) const {
         require(
             drawn.n_rows <= forest_.n_trees && n_bins.size() == codes.n_features && nominal.size() == codes.n_features,
-            "drawn features and bins must fit the trees and the table");
+            "drawn must have a row per tree, and n_bins and nominal one value per feature");
         for (std::size_t i = 0; i < drawn.n_rows * drawn.n_columns; ++i)
             require(drawn.data[i] >= 0 && static_cast<std::size_t>(drawn.data[i]) < codes.n_features,
-                    "drawn features must be those of the table");
+                    "drawn must be features of the table");
         return find_marks(forest_, codes, drawn, n_bins, nominal, bags, n_threads, control);
     }
-    // How novel rows are to trees; training: their numbers in the training table, or empty.
+    // Novelty of rows; training: their numbers in the training table, or empty.
     template <class Code>
     Novelty novelty(const CodeColumns<Code>& codes, const LeafRanges& ranges, const Table<const double>& cells,
                     std::span<const std::int64_t> training, const Bags& bags, std::size_t n_threads,
@@ -148,10 +149,10 @@ public:
         require(ranges.places.n_rows <= forest_.n_trees &&
                     ranges.marks.n_rows == static_cast<std::size_t>(forest_.leaf_start[ranges.places.n_rows]) &&
                     ranges.marks.n_columns == ranges.places.n_columns,
-                "marks must fit the leaves and the drawn features");
+                "marks must have one row per leaf and one column per drawn feature");
         require(cells.n_rows == n_places && cells.n_columns == codes.n_rows &&
                     (training.empty() || training.size() == codes.n_rows),
-                "cells and rows must fit the codes");
+                "cells and rows must have the rows of codes");
         return measure_rows(forest_, ranges, codes, cells, training, bags, n_threads, control);
     }
 
@@ -177,7 +178,7 @@ public:
               Control& control) const {
         const std::size_t width = given.states.n_columns;
         require(merged.n_rows == codes.n_rows && merged.n_columns == (merge == Merge::both ? 2 * width : width),
-                "merged states must have one row per sample and the width of the states");
+                "merged must have one row per sample and the width of the states");
         fold_states(forest_, leaves_, states_from(given), merge, outside ? &*outside : nullptr, codes.codes,
                     codes.n_rows, codes.n_features, n_threads, merged.data, control);
     }
@@ -212,24 +213,24 @@ public:
         return reached;
     }
 
-    // decrease (trees, groups): how much worse the answers of the trees get.
+    // decrease (trees, groups): loss of quality of the predictions of each tree.
     template <class Code>
     void permute(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, Worth worth, bool counted,
                  const Permuting& how, std::size_t n_threads, const Table<double>& decrease, Control& control) const {
         check_labels(labels, codes.n_rows);
         permute_by(ClassScorer{leaves_, labels.data(), worth, counted}, codes, how, n_threads, decrease, control);
     }
-    // The same if leaves predict numbers (leaves,); answers are measured by the squared error.
+    // The same if leaves predict numbers (leaves,); quality is measured by the squared error.
     template <class Code>
     void permute_numbers(const CodeColumns<Code>& codes, std::span<const double> targets,
                          std::span<const double> predicted, const Permuting& how, std::size_t n_threads,
                          const Table<double>& decrease, Control& control) const {
         require(targets.size() == codes.n_rows && predicted.size() == forest_.n_leaves(),
-                "targets and predictions must fit the table and the leaves");
+                "targets must have one value per row, and predicted one per leaf");
         permute_by(RealScorer{predicted.data(), targets.data()}, codes, how, n_threads, decrease, control);
     }
 
-    // gains (trees, p) of the splits on each feature, measured on the rows outside the bags.
+    // gains (trees, p) of the splits on each feature, measured out of bag.
     template <class Code>
     void gains(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, std::uint64_t seed,
                double bag_mean, const Units& units, std::size_t n_threads, const Table<double>& gains,
@@ -242,13 +243,14 @@ public:
     void gains_numbers(const CodeColumns<Code>& codes, std::span<const double> targets, std::uint64_t seed,
                        double bag_mean, const Units& units, std::size_t n_threads, const Table<double>& gains,
                        Control& control) const {
-        require(targets.size() == codes.n_rows, "targets must fit the table");
+        require(targets.size() == codes.n_rows, "targets must have one value per row");
         gain_by(Responses::of_numbers(targets.data(), codes.n_rows), codes, seed, bag_mean, units, n_threads, gains,
                 control);
     }
     // first (trees, p): depth of the first split on each feature.
     void first_uses(std::span<const std::int64_t> depth, const Table<double>& first) const {
-        require(first.n_rows == forest_.n_trees && depth.size() == forest_.n_trees, "depths must fit the trees");
+        require(first.n_rows == forest_.n_trees && depth.size() == forest_.n_trees,
+                "depth and first must have one row per tree");
         hedgerow::first_uses(forest_, depth.data(), first.n_columns, first.data);
     }
 
@@ -257,7 +259,7 @@ private:
         if (!condition) throw std::invalid_argument(otherwise);
     }
     void check_labels(std::span<const std::uint16_t> labels, std::size_t n_rows) const {
-        require(labels.size() == n_rows, "labels must fit the table");
+        require(labels.size() == n_rows, "labels must have one value per row");
         for (const std::uint16_t label : labels)
             require(label < leaves_.n_classes, "labels must be classes of the forest");
     }
@@ -278,10 +280,10 @@ private:
         const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, how.seed, how.bag_mean, how.units};
         const FeatureGroups groups{how.features.data(), how.start.data(), how.start.size() - 1};
         require(decrease.n_rows == forest_.n_trees && decrease.n_columns == groups.n_groups,
-                "decreases must fit the trees and the groups");
+                "decrease must have one row per tree and one column per group");
         for (const std::int64_t feature : how.features)
             require(feature >= 0 && static_cast<std::size_t>(feature) < rows.n_features,
-                    "groups must be made of features of the table");
+                    "groups must consist of features of the table");
         permute_oob(forest_, rows, groups, scorer, how.key, how.n_repeats, n_threads, decrease.data, control);
     }
     template <class Code>
@@ -289,7 +291,7 @@ private:
                  const Units& units, std::size_t n_threads, const Table<double>& gains, Control& control) const {
         const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, seed, bag_mean, units};
         require(gains.n_rows == forest_.n_trees && gains.n_columns == rows.n_features,
-                "gains must fit the trees and the table");
+                "gains must have one row per tree and one column per feature");
         gain_outside(forest_, rows, responses, n_threads, gains.data, control);
     }
 

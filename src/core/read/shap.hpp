@@ -1,4 +1,4 @@
-// Shap: codes, trees and the values of their leaves -> what each feature adds to the value of a row.
+// Shapley values of the features of rows.
 //
 // If only the features in S are known, the probability to reach a leaf is a product over the features on its path: of
 // `one` for a known feature (1 if the row obeys all splits on it, else 0), and of `zero` for an unknown one (the share
@@ -89,7 +89,7 @@ inline void leaf_shares(const ForestView& forest, const double* covers, double* 
     }
 }
 
-// The nodes below the root in depth-first order, with all that does not depend on a row.
+// The nodes below the root in depth-first order, with everything that does not depend on a row.
 struct ShapPlan {
     struct Step {
         std::uint32_t node, level, feature;  // the feature of the split above the node
@@ -138,8 +138,8 @@ private:
     }
 };
 
-// What is kept for the splits between the root and the current node: tables over points that are the same for all rows,
-// and for each row the product of its factors and the sums from below.
+// State of the splits between the root and the current node: tables over points that are the same for all rows, and for
+// each row the product of its factors and the sums from below.
 template <class Code>
 class PathShap {
 public:

@@ -1,7 +1,7 @@
-// Shap background: the same as shap.hpp, but unknown features take their values from background rows.
+// Shapley values as in shap.hpp, with the values of unknown features from background rows.
 //
 // A row and a background row go down the tree together. Where a split separates them, the feature belongs to one or to
-// the other from there on, and both ways are followed. In a leaf where a features belong to the row and b to the
+// the other from there on, and both paths are followed. In a leaf where a features belong to the row and b to the
 // background, Shapley's weight is (a-1)! b!/(a+b)! for each of the former and -a! (b-1)!/(a+b)! for each of the latter.
 // Background rows with the same features so far stay together, so a node is visited once for all of them.
 #pragma once
@@ -52,7 +52,7 @@ public:
 
     void explain(const TreeView& tree, const double* states, const Code* row, double* values, double* pairs) {
         tree_ = tree, states_ = states, row_ = row, values_ = values, pairs_ = pairs;
-        std::iota(others_.begin(), others_.end(), 0U);  // always the same, so that sums have the same order
+        std::iota(others_.begin(), others_.end(), 0U);  // fixes the order of sums
         visit(0, 0, others_.size(), 0);
     }
 
@@ -69,7 +69,7 @@ private:
 
     const Code* other(std::uint32_t i) const { return background_ + std::size_t{i} * n_features_; }
 
-    // Background rows begin … end - 1 of the list reach a node.
+    // Visits a node with background rows begin … end - 1 of the list.
     void visit(std::uint32_t at, std::size_t begin, std::size_t end, std::size_t depth) {
         std::fill(sums(depth), sums(depth) + 2 * width_, 0.0);
         if (is_leaf(tree_, at)) return settle(at, end - begin, depth);
@@ -100,7 +100,7 @@ private:
         }
     }
 
-    // Moves the rows that go from a node to a child to the front of the list. -> where they end
+    // Moves the rows that go from a node to a child to the front of the list. Returns where they end.
     std::size_t gather(std::uint32_t at, std::uint32_t child, std::size_t begin, std::size_t end) {
         const auto list = others_.begin();
         const auto goes_there = [&](std::uint32_t i) { return next_node(tree_, at, other(i)) == child; };
@@ -109,7 +109,7 @@ private:
                                         list);
     }
 
-    // -> the sums of the child, which have been added to those of its parent.
+    // Returns the sums of the child, which have been added to those of its parent.
     const double* descend(std::uint32_t child, std::size_t begin, std::size_t end, std::size_t depth) {
         visit(child, begin, end, depth + 1);
         const double* below = sums(depth + 1);

@@ -1,9 +1,9 @@
-// Subset: the categories that go left -> their stored form; the form and a category -> whether it goes left.
+// Stored form of the categories that go left.
 //
-// A subset is stored as bits, one for each category, set if it goes left; or as a list of the categories of its smaller
-// side, ascending, two bytes each, four to a word; the last is repeated until the word is full. The code of a node
-// tells the form: 0 for bits, otherwise `is_list`, plus `lists_right` if the listed categories go right, plus their
-// number, which may be 0. The form depends only on the subset: a list where it is short, otherwise bits.
+// A subset is stored as bits, one per category, set if it goes left; or as a list of the categories of its smaller
+// side, ascending, two bytes each, four to a word, the last one repeated to fill the word. The code of a node gives the
+// form: 0 for bits, otherwise `is_list`, plus `lists_right` if the listed categories go right, plus their number, which
+// may be 0. The form depends only on the subset: a list if it is short, otherwise bits.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -14,15 +14,15 @@ namespace hedgerow {
 
 inline constexpr std::uint32_t is_list = 0x8000, lists_right = 0x4000;
 inline constexpr std::uint32_t most_with_bits =
-    255;  // up to so many categories are bits, so codes of one byte need not know lists
+    255;  // up to this many categories are bits, so one-byte codes need not handle lists
 
 inline std::uint32_t n_listed(std::uint32_t form) { return form & (lists_right - 1); }
-// Words of the stored form.
+// Number of words of the stored form.
 inline std::size_t n_words_for(std::uint32_t n_categories, std::uint32_t form = 0) {
     return form == 0 ? (n_categories + 63) / 64 : (n_listed(form) + 3) / 4;
 }
-// Whether a list takes at most a quarter of the words of bits. Longer ones would take more time to read, and belong to
-// the large nodes, of which there are few.
+// Whether a list takes at most a quarter of the words of bits. Longer lists would take more time to read, and belong to
+// large nodes, of which there are few.
 inline bool is_short(std::uint32_t form, std::uint32_t n_categories) {
     return n_categories > most_with_bits && 4 * n_words_for(n_categories, form) <= n_words_for(n_categories);
 }
@@ -31,7 +31,7 @@ inline std::uint32_t listed_at(const std::uint64_t* words, std::size_t at) {
     return words[at / 4] >> 16 * (at % 4) & 0xffff;
 }
 
-// Whether a list of n codes has this one.
+// Whether a list of n codes contains this one.
 inline bool has_listed(const std::uint64_t* words, std::uint32_t n, std::uint32_t code) {
     if (n == 0) return false;
     // The last word that does not begin above the code, or the first.
@@ -52,12 +52,12 @@ inline bool goes_left(const std::uint64_t* words, std::uint32_t form, std::uint3
     return has_listed(words, n_listed(form), code) == ((form & lists_right) == 0);
 }
 
-// The bits of a word that stand for categories; a subset may have others set in its last word.
+// The bits of a word that represent categories; a subset may have others set in its last word.
 inline std::uint64_t known_bits(std::size_t word, std::uint32_t n_categories) {
     return n_categories - 64 * word >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n_categories % 64) - 1;
 }
 
-// Appends the words of a subset, which is given as bits. -> its form
+// Appends the words of a subset, given as bits. Returns its form.
 inline std::uint32_t store_subset(const std::vector<std::uint64_t>& bits, std::uint32_t n_categories,
                                   std::vector<std::uint64_t>& words) {
     std::uint32_t n_left = 0;

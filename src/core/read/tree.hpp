@@ -1,4 +1,4 @@
-// Tree: the nodes of a tree and the codes of rows -> the leaf of each row.
+// Paths of rows through a tree.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -17,9 +17,9 @@ namespace hedgerow {
 // A view of the arrays of one tree.
 struct TreeView {
     const Node* nodes = nullptr;
-    const std::int32_t* payload = nullptr;     // the number of a leaf; where the words of a subset begin
+    const std::int32_t* payload = nullptr;     // the number of a leaf, or where the words of a subset begin
     const std::uint64_t* set_words = nullptr;  // of all category subsets
-    bool has_nominal = false;                  // some split is a subset or multiway
+    bool has_nominal = false;                  // whether some split is a subset or multiway
 };
 
 // Rows of codes, one after the other.
@@ -28,13 +28,13 @@ struct RowView {
     const Code* codes = nullptr;
     std::size_t n_features = 0;
     bool has_missing = true;        // whether some code may be missing
-    const Code* columns = nullptr;  // the same codes by column, if they are at hand
+    const Code* columns = nullptr;  // the same codes by column, if available
     std::size_t column_stride = 0;
 
     const Code* row(std::size_t number) const { return codes + number * n_features; }
 };
 
-// What a step must be ready for. Most blocks of rows have no missing values and most forests no nominal features; a
+// Cases that a step must handle. Most blocks of rows have no missing values and most forests no categorical features; a
 // step that relies on this takes half the time.
 enum class Ready { for_values, for_missing, for_all };
 
@@ -51,13 +51,13 @@ inline std::uint32_t child_for(const TreeView& tree, std::uint32_t at, Code code
     if (node.kind() == NodeKind::subset) {
         if (code == missing_code<Code>) return node.child() + !node.missing_left();
         const std::uint64_t* words = tree.set_words + tree.payload[at];
-        // Codes of one byte have no lists: the step that looks for them is not in their loops.
+        // One-byte codes have no lists, so their loops do not check for them.
         return node.child() + !goes_left(words, sizeof(Code) == 1 ? 0 : node.code(), code);
     }
     return node.child() + (code == missing_code<Code> ? node.code() : code);
 }
 
-// The next node of a row on its way down.
+// The next node of a row.
 template <Ready ready, class Code>
 inline std::uint32_t step(const TreeView& tree, std::uint32_t at, const Code* row) {
     const Node& node = tree.nodes[at];
@@ -67,7 +67,7 @@ inline std::uint32_t step(const TreeView& tree, std::uint32_t at, const Code* ro
 // at[i] = the leaf node that row i of the view (or rows[i]) reaches from the node at[i].
 //
 // Eight rows go down at a time, so that their memory accesses overlap. After a few steps, rows that have reached a leaf
-// are removed from the list; if all eight went on until the last one arrives, it would take 1.3 to 2 times as long.
+// are removed from the list; continuing with all eight until the last one arrives would take 1.3 to 2 times as long.
 template <Ready ready, class Code>
 inline void route_ready(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
                         std::uint32_t* at) {
@@ -94,7 +94,7 @@ inline void route_ready(const TreeView& tree, const RowView<Code>& view, const s
                 for (std::size_t lane = 0; lane < n_lanes; ++lane) {
                     const std::uint16_t one = who[lane];
                     at[one] = node[lane];
-                    waiting[n_left] = one;  // never written ahead of where the list is read
+                    waiting[n_left] = one;  // never ahead of the reading position
                     n_left += !tree.nodes[node[lane]].is_leaf(node[lane]);
                 }
             };
@@ -107,10 +107,9 @@ inline void route_ready(const TreeView& tree, const RowView<Code>& view, const s
     }
 }
 
-// at[lane] = the leaf node that a row reaches in each of some trees. It takes a step in every tree before the next step
-// in the first one: in large trees a step waits for memory, and then the steps of all trees wait at the same time. One
-// row and 100 trees of 24,000 nodes: 90 µs with one tree at a time, 40 with 8. Trees of 19,000 nodes: 25 µs with 8, 19
-// with 16 or 32, 20 with 64.
+// at[lane] = the leaf node that a row reaches in each of some trees. All trees take a step before the first one takes
+// the next: in large trees a step waits for memory, and these waits overlap. One row and 100 trees of 24,000 nodes: 90
+// µs with one tree at a time, 40 with 8. Trees of 19,000 nodes: 25 µs with 8, 19 with 16 or 32, 20 with 64.
 inline constexpr std::size_t trees_in_step = 32;
 template <Ready ready, class Code>
 inline void route_in_step(const TreeView* trees, std::size_t n_trees, const Code* row, std::uint32_t* at) {
@@ -125,9 +124,8 @@ inline void route_in_step(const TreeView* trees, std::size_t n_trees, const Code
     }
 }
 
-// at[i] = the node that row i, or rows[i], reaches in the first levels. Rows are in ascending order; the upper levels
-// of their neighbours are passed with them, which is quicker than passing those levels row by row if every fourth row
-// is listed.
+// at[i] = the node that row i, or rows[i], reaches in the first levels. Rows are ascending; rows between them take the
+// first levels too, which is faster than skipping them if every fourth row is listed.
 template <bool has_missing, class Code>
 inline void enter_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
                        std::uint32_t* at) {
@@ -148,11 +146,11 @@ inline void enter_rows(const TreeView& tree, const RowView<Code>& view, const st
 }
 
 // at[i] = the leaf node that row i reaches; rows == nullptr means the first n_rows rows of the view, else rows[i],
-// which are in ascending order.
+// which are ascending.
 template <class Code>
 HEDGEROW_NOINLINE void route_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows,
                                   std::size_t n_rows, std::uint32_t* at) {
-    constexpr std::size_t fewest = 64;  // with fewer rows, the nodes of the first levels are not worth preparing
+    constexpr std::size_t fewest = 64;  // with fewer rows, preparing the first levels does not pay
     if (!view.columns || n_rows < fewest) std::fill_n(at, n_rows, 0);
     else if (view.has_missing) enter_rows<true>(tree, view, rows, n_rows, at);
     else enter_rows<false>(tree, view, rows, n_rows, at);

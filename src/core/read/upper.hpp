@@ -1,8 +1,8 @@
-// Upper: the first levels of a tree and the codes of rows by column -> the node that each row reaches there.
+// First levels of a tree, for many rows by column.
 //
-// All rows of a block meet the same few nodes there. So a node is compared with many neighbouring codes of its column
-// at once, instead of a row with one node after the other: the first four levels take half a nanosecond a row instead
-// of four.
+// All rows of a block meet the same few nodes there. So a node is compared with many adjacent codes of its column at
+// once, instead of a row with one node after the other: the first four levels take half a nanosecond per row instead of
+// four.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace hedgerow {
 
-// With three levels or five, rows took up to 5 % longer; with six, a tenth to a third.
+// With three levels or five, rows took up to 5% longer; with six, a tenth to a third.
 inline constexpr std::size_t upper_levels = 4;
 
-// The levels as if they were complete. Place 1 is the root, and the children of place k are 2k and 2k + 1. Below a
-// leaf, and below a split by categories, rows go left until the last level and are still at the same node.
+// The levels as a complete binary tree. Place 1 is the root, and the children of place k are 2k and 2k + 1. Below a
+// leaf, and below a split by categories, rows go left until the last level and stay at the same node.
 class Upper {
 public:
     explicit Upper(const Node* nodes) : nodes_(nodes) {
@@ -30,15 +30,14 @@ public:
         }
     }
 
-    // at[i] = the node that row i reaches, given the codes of neighbouring rows; a column begins `stride` after the one
-    // before.
+    // at[i] = the node that row i reaches, given the codes of adjacent rows; columns are `stride` apart.
     template <bool has_missing, class Code>
     void enter(const Code* columns, std::size_t stride, std::size_t n_rows, std::uint32_t* at) const {
         constexpr std::size_t together = 128 / sizeof(Code);
         Code ends[together];
         for (std::size_t first = 0; first < n_rows; first += together) {
             const std::size_t n = std::min(together, n_rows - first);
-            // A number of rows that the compiler knows becomes straight code.
+            // A constant number of rows is unrolled.
             if (n == together) find_ends<has_missing>(columns + first, stride, together, ends);
             else find_ends<has_missing>(columns + first, stride, n, ends);
             for (std::size_t i = 0; i < n; ++i) at[first + i] = at_[n_ends + ends[i]];
@@ -48,8 +47,7 @@ public:
 private:
     static constexpr std::size_t n_ends = std::size_t{1} << upper_levels;
 
-    // ends[i] = which place of the last level row i reaches, counted from its first; as many rows as `ends` holds at
-    // most.
+    // ends[i] = the place of the last level that row i reaches, counted from its first; `ends` has room for the rows.
     template <bool has_missing, class Code>
     void find_ends(const Code* columns, std::size_t stride, std::size_t n_rows, Code* ends) const {
         Code next[128 / sizeof(Code)];

@@ -1,4 +1,4 @@
-// Validate: the arrays of a forest from outside -> the number of rows that each tree counts, or an error.
+// Validation of the arrays of a forest.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,15 +15,15 @@
 
 namespace hedgerow {
 
-// What the nodes of a forest may refer to. The lengths are those of the arrays. That starts (one for each tree) ascend
-// from 0 to these lengths has been checked before; everything that each node or leaf has is checked here.
+// Bounds on the references of nodes. The lengths are those of the arrays. Starts (one per tree) have been checked to
+// ascend from 0 to these lengths; everything else about nodes and leaves is checked here.
 struct Known {
     const std::int64_t* n_bins = nullptr;   // n_features
     const std::uint8_t* nominal = nullptr;  // n_features
     std::size_t n_features = 0;
     std::int64_t n_entries = 0;  // length of entry_class, where leaves are sparse
     const std::uint8_t* borrowed =
-        nullptr;  // of every leaf, if the nodes have been checked before: then only leaves are
+        nullptr;  // of every leaf, if the nodes have been checked before: then only leaves are checked
 
     static Known from(const NamedValues& given) {
         const auto n_bins = given.array<std::int64_t>("n_bins");
@@ -33,19 +33,19 @@ struct Known {
     }
 };
 
-// Thrown with a message about the first thing that is wrong.
+// Thrown with a message about the first fault.
 struct Invalid : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-// Checks one tree after another, and reuses its memory.
+// Checks one tree after another, reusing its memory.
 class TreeCheck {
 public:
     TreeCheck(const ForestView& forest, const LeafView& leaves, const Known& known)
         : forest_(forest), leaves_(leaves), known_(known) {}
 
-    // Throws Invalid unless every row of codes reaches one leaf of this tree, with counts. -> the number of rows it
-    // counts
+    // Throws Invalid unless every row of codes reaches one leaf of this tree, with counts. Returns the number of rows
+    // that it counts.
     std::uint64_t check(std::size_t number, std::int64_t expected_depth) {
         number_ = number;
         tree_ = forest_.tree(number);
@@ -92,8 +92,8 @@ private:
     }
 
     // Splits and leaves alternate without a pattern, so a branch would be mispredicted half the time; they are
-    // separated first (12 ns a node become 7). Splits are checked first, so that every node of the block knows its
-    // parent.
+    // separated first (7 ns per node instead of 12). Splits are checked first, so that every node of the block knows
+    // its parent.
     void check_block(std::uint32_t first) {
         std::uint32_t splits[block], leaves[block];
         std::size_t n_splits = 0, n_leaves = 0;
@@ -166,7 +166,7 @@ private:
 
     void check_list(std::uint32_t at, const std::uint64_t* words, std::uint32_t n_categories) {
         const std::uint32_t form = tree_.nodes[at].code(), n = n_listed(form);
-        // Words that many nodes share would make a small file take long to check.
+        // Sharing of words between many nodes would make a small file take long to check.
         n_list_words_ += n_words_for(n_categories, form);
         if (n_list_words_ > n_words_) fail("must list categories in words of its own, got those of another node", at);
         bool sound = n == 0 || listed_at(words, n - 1) < n_categories;
@@ -200,7 +200,7 @@ private:
     std::uint64_t check_entries(std::size_t leaf) const {
         const std::int64_t* start = leaves_.entry_start + forest_.leaf_start[number_] + leaf;
         if (start[0] < 0 || start[0] > start[1] || start[1] > known_.n_entries)
-            fail("must have the entries of its leaves in ascending order, got others at leaf " + std::to_string(leaf));
+            fail("must have the entries of its leaves in ascending order, which fails at leaf " + std::to_string(leaf));
         std::uint64_t rows = 0;
         std::int64_t last = -1;
         for (std::int64_t i = start[0]; i < start[1]; ++i) {
@@ -208,7 +208,7 @@ private:
             // If labels are uncertain, a class may have a weight although it is not the most probable one of any row.
             const bool held = leaves_.counts[i] > 0 || (leaves_.weights != nullptr && leaves_.weights[i] > 0);
             if (label <= last || label >= leaves_.n_classes || !held)
-                fail("must count classes of the model, each once and in ascending order, got others at leaf " +
+                fail("must count classes of the model, each once and in ascending order, which fails at leaf " +
                      std::to_string(leaf));
             last = label;
             rows += leaves_.counts[i];
@@ -223,9 +223,9 @@ private:
         bool sound = true;
         for (std::size_t i = first; i < last; ++i) sound &= leaves_.weights[i] >= 0, total += leaves_.weights[i];
         if (!sound || !std::isfinite(total))
-            fail("must have finite weights >= 0, got others at leaf " + std::to_string(leaf));
+            fail("must have finite weights >= 0, which fails at leaf " + std::to_string(leaf));
         if (rows > 0 && total == 0)
-            fail("must have rows that weigh something, got none at leaf " + std::to_string(leaf));
+            fail("must have rows with positive weight, got none at leaf " + std::to_string(leaf));
     }
 
     [[noreturn, gnu::cold, gnu::noinline]] void fail(const std::string& what) const {
@@ -244,7 +244,7 @@ private:
     std::vector<Leaf> seen_;            // of each leaf
 };
 
-// -> the number of rows that each tree counts, without borrowed leaves
+// Returns the number of rows that each tree counts, without borrowed leaves.
 inline std::vector<std::uint64_t> check_forest(const ForestView& forest, const LeafView& leaves, const Known& known,
                                                const std::int64_t* depth, std::size_t n_threads, Control& control) {
     std::vector<std::uint64_t> rows(forest.n_trees);
@@ -255,8 +255,8 @@ inline std::vector<std::uint64_t> check_forest(const ForestView& forest, const L
     return rows;
 }
 
-// The same for the arrays of a forest, and what its nodes may refer to, by name. The starts of trees, leaves and words
-// must have been checked before: they ascend from 0 to the lengths of the arrays.
+// The same for the arrays of a forest, and the bounds on its nodes, by name. The starts of trees, leaves and words must
+// have been checked before: they ascend from 0 to the lengths of the arrays.
 inline std::vector<std::uint64_t> check_forest(const NamedValues& given, std::size_t n_threads, Control& control) {
     const ForestView forest = ForestView::from(given);
     Known known = Known::from(given);

@@ -1,6 +1,6 @@
-// Walk: what explanations need of a tree: children, numbers of leaves, and the paths of rows.
+// Children, leaf numbers and paths, for explanations.
 //
-// Explanations depend on the layout of nodes and on how rows go down a tree only here.
+// Explanations depend on the layout of nodes and on the routing of rows only here.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -61,7 +61,7 @@ inline OwnTable<double> path_most(const ForestView& forest, const CodeColumns<Co
     return most;
 }
 
-// The leaf of each listed row of a table laid out row by row: arrive(i, node).
+// Calls arrive(i, node) with the leaf of each listed row of a row-major table.
 template <class Code, class Arrive>
 inline void route_listed(const TreeView& tree, const Code* by_row, std::size_t n_features, const std::uint32_t* rows,
                          std::size_t n_rows, Arrive&& arrive) {
@@ -70,7 +70,7 @@ inline void route_listed(const TreeView& tree, const Code* by_row, std::size_t n
     for (std::size_t i = 0; i < n_rows; ++i) arrive(i, at[i]);
 }
 
-// Values of leaves (leaves, width) -> values of nodes (nodes, width): sums over their children, except borrowed ones.
+// Sums values of leaves (leaves, width) over the nodes (nodes, width) above them, except those of borrowed leaves.
 // Children come after their parents.
 template <class Value>
 inline OwnTable<Value> sum_up(const TreeView& tree, std::size_t n_nodes, const Table<const Value>& leaves) {
@@ -92,7 +92,7 @@ inline OwnTable<Value> sum_up(const TreeView& tree, std::size_t n_nodes, const T
     return all;
 }
 
-// Codes by column -> the rows first, …, first + n - 1 of them, row by row.
+// Copies rows first, …, first + n - 1 of column-major codes row by row.
 template <class Code>
 inline void lay_out_rows(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t first,
                          std::size_t n, std::vector<Code>& by_row) {

@@ -1,9 +1,9 @@
-// Bag: (seed, tree, row) -> how often the row is in the bootstrap sample of the tree.
+// Multiplicity of a row in the bootstrap sample of a tree, as a function of seed, tree and row.
 //
-// Rows that belong together are drawn together: then the key is the number of their group instead of the row.
-// Multiplicities are independent Poisson draws keyed by the number of the row, so any machine can compute those of any
-// block of rows again, and they are never stored. Or exactly as many rows are drawn as a bag is to hold: then the draws
-// of a tree are repeated from its key whenever its bag is made, which takes time and a byte for every row of the table.
+// Multiplicities are independent Poisson draws keyed by the number of the row, so any machine can recompute those of
+// any block of rows, and they are never stored. The rows of a group are drawn together: then the key is the number of
+// the group. Alternatively, bags have an exact size: then the draws of a tree are repeated from its key whenever its
+// bag is made, which takes time and a byte per row of the table.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -26,14 +26,14 @@ struct Units {
     explicit Units(std::span<const std::uint32_t> groups) : of_row(groups) {
         for (const std::uint32_t group : groups) n_units = std::max<std::size_t>(n_units, std::size_t{group} + 1);
     }
-    // Rows after the last that has a group stand for themselves.
+    // Rows after the last one with a group are groups of their own.
     std::size_t of(std::size_t row) const { return row < of_row.size() ? of_row[row] : row; }
 };
 
 class Bag {
 public:
-    // mean: expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling, and a negative one
-    // that exactly -mean · n_rows rows are drawn. With units, all of this holds for groups instead of rows.
+    // mean: expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling, and a negative value
+    // that exactly -mean · n_rows rows are drawn. With units, all of this applies to groups instead of rows.
     Bag(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean, const Units& units = {})
         : resampled_(mean != 0), units_(units) {
         if (!resampled_) return;
@@ -47,7 +47,7 @@ public:
             term *= mean / (times + 1);
             thresholds_[times] = static_cast<std::uint64_t>(std::min(cumulative, 1.0) * 4294967296.0);
         }
-        // An empty bag, which only tables of a few rows are likely to have, is drawn again.
+        // An empty bag, which is likely only for tables of a few rows, is redrawn.
         for (std::uint64_t attempt = 0; attempt < 1000; ++attempt) {
             key_ = derive_key(tree_key, attempt);
             for (std::size_t row = 0; row < n_rows; ++row)
@@ -68,7 +68,7 @@ public:
 private:
     static constexpr int n_thresholds = 24;
 
-    // How often a row, or a group, has been drawn.
+    // Number of draws of a row, or of a group.
     std::uint32_t drawn(std::size_t unit) const {
         if (unit < n_drawn_) return times_.get()[unit];
         const std::uint64_t draw = scramble(key_ + 0x9e3779b97f4a7c15ULL * unit) >> 32;
@@ -79,8 +79,8 @@ private:
         return times;
     }
 
-    // A mean of at most 8 fits into a byte: 31 rows cannot have more than 248 draws, and one of more rows has 255 of
-    // them with a probability below 1e-200.
+    // A mean of at most 8 fits into a byte: 31 rows cannot have more than 248 draws, and with more rows the probability
+    // of 255 draws of one row is below 1e-200.
     void draw_exactly(std::uint64_t tree_key, std::size_t n_rows, double mean) {
         auto times = std::make_shared<std::vector<std::uint8_t>>(n_rows);
         const auto size = std::max<std::int64_t>(1, std::llround(mean * static_cast<double>(n_rows)));
@@ -92,21 +92,21 @@ private:
 
     bool resampled_;
     Units units_;
-    std::shared_ptr<const std::uint8_t> times_;  // how often each row is in the bag, if exactly so many rows are drawn
+    std::shared_ptr<const std::uint8_t> times_;  // multiplicity of each row, if bags have an exact size
     std::size_t n_drawn_ = 0;
     std::uint64_t key_ = 0;
     std::uint64_t thresholds_[n_thresholds] = {};
 };
 
-// How often each of the rows first, …, last - 1 is in a bag. Later rows, on which the tree was not grown, are drawn in
-// the same way.
+// Multiplicities of the rows first, …, last - 1. Later rows, on which the tree was not grown, are drawn in the same
+// way.
 inline std::vector<std::uint32_t> times_of_rows(const Bag& bag, std::size_t first, std::size_t last) {
     std::vector<std::uint32_t> times(last - first);
     for (std::size_t i = 0; i < times.size(); ++i) times[i] = bag.multiplicity(first + i);
     return times;
 }
 
-// How often the bag of a tree holds each row: drawn here, or given by the caller.
+// Multiplicity of each row in the bag of a tree: drawn here, or given by the caller.
 struct BagTimes {
     const Bag* bag = nullptr;
     const std::uint16_t* told = nullptr;

@@ -1,4 +1,4 @@
-// Bins: columns of values -> where to cut them.
+// Bin edges of columns.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -45,7 +45,7 @@ struct Column {
     }
 };
 
-// -> the number of rows of a table, which must be the same for all columns
+// Returns the number of rows of a table, which must be the same for all columns.
 inline std::size_t rows_of(const std::vector<Column>& columns) {
     for (const Column& column : columns)
         if (column.n_rows != columns[0].n_rows)
@@ -53,7 +53,7 @@ inline std::size_t rows_of(const std::vector<Column>& columns) {
     return columns.empty() ? 0 : columns[0].n_rows;
 }
 
-// Bins of a numeric feature: code c stands for values in (cuts[c-1], cuts[c]]; centers[c] is a typical one.
+// Bins of a numeric feature: code c represents values in (cuts[c-1], cuts[c]]; centers[c] is a typical one.
 struct NumericBins {
     std::vector<double> cuts;
     std::vector<double> centers;
@@ -61,7 +61,7 @@ struct NumericBins {
 
 namespace detail {
 
-// Values as integers in the same order (−0 counts as 0). Half as long for a float: they are sorted in half the time.
+// Values as integers in the same order (−0 equals 0). Those of a float are half as long, and sorted in half the time.
 template <class Value>
 using KeyOf = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
 template <class Value, class Key = KeyOf<Value>>
@@ -105,7 +105,7 @@ inline void sort_keys(std::vector<Key>& keys, std::vector<Key>& other) {
     }
 }
 
-// The boundary between neighbouring values a < b: a goes left (≤), b goes right.
+// The boundary between adjacent values a < b: a goes left (≤), b goes right.
 inline double cut_between(double a, double b) {
     constexpr double largest = std::numeric_limits<double>::max();
     if (b > largest) return largest;
@@ -116,9 +116,9 @@ inline double cut_between(double a, double b) {
 
 }  // namespace detail
 
-// The rows whose values decide the cuts: all rows of a table of at most `limit` rows, otherwise a sample. The sample
-// depends only on the numbers of rows, so it is the same for every column, seed and partition. Only rows first, …,
-// first + n - 1 of the table are considered, and the results are counted from `first`.
+// The rows that determine the edges: all rows of a table of at most `limit` rows, otherwise a sample. The sample
+// depends only on row numbers, so it is the same for every column, seed and partition. Only rows first, …, first + n -
+// 1 of the table are considered, and the results are counted from `first`.
 inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t limit, std::size_t first,
                                                 std::size_t n) {
     std::vector<std::uint32_t> rows;
@@ -131,12 +131,12 @@ inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t 
     return rows;
 }
 
-// How many rows each bin gets, from the lowest to the highest, if there are more distinct values than bins.
+// Number of rows per bin, from the lowest to the highest, if there are more distinct values than bins.
 //
-// Equal numbers of rows would put the highest of 20,000 rows into a bin with 77 others, and a tree could not tell what
-// is rare from what is not. So bins get smaller towards both ends: near an end, a bin has the d-th part of the rows
-// between it and that end, until this is as much as an equal share. With 255 bins, d is 10, and the ends take about
-// half of the bins.
+// Equal numbers of rows would put the highest of 20,000 rows into a bin with 77 others, and a tree could not separate
+// rare values from common ones. So bins get smaller towards both ends: near an end, a bin has the d-th part of the rows
+// between it and that end, until this reaches an equal share. With 255 bins, d is 10, and the ends take about half of
+// the bins.
 class BinSizes {
 public:
     BinSizes(std::size_t n_rows, std::size_t max_bins)
@@ -146,7 +146,7 @@ public:
           zone_(divisor_ * n_rows / max_bins) {
         for (std::size_t left = zone_; left > 0; left -= size_near_end(left)) ++zone_bins_;
     }
-    // The number of rows of the next bin, before which `begin` rows are in bins.
+    // The number of rows of the next bin, given that `begin` rows are in bins already.
     std::size_t next(std::size_t begin) {
         const std::size_t left = n_rows_ - begin, n_bins = bins_left_--;
         if (n_bins <= 1) return left;
@@ -162,14 +162,14 @@ private:
     std::size_t size_near_end(std::size_t left) const { return std::max<std::size_t>(1, left / (divisor_ + 1)); }
 
     std::size_t n_rows_, bins_left_, divisor_;
-    std::size_t zone_, zone_bins_ = 0;  // rows that are near an end, and bins of these
+    std::size_t zone_, zone_bins_ = 0;  // rows near an end, and their bins
 };
 
-// The sorted keys of the values that decide the cuts -> bins.
+// Bins from the sorted keys of the values that determine the edges.
 //
 // Each distinct value gets its own bin if max_bins allows it; otherwise bins are smaller towards both ends. With
-// `gaps`, what lies between two values is a bin, too, if max_bins allows it: then a value can be a threshold, with <
-// and with ≤.
+// `gaps`, the range between two values is a bin too, if max_bins allows it: then a value can be a threshold, with < and
+// with ≤.
 template <class Value, class Key>
 inline NumericBins bins_from_keys(const std::vector<Key>& keys, std::size_t max_bins, bool gaps) {
     std::size_t n_distinct = keys.empty() ? 0 : 1;
@@ -194,13 +194,13 @@ inline NumericBins bins_from_keys(const std::vector<Key>& keys, std::size_t max_
             bins.cuts.push_back(below_next);
         }
     }
-    if (bins.centers.empty()) bins.centers.push_back(0.0);  // there are only missing values
+    if (bins.centers.empty()) bins.centers.push_back(0.0);  // all values are missing
     return bins;
 }
 
 // Bins of a few columns of the same type. They are read together, a block of rows at a time, so that a row-major table
-// is read once and not once for each column (together with the shorter keys of floats, 5,000 rows of 1,000 columns:
-// 0.83 of the time).
+// is read once and not once per column (together with the shorter keys of floats, 5,000 rows of 1,000 columns: 0.83 of
+// the time).
 template <class Value>
 inline void find_bins(std::span<const Column> columns, const std::vector<std::uint32_t>& rows, std::size_t max_bins,
                       bool gaps, NumericBins* bins) {
@@ -217,7 +217,7 @@ inline void find_bins(std::span<const Column> columns, const std::vector<std::ui
                 std::memcpy(&value, columns[i].data + static_cast<std::ptrdiff_t>(rows[at]) * columns[i].stride,
                             sizeof value);
                 *to = detail::sortable(value);
-                to += value == value;  // missing values are left out
+                to += value == value;  // skips missing values
             }
             n_keys[i] = static_cast<std::size_t>(to - keys[i].data());
         }
@@ -234,7 +234,7 @@ struct AllBins {
     std::vector<std::int64_t> cut_start{0}, center_start{0};
 };
 
-// Cuts of numeric columns are decided by the `chosen` rows, or by about `sample_rows` of all of them.
+// Edges of numeric columns are determined by the `chosen` rows, or by about `sample_rows` of all of them.
 inline AllBins find_all_bins(const std::vector<Column>& columns,
                              const std::optional<std::span<const std::uint32_t>>& chosen, std::size_t sample_rows,
                              std::size_t max_bins, bool gaps, std::size_t n_threads, Control& control) {
@@ -243,7 +243,7 @@ inline AllBins find_all_bins(const std::vector<Column>& columns,
     if (chosen)
         for (std::uint32_t& row : rows) row = (*chosen)[row];
     std::vector<NumericBins> found(columns.size());
-    // A task has several columns: starting a thread for a small table costs more than it saves.
+    // A task has several columns: for a small table, starting a thread costs more than it saves.
     constexpr std::size_t together = 8;
     const std::size_t fair_share = columns.size() / (4 * std::max<std::size_t>(1, n_threads)) + 1;
     const std::size_t columns_per_task = std::max(std::min(together, fair_share), 20000 / (rows.size() + 1));

@@ -1,4 +1,4 @@
-// Codes: the binned table in the form in which trees are grown and read.
+// Binned table, as trees are grown on it and read it.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace hedgerow {
 
-inline constexpr std::size_t max_features = (std::size_t{1} << 17) - 1;  // as many as the bits of a node can name
+inline constexpr std::size_t max_features = (std::size_t{1} << 17) - 1;  // limited by the bits of a node
 
-// A missing value has the highest code there is; value bins are numbered from 0.
+// Missing values have the highest code; bins of values are numbered from 0.
 template <class Code>
 inline constexpr Code missing_code = std::numeric_limits<Code>::max();
 
-// What the grower must know about a feature: its bins and, if it is numeric, a typical value of each.
+// A feature for the grower: its bins and, if it is numeric, a typical value of each.
 struct Feature {
     std::uint32_t n_bins = 0;
     bool nominal = false;
     const double* centers = nullptr;  // n_bins ascending values; null for nominal features
-    bool has_missing = true;          // false only if it is known that no value is missing
+    bool has_missing = true;          // false only if no value is known to be missing
 
-    // Only thresholds, no missing values, and codes that can be compared as signed numbers of 16 bits.
+    // Only thresholds, no missing values, and codes that can be compared as signed 16-bit numbers.
     bool is_plain() const { return !nominal && !has_missing && n_bins <= 0x7fff; }
 };
 
@@ -42,7 +42,7 @@ struct CodeView {
     }
 };
 
-// Codes of a table as they come from outside, column after column; with a row stride, row after row.
+// Codes of a table from a caller, by column or, with a row stride, by row.
 template <class Code>
 struct CodeColumns {
     const Code* codes = nullptr;
@@ -53,7 +53,7 @@ struct CodeColumns {
     }
 };
 
-// Codes of two bytes; those of one byte are copied. What takes much longer than a copy is compiled for these only.
+// Two-byte codes; one-byte codes are converted. Work that takes much longer than a copy is compiled for these only.
 class WideCodes {
 public:
     explicit WideCodes(const CodeColumns<std::uint16_t>& codes) : columns_(codes) {}
@@ -74,7 +74,7 @@ private:
     std::vector<std::uint16_t> copy_;
 };
 
-// Codes of one or of two bytes. What runs once for a row is compiled for both, by `visit`; the rest is compiled once.
+// Codes of one or two bytes. Code that runs once per row is compiled for both, by `visit`; the rest is compiled once.
 struct AnyView {
     const std::byte* codes = nullptr;
     std::size_t row_stride = 1, feature_stride = 0;  // in codes
@@ -93,7 +93,7 @@ struct AnyView {
     CodeView<Code> as() const {
         return {reinterpret_cast<const Code*>(codes), row_stride, feature_stride};
     }
-    // visit(view of the codes as they are)
+    // Calls visit with the codes as they are.
     template <class Visit>
     auto visit(Visit&& visit) const {
         return wide ? visit(as<std::uint16_t>()) : visit(as<std::uint8_t>());
@@ -106,8 +106,8 @@ inline std::size_t padded_width(std::size_t n_features) {
     constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Code);
     return (n_features + per_word - 1) / per_word * per_word;
 }
-// A square of codes, as many columns as a word has codes, of as many rows -> the same codes row by row. Words hold
-// columns first; then halves of them are exchanged, then quarters, then eighths.
+// Transposes a square of codes, as many rows and columns as a word has codes. Words hold columns first; then halves of
+// them are exchanged, then quarters, then eighths.
 template <class Code>
 inline void transpose_square(const Code* by_column, std::size_t column_stride, Code* by_row, std::size_t row_stride) {
     constexpr std::size_t size = sizeof(std::uint64_t) / sizeof(Code);
@@ -125,7 +125,7 @@ inline void transpose_square(const Code* by_column, std::size_t column_stride, C
     }
     for (std::size_t i = 0; i < size; ++i) std::memcpy(by_row + i * row_stride, words + i, sizeof *words);
 }
-// Column-major codes -> row-major codes, in blocks that stay in cache. (Code by code it took three times as long.)
+// Transposes column-major codes in blocks that stay in the cache; code by code took three times as long.
 template <class Code>
 inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features,
                             std::size_t column_stride, Code* by_row, std::size_t row_stride) {
@@ -148,7 +148,7 @@ inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size
 template <class Code>
 struct CodeTable {
     CodeView<Code> by_column;
-    CodeView<Code> by_row;  // the same codes, row after row; codes == nullptr if that does not pay
+    CodeView<Code> by_row;  // the same codes by row; codes == nullptr if that does not pay
     std::size_t n_rows = 0;
     std::vector<Feature> features;
 
@@ -160,13 +160,12 @@ struct CodeTable {
             features[i].has_missing = std::find(column, column + n_rows, missing_code<Code>) != column + n_rows;
         }
     }
-    // The same if the table is a part of another one, for all of which it is known.
+    // The same if the table is a part of another one, given the features with missing values in the whole table.
     void tell_missing(const std::uint8_t* has_missing) {
         for (std::uint32_t i = 0; i < n_features(); ++i) features[i].has_missing = has_missing[i] != 0;
     }
-    // Copies the codes row by row to `memory` if that pays: whole rows are worth copying as long as they are not much
-    // longer than what a node reads of them. A table that came row by row is used as it is, or else copied column by
-    // column.
+    // Copies the codes row by row to `memory` if that pays: as long as rows are not much longer than what a node reads
+    // of them. A row-major table is used as it is, or else copied column by column.
     void lay_out(std::vector<Code>& memory) {
         if (by_column.row_stride > 1) {
             if (by_column.row_stride != padded_width<Code>(n_features()))
@@ -187,7 +186,7 @@ struct CodeTable {
     }
 };
 
-// A table with codes of either size, as a grower sees it; the table must live as long.
+// A table with codes of either size, for a grower; it must not outlive the table.
 struct AnyTable {
     AnyView by_column, by_row;
     std::size_t n_rows;
@@ -205,7 +204,7 @@ struct AnyTable {
     std::uint32_t missing() const { return wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>; }
 };
 
-// Bins by name -> the features of a table.
+// Reads the features of a table from bins by name.
 inline std::vector<Feature> features_from(const NamedValues& bins) {
     const auto n_bins = bins.array<std::int64_t>("n_bins");
     const auto* nominal = bins.array<std::uint8_t>("nominal", n_bins.size());
@@ -218,24 +217,23 @@ inline std::vector<Feature> features_from(const NamedValues& bins) {
     return features;
 }
 
-// Codes and bins -> a table for the grower.
+// Makes a table for the grower from codes and bins.
 template <class Code>
 CodeTable<Code> table_from(const CodeColumns<Code>& codes, const NamedValues& bins) {
     if (codes.n_features > max_features) throw std::invalid_argument("a table must have fewer than 131,072 features");
     if (codes.n_rows >= (std::size_t{1} << 31)) throw std::invalid_argument("a table must have fewer than 2^31 rows");
     CodeTable<Code> table{codes.view(), {}, codes.n_rows, features_from(bins)};
-    if (table.features.size() != codes.n_features)
-        throw std::invalid_argument("codes must have one row for each feature");
+    if (table.features.size() != codes.n_features) throw std::invalid_argument("codes must have one row per feature");
     return table;
 }
 
-// Where a split between two occupied bins a < b lies: the last code whose centre is not above
+// The threshold between two occupied bins a < b: the last code whose centre is not above
 // centre(a) + fraction · (centre(b) − centre(a)). CART's midpoint is fraction = ½.
 inline std::uint32_t code_between(const double* centers, std::uint32_t low, std::uint32_t high, double fraction) {
     if (high == low + 1) return low;
     const double value = centers[low] * (1 - fraction) + centers[high] * fraction;
     if (!(value > -std::numeric_limits<double>::max() && value < std::numeric_limits<double>::max()))
-        return low + static_cast<std::uint32_t>((high - low) * fraction);  // if an end is infinite, ranks are used
+        return low + static_cast<std::uint32_t>((high - low) * fraction);  // by rank if an end is infinite
     std::uint32_t inside = low, outside = high;
     while (outside - inside > 1) {
         const std::uint32_t middle = inside + (outside - inside) / 2;

@@ -1,4 +1,4 @@
-// Encode: columns of values, and cuts -> columns of codes.
+// Conversion of columns of values to codes.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -19,7 +19,7 @@
 
 namespace hedgerow {
 
-// The code of one value is the number of cuts below it; missing values have their own code.
+// The code of a value is the number of edges below it; missing values have their own code.
 template <class Code>
 inline Code code_among(const double* cuts, std::size_t n_cuts, double value) {
     return std::isnan(value) ? missing_code<Code>
@@ -28,14 +28,14 @@ inline Code code_among(const double* cuts, std::size_t n_cuts, double value) {
 
 // The same for many values, without branches.
 //
-// Values between the first and the last cut fall into buckets of equal width. For each bucket the number of cuts below
-// it is known, so only the cuts inside must be searched. With twice as many buckets as cuts, there are two or three of
-// these in columns without long tails: two steps instead of eight (100,000 rows of 50 columns: 6.7 ns a value
-// become 3.3).
+// Values between the first and the last edge fall into buckets of equal width. The number of edges below each bucket is
+// known, so only the edges inside must be searched. With twice as many buckets as edges, there are two or three of
+// these in columns without long tails: two steps instead of eight (100,000 rows of 50 columns: 3.3 ns per value instead
+// of 6.7).
 template <class Code>
 class Encoder {
 public:
-    // For `n_rows` values; for few values buckets do not pay.
+    // For `n_rows` values; buckets do not pay for few values.
     Encoder(const double* cuts, std::size_t n_cuts, std::size_t n_rows) {
         std::size_t most = n_cuts;
         if (n_cuts >= fewest_cuts && n_rows >= rows_per_cut * n_cuts) most = fill_buckets(cuts, n_cuts);
@@ -52,13 +52,13 @@ public:
 private:
     static constexpr std::size_t fewest_cuts = 15, rows_per_cut = 8, buckets_per_cut = 2;
 
-    // -> the largest number of cuts in one bucket
+    // Returns the largest number of edges in one bucket.
     std::size_t fill_buckets(const double* cuts, std::size_t n_cuts) {
         lowest_ = cuts[0];
         last_bucket_ = static_cast<double>(buckets_per_cut * n_cuts - 1);
         scale_ = last_bucket_ / (cuts[n_cuts - 1] - cuts[0]);
         below_.assign(buckets_per_cut * n_cuts, 0);
-        // The bucket of a number is a monotonic function of it, so a cut in a lower bucket than a value is below the
+        // The bucket of a number is a monotonic function of it, so an edge in a lower bucket than a value is below the
         // value.
         std::size_t most = 0;
         for (std::size_t cut = 0, begin = 0, bucket = 0; bucket < below_.size(); ++bucket, begin = cut) {
@@ -69,7 +69,7 @@ private:
         return most;
     }
 
-    // NaN and values below all cuts are in the first bucket.
+    // NaN and values below all edges are in the first bucket.
     std::uint32_t bucket_of(double value) const {
         const double place = (value - lowest_) * scale_;
         return static_cast<std::uint32_t>(place > 0 ? std::min(place, last_bucket_) : 0.0);
@@ -84,8 +84,8 @@ private:
         for (; i < n_rows; ++i, at += column.stride) encode_lanes<Value, 1>(at, column.stride, out + i);
     }
 
-    // Eight searches at once, with additions instead of branches that would be mispredicted half the time: 30 ns a
-    // value become 7.
+    // Eight searches at once, with additions instead of branches that would be mispredicted half the time: 7 ns per
+    // value instead of 30.
     static constexpr std::size_t lanes = 8;
     template <class Value, std::size_t n_lanes>
     void encode_lanes(const char* at, std::ptrdiff_t stride, Code* out) const {
@@ -107,9 +107,9 @@ private:
             out[lane] = values[lane] != values[lane] ? missing_code<Code> : static_cast<Code>(codes[lane]);
     }
 
-    int n_levels_ = 0;                  // of the search among the cuts of a bucket, or among all cuts
-    std::vector<double> padded_;        // the cuts, padded with infinity as far as a search may read
-    std::vector<std::uint16_t> below_;  // cuts below each bucket; empty if there are no buckets
+    int n_levels_ = 0;                  // of the search among the edges of a bucket, or among all edges
+    std::vector<double> padded_;        // the edges, padded with infinity as far as a search may read
+    std::vector<std::uint16_t> below_;  // edges below each bucket; empty without buckets
     double lowest_ = 0, scale_ = 0, last_bucket_ = 0;
 };
 
@@ -121,8 +121,8 @@ inline void encode_categories(const Column& column, std::size_t first_row, std::
     }
 }
 
-// Where the codes of columns are written, and the cuts: the columns are features first_feature, … of `out` (features ×
-// rows); features that are not `wanted` are not written.
+// Destination of codes, and the edges: columns are features first_feature, … of `out` (features × rows); features that
+// are not `wanted` are skipped.
 template <class Code>
 struct Encoding {
     std::size_t first_feature = 0;
@@ -146,7 +146,7 @@ void encode_columns(const std::vector<Column>& columns, const Encoding<Code>& to
     if (n_last > to.out.n_rows || (!columns.empty() && n_rows != to.out.n_columns))
         throw std::invalid_argument("codes must have one row per feature and one column per sample");
     if (n_last >= to.cut_start.size() || (to.wanted && n_last > to.wanted->size()))
-        throw std::invalid_argument("cuts must be those of all features");
+        throw std::invalid_argument("cut_start must have one entry per feature, and one more");
     std::vector<std::optional<Encoder<Code>>> encoders(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
         if (columns[i].type == Column::Type::category || !to.wants(i)) continue;

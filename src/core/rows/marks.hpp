@@ -1,7 +1,7 @@
-// Marks: the codes of the rows of a leaf -> 16 bits that say which values the leaf has seen.
+// Marks: 16 bits that summarise the values of a feature in a leaf.
 //
-// Of a numeric feature: the level of the smallest value, that of the largest, whether there is any value, and whether
-// one is missing. Of a nominal feature: a bit for categories modulo 15, and whether a value is missing.
+// For a numeric feature: the levels of the smallest and of the largest value, whether there is any value, and whether
+// one is missing. For a categorical feature: bits for categories modulo 15, and whether a value is missing.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -17,13 +17,13 @@ inline constexpr std::uint32_t mark_levels = 127, mark_categories = 15;
 
 inline std::size_t low_level(Mark mark) { return mark & 127; }
 inline std::size_t high_level(Mark mark) { return (mark >> 7) & 127; }
-// The levels of the codes of a numeric feature: its bins or, if it has more than 127, runs of neighbouring bins.
+// The levels of the codes of a numeric feature: its bins or, if it has more than 127, runs of adjacent bins.
 class Levels {
 public:
     explicit Levels(std::uint32_t n_bins)
         : runs_(n_bins > mark_levels), factor_(runs_ ? (std::uint64_t{1} << 40) / n_bins + 1 : 0) {}
 
-    // code · 127 / n_bins without a division: .92 of the time of all marks. It is exact for 65,535 bins and fewer.
+    // code · 127 / n_bins without a division: 0.92 of the time of all marks. It is exact for 65,535 bins and fewer.
     std::uint32_t of(std::uint32_t code) const {
         return runs_ ? static_cast<std::uint32_t>((std::uint64_t{code} * mark_levels * factor_) >> 40) : code;
     }
@@ -33,7 +33,7 @@ private:
     std::uint64_t factor_;
 };
 
-// The mark of two sets of rows together.
+// The mark of the union of two sets of rows.
 inline Mark joined(Mark a, Mark b, bool nominal) {
     const Mark both = a | b;
     if (nominal || !(a & mark_present) || !(b & mark_present)) return both;
@@ -41,18 +41,18 @@ inline Mark joined(Mark a, Mark b, bool nominal) {
     return static_cast<Mark>(low | high << 7 | mark_present | (both & mark_missing));
 }
 
-// The mark of one row, of a nominal feature.
+// The mark of one row in a categorical feature.
 template <class Code>
 inline Mark category_mark(Code code) {
     return code == missing_code<Code> ? mark_missing : static_cast<Mark>(1 << code % mark_categories);
 }
 
-// The codes of some rows, of as many numeric features as one instruction compares.
+// The codes of some rows in as many numeric features as one instruction compares.
 template <class Code>
 struct Extents {
     static constexpr std::size_t lanes = 16 / sizeof(Code);
-    // The code of missing values is the highest, so it is never the least of several; after adding one it is 0, so it
-    // is never the largest, and always the least.
+    // The code of missing values is the highest, so it is never the smallest of several; plus one it is 0, so it is
+    // never the largest, and always the smallest.
     Code low[lanes], after_high[lanes], after_low[lanes];
 
     Extents() {
@@ -61,8 +61,8 @@ struct Extents {
         std::fill_n(after_low, lanes, missing_code<Code>);
     }
     void add(const Code* codes) {
-        // Of copies that nothing else can change, compilers compare all lanes at once: marks of 10,000 rows, 9 features
-        // and 40 trees take 9 ms instead of 16.
+        // Compilers vectorise over all lanes only for copies without aliases: marks of 10,000 rows, 9 features and 40
+        // trees take 9 ms instead of 16.
         const Extents before = *this;
         Code added[lanes];
         std::copy_n(codes, lanes, added);

@@ -1,4 +1,4 @@
-// Random: a key and a counter -> draws that depend on nothing else.
+// Counter-based random draws: functions of a key and a counter.
 #pragma once
 #include <cstdint>
 
@@ -16,7 +16,7 @@ inline std::uint64_t derive_key(std::uint64_t key, std::uint64_t child) {
     return scramble(key + 0x9e3779b97f4a7c15ULL * (child + 1));
 }
 
-// What a key is used for. It is part of every key, so that two purposes never share draws.
+// The purpose of a key, which is part of it, so that two purposes never share draws.
 enum class Purpose : std::uint64_t { bag = 0x626167, grow = 0x67726f77, sample = 0x73616d70, permute = 0x7065726d };
 
 inline std::uint64_t derive_key(std::uint64_t key, Purpose purpose) {

@@ -1,4 +1,4 @@
-// Class counts: the rows of each leaf -> counts by class.
+// Class counts of leaves.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace hedgerow {
 
-// Counts of some leaves, one after another: a dense table for few classes; for many classes, only those that occur.
+// Counts of some leaves, one after another: a dense table for few classes, only positive counts for many.
 struct LeafCounts {
     static constexpr std::uint32_t dense_classes = 8;
 
     std::uint32_t n_classes = 0;
     bool weighted = false;
     std::uint32_t n_leaves = 0;
-    std::vector<std::uint32_t> counts;       // dense: at leaf · n_classes + class; sparse: one for each entry
+    std::vector<std::uint32_t> counts;       // dense: at leaf · n_classes + class; sparse: one per entry
     std::vector<std::int64_t> entry_start;   // sparse: where the entries of each leaf begin (n_leaves + 1)
     std::vector<std::uint16_t> entry_class;  // sparse: ascending within a leaf
     std::vector<double> weights;             // like counts, only if leaves have weights
@@ -29,7 +29,7 @@ struct LeafCounts {
         if (!dense()) entry_start.push_back(0);
     }
 
-    // Leaves first, …, last - 1 of a forest whose arrays are given.
+    // Leaves first, …, last - 1 of a forest, from its arrays.
     LeafCounts(const ClassLabels& labels, const LeafRules& rules, const NamedValues& arrays, std::int64_t first,
                std::int64_t last)
         : LeafCounts(labels, rules) {
@@ -95,8 +95,7 @@ public:
         for (std::uint32_t k = 0; k < result_.n_classes; ++k)
             if (counts[k] > 0) add(static_cast<std::uint16_t>(k), static_cast<std::uint32_t>(counts[k]), weights[k]);
     }
-    // The weight of a row that is in the bag several times, as if it were in it once. It stays above zero: a balanced
-    // bag may have rounded it to one unit.
+    // The weight of a row without its multiplicity. It stays positive: a balanced bag may have rounded it to one unit.
     static std::int64_t once(std::int64_t weight, std::uint32_t times) {
         return std::max<std::int64_t>(weight > 0, weight / std::max<std::int64_t>(1, times));
     }
@@ -131,8 +130,7 @@ private:
         std::int64_t fixed_weight;
     };
 
-    // The entries of the open leaf -> one for each class, in ascending order; none for a class whose weight was rounded
-    // to 0.
+    // Merges the entries of the open leaf by class, ascending, without classes whose weight was rounded to 0.
     void pack_entries() {
         std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.label < b.label; });
         for (std::size_t i = 0, end = 0; i < entries_.size(); i = end) {
@@ -148,8 +146,8 @@ private:
         result_.entry_start.push_back(static_cast<std::int64_t>(result_.counts.size()));
     }
 
-    // Rows outside the bag, which are counted too, may move the share of a leaf out of its bounds. The counts are kept,
-    // and the share that the leaf predicts is moved back.
+    // Out-of-bag rows, which are counted too, may move the share of a leaf out of its bounds. The counts are kept, and
+    // the predicted share is moved back.
     void keep_shares_in_bounds() {
         if (!labels_.weighted) result_.weights.assign(result_.counts.begin(), result_.counts.end());
         for (std::uint32_t leaf = 0; leaf < result_.n_leaves; ++leaf) {

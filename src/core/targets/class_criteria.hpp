@@ -1,6 +1,6 @@
-// Class criteria: labels and the name of a criterion -> the split target that suits both.
+// Split targets of classification criteria.
 //
-// This is the only list of criteria for classes: a new one is a struct in criterion.hpp, and a line or two here.
+// This is the only list of classification criteria: a new one is a struct in criterion.hpp, and a line or two here.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace hedgerow {
 template <class Criterion, class Visit>
 auto with_class_target(const ClassLabels& labels, const Criterion& criterion, Visit&& visit) {
     const std::uint32_t n_classes = labels.n_classes;
-    // Criteria that need all counts of a side together have one general target.
+    // Criteria that need all counts of a side have one general target.
     if constexpr (!Criterion::whole_side) {
         if (!labels.weighted && n_classes <= 2) return visit(ClassPair<Criterion>(criterion, n_classes), labels);
         if (!labels.weighted && n_classes <= 8)
@@ -31,15 +31,15 @@ auto with_class_target(const ClassLabels& labels, const Criterion& criterion, Vi
     return visit(ClassList<Criterion, CountedRow>(criterion, n_classes), labels);
 }
 
-// The criterion of a name that needs all counts of a side together. Caution is in rows, and amounts are multiples of
-// the unit of weights.
+// The named criterion that needs all counts of a side. Caution is in rows, and amounts are multiples of the unit of
+// weights.
 HEDGEROW_NOINLINE inline WholeSide whole_side_from(const ClassLabels& labels, const NamedValues& given) {
     const std::string& name = given.word("criterion");
     const std::size_t n_classes = labels.n_classes;
     const double unit = labels.weight_unit, caution = given.number<double>("caution") / unit;
     const double lam = given.number<double>("lam"), quantile = given.number<double>("quantile");
     const bool ordered = given.number<bool>("ordered"), by_ratio = given.number<bool>("by_ratio");
-    if (name == "imprecise") {  // lam: the share of the largest entropy, the rest is that of the smallest
+    if (name == "imprecise") {  // lam: the weight of the upper entropy; the rest is that of the lower entropy
         const auto entropy = [=](const WholeSide::Counts& counts) {
             const double upper = upper_entropy(counts, n_classes, caution);
             return lam == 1 ? upper : lam * upper + (1 - lam) * lower_entropy(counts, caution);
@@ -68,7 +68,7 @@ HEDGEROW_NOINLINE inline Logarithmic logarithmic_from(const ClassLabels& labels,
     return Logarithmic::belief(n_rows, labels.n_classes, given.number<double>("lam"), caution);
 }
 
-// Calls `visit` with the target for the criterion that is named, and with the labels.
+// Calls `visit` with the target for the named criterion, and with the labels.
 template <class Visit>
 auto with_criterion(const ClassLabels& labels, const NamedValues& given, std::size_t n_rows, Visit&& visit) {
     const std::string& name = given.word("criterion");

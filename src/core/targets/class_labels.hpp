@@ -1,4 +1,4 @@
-// Class labels: the labels of the rows of a table -> rows in the form in which the grower keeps them.
+// Class labels of the rows of a table, and the rows that a grower keeps.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,9 +16,9 @@ namespace hedgerow {
 
 class LeafCountsBuilder;
 
-// Labels of the training rows and, if there are any, their weights in fixed point. A row that may have several classes
-// has several neighbouring entries that share its weight. It is still one row: it is in a bag as a whole, and counts
-// once.
+// Labels of the training rows and, if there are any, their weights in fixed point. A row with an uncertain label has
+// several adjacent entries that share its weight. It is still one row: a bag takes it with all its entries, and it
+// counts once.
 struct ClassLabels {
     static constexpr const char* kind = "classes";
     using LeafBuilder = LeafCountsBuilder;
@@ -28,12 +28,12 @@ struct ClassLabels {
     const std::uint16_t* labels = nullptr;
     const std::int64_t* weights = nullptr;
     const std::uint32_t* rows =
-        nullptr;  // the row of each entry, in ascending order (only with weights); null if each row has one entry
+        nullptr;  // the row of each entry, ascending (only with weights); null if each row has one entry
     std::size_t n_entries = 0;
     std::uint32_t n_classes = 2;
-    double weight_unit = 1;  // the weight that one unit stands for
+    double weight_unit = 1;  // the weight of one unit
     bool weighted = false;
-    bool balance_bag = false;  // whether classes weigh the same in every bag (only with weights)
+    bool balance_bag = false;  // whether classes are balanced in every bag (only with weights)
 
     static ClassLabels from(const NamedValues& given) {
         ClassLabels labels;
@@ -50,10 +50,10 @@ struct ClassLabels {
     }
     void check(std::size_t n_rows) const {
         if (rows == nullptr) {
-            if (n_entries != n_rows) throw std::invalid_argument("labels must have one entry for each row");
+            if (n_entries != n_rows) throw std::invalid_argument("labels must have one entry per row");
             return;
         }
-        if (!weighted) throw std::invalid_argument("every entry of labels must have a row and a weight");
+        if (!weighted) throw std::invalid_argument("rows of labels require weights");
         if (n_entries >= (std::size_t{1} << 31))
             throw std::invalid_argument("labels must have fewer than 2^31 entries");
         for (std::size_t i = 0; i < n_entries; ++i)
@@ -64,7 +64,7 @@ struct ClassLabels {
     bool is_plain() const { return rows == nullptr && !balance_bag; }
     std::int64_t row_amount(std::size_t row) const { return weighted ? weights[row] : 1; }
     bool rows_alike(std::size_t one, std::size_t other) const { return labels[one] == labels[other]; }
-    // The number of cells of a sum: an amount for each class, and the number of rows.
+    // The number of cells of a sum: an amount per class, and the number of rows.
     std::size_t n_cells() const { return std::size_t{n_classes} + 1; }
     std::int64_t amount_of(const double* cells) const { return static_cast<std::int64_t>(sum_of(cells)); }
     bool is_pure(const double* cells) const {
@@ -72,14 +72,14 @@ struct ClassLabels {
     }
     double share_of(const double* cells) const { return cells[n_classes - 1] / sum_of(cells); }
     double sum_of(const double* cells) const { return std::accumulate(cells, cells + n_classes, 0.0); }
-    // Factors that make all classes weigh the same; empty if they are not balanced.
+    // Factors that balance classes; empty if they are not balanced.
     std::vector<double> balance_of(const double* cells) const {
         std::vector<double> factors(balance_bag ? n_classes : 0, 1.0);
         for (std::size_t k = 0; k < factors.size(); ++k)
             if (cells[k] > 0) factors[k] = sum_of(cells) / (n_classes * cells[k]);
         return factors;
     }
-    // Rows at `offset`, of which each stands for all rows of its class.
+    // Rows at `offset`, each of which stands for all rows of its class.
     template <class Row>
     void add_rows(const double* cells, std::uint32_t offset, std::vector<Row>& rows) const {
         for (std::uint32_t k = 0; k < n_classes; ++k)
@@ -87,7 +87,7 @@ struct ClassLabels {
     }
 };
 
-// A row of the table inside the grower: where its codes are, its class, how often the bag holds it.
+// A row inside the grower: offset of its codes, class and multiplicity.
 struct CountedRow {
     using Amount = std::uint32_t;
     std::uint32_t offset;
@@ -144,7 +144,7 @@ struct WeightedRow {
     bool follows() const { return (multiplicity & follower) != 0; }
     std::uint32_t times(const BagTimes&) const { return multiplicity & ~std::uint32_t{follower}; }
 
-    // Scales the weights so that all classes weigh the same in the bag of a tree.
+    // Scales the weights so that classes are balanced in the bag of a tree.
     static void balance(const ClassLabels& labels, std::vector<WeightedRow>& inside,
                         std::vector<WeightedRow>& outside) {
         if (!labels.balance_bag) return;

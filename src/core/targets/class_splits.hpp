@@ -1,4 +1,4 @@
-// Class splits: rows with labels -> the quality of the sides of a split.
+// Split targets of rows with class labels.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -87,7 +87,7 @@ public:
     }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return amount_of(total_); }
-    // Classes by whose share the categories of a nominal feature are ordered; for two classes one is enough.
+    // Classes by whose share the categories of a feature are ordered; one is enough for two classes.
     template <class Visit>
     void ordering_classes(Visit&& visit) const {
         visit(1U);
@@ -122,8 +122,8 @@ public:
     double right_share() const { return share(total_ - left_, 1); }
     double share_of(const Row* rows, std::uint32_t n_rows) const { return share_of_last(rows, n_rows, n_classes_); }
 
-    // The best place along running sums of bins (which have room for three more): computes all scores, four at a time,
-    // and finds where their maximum occurs first.
+    // Finds the best place along running sums of bins (with room for three more): computes all scores, four at a time,
+    // and the first position of their maximum.
     Place scan(Bin* sums, std::int64_t n_places) {
         if (static_cast<std::size_t>(n_places) + 3 > scores_.size()) scores_.resize(n_places + 3);
         double* scores = scores_.data();
@@ -145,7 +145,7 @@ private:
     static std::int64_t amount_of(Bin counts) {
         return static_cast<std::int64_t>(static_cast<std::uint32_t>(counts)) + static_cast<std::int64_t>(counts >> 32);
     }
-    // Entropy fits take 1.16 times as long if this is called instead.
+    // Without inlining, entropy fits take 1.16 times as long.
     HEDGEROW_FORCE_INLINE double quality_of(Bin counts) const {
         const auto zero = static_cast<std::uint32_t>(counts), one = static_cast<std::uint32_t>(counts >> 32);
         return criterion_.quality(criterion_.contribution(zero) + criterion_.contribution(one), zero + one);
@@ -315,7 +315,7 @@ private:
     std::vector<float> rough_;
 };
 
-// Labels by falling amount.
+// Labels in descending order of amount.
 template <class Amount>
 HEDGEROW_NOINLINE void order_by_amount(std::vector<std::uint32_t>& labels, const Amount* amounts) {
     std::sort(labels.begin(), labels.end(), [=](std::uint32_t a, std::uint32_t b) {
@@ -323,8 +323,8 @@ HEDGEROW_NOINLINE void order_by_amount(std::vector<std::uint32_t>& labels, const
     });
 }
 
-// Any number of classes: a bin is a list of its rows, and moving a row from side to side updates both sums,
-// so a scan costs the same for 10 classes as for 1,000.
+// Any number of classes: a bin is a list of its rows, and moving a row from side to side updates both sums, so a scan
+// costs the same for 10 classes as for 1,000.
 template <class Criterion_, class Row_>
 class ClassList : public ListBins<Row_> {
 public:

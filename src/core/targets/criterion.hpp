@@ -1,10 +1,10 @@
-// Criterion: class counts of one side of a split -> its quality; a purer side has a higher one.
+// Criteria: the quality of one side of a split, given its class counts; purer sides have a higher quality.
 //
 // A criterion has two functions: the contribution of the count of one class, which is summed over classes in exact
 // integers (so the order of rows, bins, threads or machines does not matter), and the quality of that sum and the total
 // of the side:
 //     quality(Σ_k contribution(n_k), n).
-// A criterion that needs all counts of a side together is a WholeSide.
+// A criterion that needs all counts of a side is a WholeSide.
 // The gain of a split is quality(left) + quality(right) − quality(node), divided by the rows of the tree.
 #pragma once
 #include <algorithm>
@@ -29,7 +29,7 @@ static_assert(FLT_EVAL_METHOD == 0,
 // n·(1 − Gini impurity) = Σ n_k² / n.
 struct Gini {
     static constexpr bool whole_side = false;
-    static bool needs_gain() { return false; }  // a split without gain may still pay off further down
+    static bool needs_gain() { return false; }  // a split without gain may enable better ones below
 
     static std::int64_t contribution(std::uint32_t count) { return std::int64_t{count} * count; }
     static WideInteger contribution(std::int64_t weight) { return wide_square(weight); }
@@ -38,12 +38,12 @@ struct Gini {
     static double quality(Sum sum, Amount total) {
         return total == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(total);
     }
-    // The quality of two pure sides together; no split can have more.
+    // The quality of two pure sides; an upper bound for all splits.
     static double perfect(std::int64_t total) { return static_cast<double>(total); }
 };
 
-// Two criteria that sum n_k log₂ of something. They are one type, because the core compiles a search for each type; the
-// branch is taken the same way in a whole forest.
+// Two criteria that sum n_k log₂ of something. They are one type, because the core compiles a search per type; the
+// branch is the same in a whole forest.
 //
 // Entropy, −n · entropy in bits = Σ n_k log₂ n_k − n log₂ n.
 // Belief, −n · U_λ of the imprecise Dirichlet mass with m({k}) = n_k/(n+s), m(Ω) = s/(n+s), in bits:
@@ -57,7 +57,7 @@ public:
         return {largest_count, static_cast<double>(n_classes), lam, caution, true};
     }
 
-    // The stopping rule of belief: there is no split without a positive gain.
+    // The stopping rule of belief: splits need a positive gain.
     bool needs_gain() const { return belief_; }
     // n_k log₂(K n_k + s), in units of 2⁻¹⁶ bit; K is 1 and s is 0 for entropy.
     std::int64_t contribution(std::int64_t amount) const {
@@ -72,7 +72,7 @@ public:
         const Line line = amount < size_ ? lines_[amount] : line_of(static_cast<double>(amount));
         return line.scale * static_cast<double>(sum) + line.offset;
     }
-    double perfect(std::int64_t) const { return belief_ ? 1e300 : 0.0; }  // for belief an upper bound is not known
+    double perfect(std::int64_t) const { return belief_ ? 1e300 : 0.0; }  // no upper bound is known for belief
 
 private:
     struct Line {
@@ -116,7 +116,7 @@ private:
     std::int64_t size_ = 0;
 };
 
-// −n · uncertainty(counts) for any function of the counts of a side. Results are kept by sorted counts, because the
+// −n · uncertainty(counts) for any function of the counts of a side. Results are cached by sorted counts, because the
 // order of the classes does not matter, unless the classes are ordered.
 class WholeSide {
 public:
@@ -161,8 +161,8 @@ private:
     mutable std::unordered_map<Counts, double, Hash> remembered_;
 };
 
-// The largest entropy, in bits, that the imprecise Dirichlet model allows: `caution` rows are added to the smallest
-// classes until these are level.
+// The upper entropy of the imprecise Dirichlet model, in bits: `caution` rows are added to the smallest classes until
+// these are level.
 inline double upper_entropy(const WholeSide::Counts& counts, std::size_t n_classes, double caution) {
     const std::size_t n_empty = n_classes - counts.size();
     double total = caution, poured_over = 0;
@@ -183,8 +183,7 @@ inline double upper_entropy(const WholeSide::Counts& counts, std::size_t n_class
     return entropy;
 }
 
-// The smallest entropy, in bits, that the imprecise Dirichlet model allows: `caution` rows are added to the largest
-// class.
+// The lower entropy of the imprecise Dirichlet model, in bits: `caution` rows are added to the largest class.
 inline double lower_entropy(const WholeSide::Counts& counts, double caution) {
     double total = caution, entropy = 0;
     for (const std::int64_t count : counts) total += static_cast<double>(count);
@@ -195,8 +194,8 @@ inline double lower_entropy(const WholeSide::Counts& counts, double caution) {
     return entropy;
 }
 
-// U_λ of the multinomial mass of at most three classes: the Möbius inverse of the lower probabilities that follow from
-// Goodman's simultaneous intervals; `quantile` is that of their chi-square distribution. Counts are in rows.
+// U_λ of the multinomial mass of at most three classes: the Möbius inverse of the lower probabilities from Goodman's
+// simultaneous intervals; `quantile` is that of their chi-square distribution. Counts are in rows.
 inline double multinomial_uncertainty(const std::vector<double>& counts, std::size_t n_classes, double quantile,
                                       double lam) {
     double total = 0, lower[3] = {}, upper[3] = {}, mass[8] = {};

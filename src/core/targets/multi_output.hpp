@@ -1,8 +1,7 @@
-// Multi-output: rows with several labels or real targets each -> the quality of the sides of a split for all outputs
-// together.
+// Multi-output targets.
 //
-// Each output has its own target (ClassPair, Moments, …) behind one interface, so there is one grower for rows with
-// several outputs of any kind. The quality of a split is the sum of its gains for the outputs.
+// Each output has its own target (ClassPair, Moments, …) behind one interface, so there is one grower for multi-output
+// rows of any type. The quality of a split is the sum of its gains for the outputs.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -35,7 +34,7 @@ struct MultiOutput {
     std::vector<Output> outputs;
     std::size_t n_entries = 0;
 
-    // The values of output number o are named "o.labels", "o.kind" and so on.
+    // The values of output o are named "o.labels", "o.kind" and so on.
     static MultiOutput from(const NamedValues& values) {
         MultiOutput source;
         for (std::size_t number = 0; number < values.number<std::size_t>("n_outputs"); ++number)
@@ -53,7 +52,7 @@ struct MultiOutput {
         for (const Output& each : outputs)
             std::visit([&](const auto& output) {
                 if (!output.is_plain())
-                    throw std::invalid_argument("outputs must have one label for each row, not balanced in bags");
+                    throw std::invalid_argument("outputs must have one label per row, without balanced bags");
                 output.check(n_rows);
             }, each);
     }
@@ -68,8 +67,7 @@ struct MultiOutput {
     }
 };
 
-// A row inside the grower: where its codes are, which row of the table it is, how often the bag holds it, its weight
-// times that.
+// A row inside the grower: offset of its codes, its number in the table, its multiplicity, and its weight times that.
 struct MultiOutputRow {
     std::uint32_t offset, row;
     std::uint64_t multiplicity;
@@ -91,14 +89,14 @@ struct MultiOutputRow {
 };
 static_assert(sizeof(MultiOutputRow) == 24);
 
-// ---- what leaves keep -------------------------------------------------------------------------------------
+// ---- leaves ------------------------------------------------------------------------------------------------
 
 template <class Source>
 using LeafBuilderOf = typename Source::LeafBuilder;
 template <class Source>
 using LeavesOf = typename Source::LeafBuilder::Leaves;
 
-// What each leaf keeps, for every output.
+// Leaves of every output.
 struct MultiOutputLeaves {
     using Output = Sources::Map<LeavesOf>::Variant;
     std::vector<Output> outputs;
@@ -121,7 +119,7 @@ struct MultiOutputLeaves {
             std::visit([&]<class Leaves>(Leaves& leaves) { leaves.append(std::get<Leaves>(more.outputs[i])); },
                        outputs[i]);
     }
-    // The names of the arrays of an output begin with its number; "outputs" says how many classes each has.
+    // The names of the arrays of an output are prefixed by its number; "outputs" has the number of classes of each.
     Fields fields() && {
         std::vector<std::int64_t> n_values;
         n_values.reserve(outputs.size());
@@ -170,7 +168,7 @@ private:
 
 // ---- splits -----------------------------------------------------------------------------------------------
 
-// The target of one output, of any kind. A row is named by its position in the node.
+// The target of one output, of any type. A row is named by its position in the node.
 class OutputTarget {
 public:
     virtual ~OutputTarget() = default;
@@ -180,10 +178,10 @@ public:
     virtual void begin_scan() = 0;
     virtual void end_scan() = 0;
     virtual void move(std::uint32_t position) = 0;
-    // The gain of the split whose left side has been moved, and the gain that no split of the node can exceed.
+    // The gain of the split whose left side has been moved, and an upper bound for all splits of the node.
     virtual double gain() const = 0;
     virtual double perfect_gain() const = 0;
-    // Ways to order the categories of a nominal feature, and the place of some rows in such an order.
+    // Ways to order the categories of a feature, and the place of some rows in such an order.
     virtual std::vector<std::uint32_t> orders() = 0;
     virtual double place(const std::vector<std::uint32_t>& positions, std::uint32_t order) = 0;
 };
@@ -226,12 +224,12 @@ private:
     std::vector<Row> rows_;
 };
 
-// The target of all outputs together: its bins are lists of rows.
+// The target of all outputs; its bins are lists of rows.
 class MultiOutputTarget : public ListBins<MultiOutputRow> {
 public:
     using Source = MultiOutput;
     using Bins = ListBins<MultiOutputRow>;
-    static constexpr bool adds_up = false;  // all rows must be in one place
+    static constexpr bool adds_up = false;  // all rows must be on one machine
 
     explicit MultiOutputTarget(std::vector<std::unique_ptr<OutputTarget>> outputs) : outputs_(std::move(outputs)) {}
     MultiOutputTarget(const MultiOutputTarget& other) : ListBins<MultiOutputRow>(other) {
@@ -292,7 +290,7 @@ public:
     }
     static bool needs_gain() { return false; }
     std::int64_t left_amount() const { return left_amount_; }
-    // Constraints need a single output; there are none here, so the share does not matter.
+    // Monotonic constraints need a single output; there are none here, so the share does not matter.
     static double left_share() { return 0.5; }
     static double right_share() { return 0.5; }
     static double share_of(const Row*, std::uint32_t) { return 0.5; }
@@ -312,13 +310,13 @@ HEDGEROW_NOINLINE std::unique_ptr<OutputTarget> output_for(const Source& source,
     return with_criterion(source, given, n_rows,
                           [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {
         constexpr bool whole_side = requires { target.by_ratio(); };  // always needs a gain
-        if (target.needs_gain()) throw std::invalid_argument("criterion must be gini or entropy for several outputs");
+        if (target.needs_gain()) throw std::invalid_argument("criterion must be gini or entropy for multi-output y");
         if constexpr (!whole_side) return std::make_unique<OutputOf<Target>>(target, source);
         else return nullptr;
     });
 }
 
-// Calls `visit` with the target of all outputs together, each with the criterion that is named for it.
+// Calls `visit` with the target of all outputs, each with its named criterion.
 template <class Visit>
 auto with_criterion(const MultiOutput& source, const NamedValues& given, std::size_t n_rows, Visit&& visit) {
     std::vector<std::unique_ptr<OutputTarget>> outputs;
@@ -330,7 +328,7 @@ auto with_criterion(const MultiOutput& source, const NamedValues& given, std::si
     return visit(MultiOutputTarget(std::move(outputs)), source);
 }
 
-// Calls `visit` with the source of a target that is given by name, of one output or of several.
+// Calls `visit` with the source of a named target, of one output or of several.
 template <class Visit>
 auto with_source(const NamedValues& values, Visit&& visit) {
     return with_source_among(Sources::With<MultiOutput>{}, values, visit);

@@ -1,8 +1,8 @@
-// Real targets: rows with real targets -> the quality of the sides of a split, and the moments of leaves.
+// Split targets and leaf moments of rows with real targets.
 //
-// Targets are rounded to a grid before growing (y − centre in units of a power of two). It is coarse enough that any
-// sum of rows is a whole number below 2^53 and so exact in a double: the order in which rows are added does not matter.
-// A bin is two such sums, which fit into one register. Leaves are computed from the numbers as they were given.
+// Targets are rounded to a grid before growth (y − centre in units of a power of two). It is coarse enough that any sum
+// of rows is a whole number below 2^53, and so exact in a double: the order in which rows are added does not matter. A
+// bin is two such sums, which fit into one register. Leaves are computed from the targets as given.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ struct RealTargets {
     const double* sums = nullptr;     // weight · (value − centre), a whole number of units
     const double* amounts = nullptr;  // weight, a whole number of units; null if every row weighs one
     double centre = 0, unit = 1;      // value = centre + unit · sum / amount
-    double low = 0, high = 1;         // bounds of sum / amount of every row, with some distance
+    double low = 0, high = 1;         // bounds of sum / amount of every row, with a margin
     bool median = false;              // whether leaves predict their median rather than their mean
     std::size_t n_entries = 0;
     bool weighted = false;
@@ -54,7 +54,7 @@ struct RealTargets {
         return targets;
     }
     void check(std::size_t n_rows) const {
-        if (n_entries != n_rows) throw std::invalid_argument("values must have one entry for each row");
+        if (n_entries != n_rows) throw std::invalid_argument("values must have one entry per row");
     }
     static bool is_plain() { return true; }
     std::int64_t row_amount(std::size_t row) const { return amounts ? static_cast<std::int64_t>(amounts[row]) : 1; }
@@ -71,7 +71,7 @@ struct RealTargets {
     double value_at(double place) const { return centre + unit * (low + place * (high - low)); }
 };
 
-// A row inside the grower: where its codes are, which row of the table it is, and its sums (times its multiplicity).
+// A row inside the grower: offset of its codes, its number in the table, and its sums (times its multiplicity).
 struct RealRow {
     std::uint32_t offset;
     std::uint32_t row;
@@ -94,19 +94,19 @@ struct RealRow {
 };
 static_assert(sizeof(RealRow) == 24);
 
-// ---- what leaves keep -------------------------------------------------------------------------------------
+// ---- leaves ------------------------------------------------------------------------------------------------
 
-// For each leaf: the number of its rows, their weight, the prediction, their mean and their variance.
+// For each leaf: the number and the weight of its rows, the prediction, the mean and the variance.
 struct LeafMoments {
     bool weighted = false;
-    bool means_apart = false;  // whether a leaf may predict something else than the mean of its rows
+    bool means_apart = false;  // whether predictions may differ from means
     std::uint32_t n_leaves = 0;
     std::vector<std::uint32_t> counts;
     std::vector<double> weights, values, means, variances;
 
     LeafMoments(const RealTargets& targets, const LeafRules& rules)
         : weighted(targets.weighted), means_apart(targets.median || rules.bounded) {}
-    // Leaves first, …, last - 1 of a forest whose arrays are given.
+    // Leaves first, …, last - 1 of a forest, from its arrays.
     LeafMoments(const RealTargets& targets, const LeafRules& rules, const NamedValues& arrays, std::int64_t first,
                 std::int64_t last)
         : LeafMoments(targets, rules) {
@@ -165,7 +165,7 @@ public:
         n_rows_ += times;
     }
     void add(const Taken& taken, const BagTimes& bag) { add(RealRow::make(targets_, taken), bag); }
-    // Two passes over its few rows, so that the variance of equal numbers is exactly 0 and their mean is that number.
+    // Two passes over its few rows, so that the variance of equal targets is exactly 0 and their mean is that number.
     // `lower` and `upper`: bounds of the prediction from monotonic constraints, as places between low and high.
     void close_leaf(double lower, double upper) {
         double low = members_[0].first, high = low, total = 0, sum = 0, squares = 0;
@@ -188,7 +188,7 @@ public:
     LeafMoments finish() { return std::move(result_); }
 
 private:
-    // Half of the weight is on either side; if it is exactly between two targets, their middle.
+    // Half of the weight is on either side; exactly between two targets, the median is their midpoint.
     double median() {
         std::sort(members_.begin(), members_.end());
         double total = 0, passed = 0;
@@ -220,9 +220,9 @@ struct Sums {
     }
 };
 
-// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. A number
-// of the node is subtracted first, so rounding errors are small. If numbers have few digits there are none, and splits
-// that are equal on paper have equal scores.
+// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. A target
+// of the node is subtracted first, so rounding errors are small. If targets have few digits there are none, and splits
+// that are equal in theory have equal scores.
 class SquaredError {
 public:
     void enter(const Sums& total, const Sums& first) {
@@ -230,11 +230,11 @@ public:
         near_ = std::nearbyint(first.sum / first.weight);
         rest_ = total.sum - near_ * total.weight;
     }
-    // W·S_side − W_side·S of some rows: how much their sum differs from their share of the total.
+    // W·S_side − W_side·S of some rows: the difference of their sum from their share of the total.
     double difference(const Sums& side) const {
         return total_.weight * (side.sum - near_ * side.weight) - side.weight * rest_;
     }
-    // With a side without rows the score is NaN, which never wins.
+    // A side without rows gives the score NaN, which never wins.
     double score(const Sums& left) const {
         const double apart = difference(left);
         return apart * apart / (left.weight * (total_.weight - left.weight));
@@ -247,11 +247,11 @@ private:
     double near_ = 0, rest_ = 0;
 };
 
-// Σ y·log(mean of the side / mean of the node) over both sides: how much a split reduces the deviance.
+// Σ y·log(mean of the side / mean of the node) over both sides: the decrease in deviance.
 class Poisson {
 public:
     void enter(const Sums& total, const Sums&) { total_ = total; }
-    // A side whose numbers are all 0 would predict 0, which the Poisson distribution does not allow.
+    // A side whose targets are all 0 would predict 0, which the Poisson distribution does not allow.
     double score(const Sums& left) const {
         const Sums right{total_.weight - left.weight, total_.sum - left.sum};
         if (!(left.sum > 0 && right.sum > 0)) return no_score;
@@ -325,8 +325,8 @@ public:
     const Bin& total() const { return total_; }
     const Loss& loss() const { return loss_; }
     double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), targets_.unit); }
-    // The best split into two intervals of targets; no split of the node can beat it. In a node of a few rows some
-    // feature often reaches this score, and then the others need not be looked at.
+    // The best split into two intervals of targets; an upper bound for all splits of the node. In a node of a few rows
+    // some feature often reaches this score, and then the others need not be tried.
     double perfect_score() const {
         if (n_rows_ > few_rows) return std::numeric_limits<double>::infinity();
         Bin ordered[few_rows];
@@ -355,8 +355,8 @@ public:
         return share(all, 0);
     }
 
-    // The best place along running sums of bins: computes all scores, four at a time, and finds where their maximum
-    // occurs first.
+    // Finds the best place along running sums of bins: computes all scores, four at a time, and the first position of
+    // their maximum.
     Place scan(const Bin* sums, std::int64_t n_places) {
         if (static_cast<std::size_t>(n_places) + 3 > scores_.size()) scores_.resize(n_places + 3);
         double* __restrict scores = scores_.data();
@@ -417,7 +417,7 @@ private:
     std::uint32_t top_ = 1;
 };
 
-// A target that knows the medians of both sides at every place. Bins are lists of rows; moving a row takes log n steps.
+// A target that updates the medians of both sides. Bins are lists of rows; moving a row takes log n steps.
 class Medians : public ListBins<RealRow> {
 public:
     using Source = RealTargets;
@@ -504,12 +504,12 @@ private:
     const Row* rows_ = nullptr;
     std::uint32_t n_rows_ = 0;
     std::vector<std::uint32_t> rank_;
-    std::vector<double> ordered_;  // the distinct numbers of the node, ascending
+    std::vector<double> ordered_;  // the distinct targets of the node, ascending
     RankedSums everything_, left_, right_;
     double total_error_ = 0;
 };
 
-// Calls `visit` with the target for the criterion that is named, and with the source.
+// Calls `visit` with the target for the named criterion, and with the source.
 template <class Visit>
 auto with_criterion(const RealTargets& targets, const NamedValues& given, std::size_t, Visit&& visit) {
     if (targets.median) return visit(Medians(targets), targets);

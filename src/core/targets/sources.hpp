@@ -1,13 +1,13 @@
-// Sources: the kinds of targets that a forest can be grown on.
+// Sources: the types of targets on which a forest can be grown.
 //
-// A source holds y of the rows of a table. A new kind is one header, its #include below, and its name in `Sources`:
+// A source holds y of the rows of a table. A new type is one header, its #include below, and its name in `Sources`:
 // reading it by name, growers, searches over parts of a table and multi-output follow from that list.
 //
-// Its header defines the source, which satisfies `TargetSource`. Python gives a dictionary whose "kind" is that of the
+// The header defines the source, which satisfies `TargetSource`. Python passes a dictionary with the `kind` of the
 // source, and `from` reads it.
 //
-// It defines at least one row: what a grower keeps for each row of a node, in 8, 16 or 24 bytes of which `offset` is
-// the first four (CountedRow, WeightedRow, RealRow).
+// It defines at least one type of row, which a grower keeps for each row of a node, in 8, 16 or 24 bytes of which
+// `offset` is the first four (CountedRow, WeightedRow, RealRow).
 //
 // It defines a builder, which collects the rows of one leaf after another, and its `Leaves`, which are the arrays of a
 // forest (LeafCountsBuilder, LeafMomentsBuilder).
@@ -15,7 +15,7 @@
 // It defines at least one split target for this source and row, which scores the two sides of a split; see target.hpp.
 //
 // It defines with_criterion(source, values, n_rows, visit), which calls visit(target, source) with the split target for
-// the word "criterion" of the values. Argument-dependent lookup finds it.
+// the "criterion" of the values. Argument-dependent lookup finds it.
 //
 // A source whose leaves count rows by class or cell can derive from ClassLabels, and then has rows, builder and sums
 // already: it needs its own `kind`, `from`, split target and with_criterion.
@@ -38,12 +38,12 @@
 
 namespace hedgerow {
 
-// Leaves of a tree, then of a forest, and the builder that makes those of a tree.
+// Leaves of a tree, then of a forest, and the builder of those of a tree.
 template <class Leaves>
 concept LeafArrays = requires(Leaves leaves, const Leaves& more, std::size_t size) {
     leaves.reserve(size);
     { more.size() } -> std::convertible_to<std::size_t>;
-    { more.n_values() } -> std::convertible_to<std::uint32_t>;  // of a leaf: classes, or one
+    { more.n_values() } -> std::convertible_to<std::uint32_t>;  // per leaf: classes, or one
     leaves.append(more);
     { std::move(leaves).fields() } -> std::same_as<Fields>;
 };
@@ -60,7 +60,7 @@ template <class Source>
 concept TargetSource = requires(const Source& source, const NamedValues& values, std::size_t row, const double* cells) {
     { std::string_view(Source::kind) };  // its name in Python
     { Source::from(values) } -> std::same_as<Source>;
-    source.check(row);  // throws unless it fits a table of this many rows
+    source.check(row);  // throws unless it matches a table of this many rows
     { source.n_entries } -> std::convertible_to<std::size_t>;
     requires LeafCollector<typename Source::LeafBuilder>;
     requires std::constructible_from<typename Source::LeafBuilder, const Source&, const LeafRules&>;
@@ -69,9 +69,9 @@ concept TargetSource = requires(const Source& source, const NamedValues& values,
     { source.is_plain() } -> std::same_as<bool>;
     { source.row_amount(row) } -> std::same_as<std::int64_t>;
     { source.rows_alike(row, row) } -> std::same_as<bool>;
-    // For tables in parts: whether the leaves of parts can be added (then its builder has add_counts); and, of the sums
-    // of some rows in cells, their number, the weight, whether targets are equal, the share or place, and factors that
-    // balance classes.
+    // For tables in parts: whether the leaves of parts can be added (then its builder has add_counts); and, for sums of
+    // some rows in cells, the number of cells, the weight, whether targets are equal, the share or place, and factors
+    // that balance classes.
     { Source::leaves_add_up } -> std::convertible_to<bool>;
     { source.n_cells() } -> std::same_as<std::size_t>;
     { source.amount_of(cells) } -> std::same_as<std::int64_t>;
@@ -82,7 +82,7 @@ concept TargetSource = requires(const Source& source, const NamedValues& values,
 
 using Sources = TypeList<ClassLabels, RealTargets, SurvivalCells>;
 
-// Calls `visit` with the source whose kind is given by name.
+// Calls `visit` with the source of the named kind.
 template <class First, class... Rest, class Visit>
 auto with_source_among(TypeList<First, Rest...>, const NamedValues& values, Visit&& visit) {
     if (values.word("kind") == First::kind) return visit(First::from(values));

@@ -1,6 +1,6 @@
-// Survival: right-censored times of the rows of a table -> splits by the log-rank statistic.
+// Survival targets: splits of right-censored times by the log-rank statistic.
 //
-// A row has a cell: twice the number of its time, plus one if the event was seen. At equal times events come before
+// A row has a cell: twice the number of its time, plus one if the event was observed. At equal times events come before
 // censorings, so a row is at risk at its own time. Leaves count rows by cell, as those of classes do.
 //
 // With U = sum over event times of (d_left - n_left d / n) and V its hypergeometric variance, a split scores U^2 / V.
@@ -28,7 +28,8 @@ struct SurvivalCells : ClassLabels {
 
     static SurvivalCells from(const NamedValues& given) {
         SurvivalCells cells{ClassLabels::from(given)};
-        if (cells.n_classes % 2 != 0) throw std::invalid_argument("survival needs two cells for each time");
+        if (cells.n_classes % 2 != 0)
+            throw std::invalid_argument("n_classes must be even for survival, got " + std::to_string(cells.n_classes));
         return cells;
     }
 };
@@ -127,14 +128,14 @@ public:
         left_amount_ += static_cast<std::int64_t>(row.amount());
     }
 
-    // Less than this variance is rounding: no event tells the two sides apart.
+    // A smaller variance is rounding error: no event separates the two sides.
     static constexpr double least_variance = 1e-9;
     double score() const { return variance_ > least_variance ? statistic_ * statistic_ / variance_ : 0.0; }
     double gain_from(double score) const { return score; }
     double perfect_score() const { return std::numeric_limits<double>::infinity(); }
     bool needs_gain() const { return true; }
     std::int64_t left_amount() const { return left_amount_; }
-    // Limits on shares do not apply: there is no order of cells that a feature could follow.
+    // Limits on shares do not apply: cells have no order that a feature could follow.
     double left_share() const { return 0.5; }
     double right_share() const { return 0.5; }
     double share_of(const Row*, std::uint32_t) const { return 0.5; }
@@ -176,7 +177,8 @@ private:
 
 template <class Visit>
 auto with_criterion(const SurvivalCells& cells, const NamedValues& given, std::size_t, Visit&& visit) {
-    if (given.word("criterion") != "log_rank") throw std::invalid_argument("criterion must be 'log_rank'");
+    if (given.word("criterion") != "log_rank")
+        throw std::invalid_argument("criterion must be 'log_rank', got '" + given.word("criterion") + "'");
     if (cells.weighted) return visit(LogRank<WeightedRow>(cells.n_classes, cells.weight_unit), cells);
     return visit(LogRank<CountedRow>(cells.n_classes, 1.0), cells);
 }

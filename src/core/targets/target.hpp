@@ -1,4 +1,4 @@
-// Target: what a split must respect, the place of the best one, and what a split target must define.
+// Constraints on splits, the best place of a feature, and the concept of a split target.
 //
 // A split target defines what a row adds to a bin, how a bin moves from the right side to the left, and how good the
 // two sides are: a score that orders the splits of one node, from which the gain follows. The search over features and
@@ -11,7 +11,7 @@
 
 namespace hedgerow {
 
-// What a split must respect besides the gain.
+// Constraints on a split besides the gain.
 struct Limits {
     std::uint32_t min_samples_leaf = 1;
     std::int64_t min_amount_leaf = 0;  // weight that each side must have
@@ -32,7 +32,7 @@ struct Limits {
     }
 };
 
-// An entry of labels or targets when a tree takes it: its number, its row, how often the bag holds the row, and whether
+// An entry of labels or targets when a tree takes it: its number, its row, the multiplicity of the row, and whether
 // another entry of the same row came before.
 struct Taken {
     std::size_t entry;
@@ -40,13 +40,13 @@ struct Taken {
     bool follows;
 };
 
-// Which rows a leaf counts.
+// The rows that a leaf counts.
 enum class CountSense : int { all = 0, inbag = 1, distinct = 2, oob = 3 };
 
 // How leaves keep their rows.
 struct LeafRules {
-    bool repeated = false;  // whether a row counts as often as the bag holds it, otherwise once
-    bool bounded = false;   // whether constraints bound what a leaf predicts
+    bool repeated = false;  // whether a row counts with its multiplicity, otherwise once
+    bool bounded = false;   // whether constraints bound the prediction of a leaf
 };
 
 inline constexpr double no_score = -1e300;
@@ -78,36 +78,37 @@ struct Place {
     std::int64_t position = -1;
 };
 
-// What a search asks of a target. `Bins` is a base of the target: it says what a bin is and how a row is added to it,
-// and is shared by targets with different criteria. Optional: by_ratio() const, if features may compete by gain ratio.
+// Interface between a search and a target. `Bins` is a base of the target: it defines a bin and how a row is added to
+// it, and is shared by targets with different criteria. Optional: by_ratio() const, if features may compete by gain
+// ratio.
 template <class Target>
 concept SplitTarget = requires(Target target, const Target& fixed, typename Target::Bin& bin,
                                const typename Target::Row* rows, std::uint32_t n, double score) {
     typename Target::Source;
     requires std::derived_from<Target, typename Target::Bins>;
-    { Target::lanes } -> std::convertible_to<int>;  // features that are summed in one pass over the rows
+    { Target::lanes } -> std::convertible_to<int>;  // features summed in one pass over the rows
     {
         Target::sums_up
     } -> std::convertible_to<bool>;  // whether bins can be added: then also add_to, scan, enter_sum, bin_from
-    { Target::adds_up } -> std::convertible_to<bool>;  // whether bins of parts of a table can be put together
+    { Target::adds_up } -> std::convertible_to<bool>;  // whether bins of parts of a table can be added
     target.add(bin, rows[0], n);                       // the row at position n of the node
     { Target::is_empty(bin) } -> std::same_as<bool>;
     Target::clear(bin);
-    // Of a node: enter it, look at features, leave it.
+    // For a node: enter it, look at features, leave it.
     target.enter_node(rows, n);
     target.leave_node(rows, n);
     { fixed.node_amount() } -> std::same_as<std::int64_t>;
     target.ordering_classes([](std::uint32_t) {});  // the ways to order categories, by `share`
     { target.share(bin, n) } -> std::same_as<double>;
-    // Of a feature: all rows begin on the right, and are moved to the left bin by bin, or row by row.
+    // For a feature: all rows begin on the right, and are moved to the left bin by bin, or row by row.
     target.begin_scan();
     target.move(bin);
     target.move_row(rows[0]);
     target.end_scan(rows, n);
-    { fixed.score() } -> std::same_as<double>;  // of the split that has been reached; a higher one is better
+    { fixed.score() } -> std::same_as<double>;  // of the current split; higher is better
     { fixed.gain_from(score) } -> std::same_as<double>;
-    { fixed.perfect_score() } -> std::same_as<double>;  // which no split of the node exceeds
-    { fixed.needs_gain() } -> std::same_as<bool>;       // whether a split without gain is refused
+    { fixed.perfect_score() } -> std::same_as<double>;  // an upper bound for all splits of the node
+    { fixed.needs_gain() } -> std::same_as<bool>;       // whether a split without gain is rejected
     // For limits: the weight on the left, and shares (or places) of the sides and of any rows, from 0 to 1.
     { fixed.left_amount() } -> std::same_as<std::int64_t>;
     { fixed.left_share() } -> std::same_as<double>;

@@ -1,4 +1,4 @@
-// Wide: squares of 64-bit numbers -> their sums, exact in 128 bits.
+// Exact sums of squares of 64-bit numbers in 128 bits.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -13,7 +13,7 @@ inline WideInteger wide_square(std::int64_t value) { return static_cast<WideInte
 
 #else
 
-// For MSVC and 32-bit processors, which have no 128-bit integer: two words that overflow together.
+// For MSVC and 32-bit processors, which have no 128-bit integer: two words with carry.
 class WideInteger {
 public:
     WideInteger(std::uint64_t low = 0, std::uint64_t high = 0) : low_(low), high_(high) {}
@@ -28,7 +28,7 @@ public:
         return *this;
     }
     friend WideInteger operator-(WideInteger one, const WideInteger& other) { return one -= other; }
-    // The nearest double of a number that is not negative; if two are equally near, the even one.
+    // The nearest double of a non-negative number, ties to even.
     explicit operator double() const {
         if (high_ == 0) return static_cast<double>(low_);
         const int empty = std::countl_zero(high_);

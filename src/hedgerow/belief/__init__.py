@@ -1,4 +1,4 @@
-"""Belief functions: counts of leaves -> probabilities with bounds, and masses over sets of classes."""
+"""Belief functions: probability bounds of leaf counts, masses, calibration."""
 
 from hedgerow.belief.entropies import lower_entropy, upper_entropy
 from hedgerow.belief.leaf import (

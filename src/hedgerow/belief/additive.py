@@ -1,15 +1,12 @@
-"""Carried: what features add to an opinion, and a map of its probabilities -> what they add to the mapped opinion.
+"""Feature contributions to calibrated opinions.
 
-A mapped probability is not a sum over trees, but a smooth function F of quantities z that are: the probabilities before
-the map and, for bounds, the vacuity. On the straight way from the answer without any feature, z0, to the answer z, each
-quantity changes by the sum of what features add to it. Each step of the way is shared among features in proportion to
-what they add. So a feature adds A φ to F, with its contributions φ to z and A = ∫ ∂F/∂z (z0 + s (z - z0)) ds over s
-from 0 to 1. Then all features together add F(z) - F(z0).
+A calibrated probability is a smooth function F of quantities z that are sums over trees: the uncalibrated probabilities
+and, for lower and upper probabilities, the vacuity. Contributions φ to z are carried to F along the straight path from
+z0, the prediction without any feature, to z: a feature contributes A φ, with A = ∫ ∂F/∂z (z0 + s (z - z0)) ds over s
+from 0 to 1. All contributions together are F(z) - F(z0).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,32 +15,32 @@ from hedgerow.belief.calibrate import FLOOR, Calibration, log_shares, softmax
 
 Floats = NDArray[np.float64]
 
-#: What can be carried, and the quantities that it depends on. The width is the vacuity, which no map changes.
+#: Predictions with calibrated contributions, and the quantities they depend on. Calibration keeps the width (vacuity).
 CARRIED = {"probability": ("probability",), "lower": ("probability", "width"), "upper": ("probability", "width")}
-#: Places on the way at which the slope of the map is computed.
+#: Nodes of the quadrature along the path.
 NODES = 16
-#: Samples are carried in blocks of about this many cells of samples × quantities × classes.
+#: Samples are processed in blocks of about this many cells (samples × quantities × classes).
 _CELLS = 1_000_000
 
 
 def calibrated_shap(calibration: Calibration, what: str, base: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """What features add to the quantities that an answer depends on -> what they add to the mapped answer.
+    """Return feature contributions to a calibrated prediction.
 
     Parameters
     ----------
     calibration : Calibration
-        The map of K classes.
+        Calibrator of K classes.
     what : str
         A key of `CARRIED`.
     base : (S,)
-        The quantities if no feature is known: probabilities (K,), then the vacuity if `what` depends on it.
+        Quantities without any feature: probabilities (K,), then the vacuity if `what` depends on it.
     values : (n, p, S) or (n, p, p, S)
-        What features, or pairs of them, add to the quantities for n samples.
+        Contributions of features, or of pairs of features, to the quantities of n samples.
 
     Returns
     -------
     base, values : (K,), (n, p, K) or (n, p, p, K)
-        ``base + values.sum(axis=1)`` is the mapped answer, up to rounding.
+        ``base + values.sum(axis=1)`` is the calibrated prediction, up to rounding.
 
     Examples
     --------
@@ -61,31 +58,31 @@ def calibrated_shap(calibration: Calibration, what: str, base: Floats, values: F
     found = np.empty((*values.shape[:-1], len(of_base)))
     block = max(1, _CELLS // (width * len(of_base)))
     for first in range(0, n_samples, block):
-        some = values[first : first + block]
-        total = some.sum(axis=tuple(range(1, some.ndim - 1)))
+        part = values[first : first + block]
+        total = part.sum(axis=tuple(range(1, part.ndim - 1)))
         rates = _rates(calibration, what, base, total)
-        found[first : first + block] = np.einsum("ns...m,nkm->ns...k", some, rates)
+        found[first : first + block] = np.einsum("ns...m,nkm->ns...k", part, rates)
     return of_base, found
 
 
 def calibrated(calibration: Calibration, what: str, quantities: Floats) -> Floats:
-    """Quantities (n, S) -> the mapped answer (n, K)."""
+    """Return the calibrated prediction (n, K) of quantities (n, S)."""
     n_classes = len(calibration.offsets)
-    said = softmax(calibration.scores(log_shares(quantities[:, :n_classes])))
+    probability = softmax(calibration.scores(log_shares(quantities[:, :n_classes])))
     if what == "probability":
-        return np.asarray(said)
+        return np.asarray(probability)
     vacuity = quantities[:, n_classes:]
-    return np.asarray((1 - vacuity) * said + (vacuity if what == "upper" else 0.0))
+    return np.asarray((1 - vacuity) * probability + (vacuity if what == "upper" else 0.0))
 
 
 def _rates(calibration: Calibration, what: str, base: Floats, total: Floats) -> Floats:
-    """-> (n, K, S): A, the mean slope of the mapped answer on the way from `base` (S,) to ``base + total`` (n, S).
+    """Return A (n, K, S), the mean slope on the path from `base` to ``base + total``.
 
-    A few places on the way leave a small remainder of F(z) - F(z0). The smallest matrix that adds it is added to A, so
-    that contributions add up.
+    Quadrature leaves a small remainder of F(z) - F(z0). The smallest matrix that restores it is added to A, which makes
+    contributions sum exactly.
     """
     places, weights = np.polynomial.legendre.leggauss(NODES)
-    rates: Any = 0.0
+    rates: Floats = np.zeros(1)
     for place, weight in zip((places + 1) / 2, weights / 2, strict=True):
         rates = rates + weight * _slope(calibration, what, base + place * total)
     ends = [calibrated(calibration, what, z) for z in (base[None], base + total)]
@@ -95,15 +92,15 @@ def _rates(calibration: Calibration, what: str, base: Floats, total: Floats) -> 
 
 
 def _slope(calibration: Calibration, what: str, quantities: Floats) -> Floats:
-    """Quantities (n, S) -> the derivative of the mapped answer by each of them (n, K, S)."""
+    """Return the derivatives (n, K, S) of the calibrated prediction."""
     n_classes = len(calibration.offsets)
     probability = quantities[:, :n_classes]
-    said = softmax(calibration.scores(log_shares(probability)))
+    calibrated_share = softmax(calibration.scores(log_shares(probability)))
     by_logs = calibration.slope * np.eye(n_classes) + (0.0 if calibration.mix is None else calibration.mix.T)
     scores = calibration.gain * by_logs / (probability + FLOOR)[:, None, :]  # (n, K, K): of each score by each share
-    slope = said[:, :, None] * (scores - np.einsum("nk,nkm->nm", said, scores)[:, None, :])
+    slope = calibrated_share[:, :, None] * (scores - np.einsum("nk,nkm->nm", calibrated_share, scores)[:, None, :])
     if what == "probability":
         return np.asarray(slope)
     vacuity = quantities[:, n_classes:]
-    by_vacuity = (1.0 if what == "upper" else 0.0) - said
+    by_vacuity = (1.0 if what == "upper" else 0.0) - calibrated_share
     return np.concatenate([(1 - vacuity)[:, :, None] * slope, by_vacuity[:, :, None]], axis=2)

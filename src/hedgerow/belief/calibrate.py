@@ -1,4 +1,4 @@
-"""Calibrate: probabilities of rows whose classes are known -> a map that makes later probabilities better."""
+"""Dirichlet calibration of class probabilities."""
 
 from __future__ import annotations
 
@@ -17,50 +17,51 @@ from hedgerow.belief.opinion import Opinion, across, opinion_from_lower
 from hedgerow.belief.scalar import RowOpinion, calibrated_shares, is_row, with_shares
 
 Floats = NDArray[np.float64]
+Labels = NDArray[np.integer[Any]]
 
-#: What every class is given before logarithms are taken, so that none has a share of zero.
+#: Share added to every class before taking logarithms.
 FLOOR = 0.005
-#: A map is learned on at least this many rows for each class.
+#: Fewest rows per class to fit a calibrator.
 ROWS_PER_CLASS = 5
-#: A map is learned on at most so many rows for each class, and rows and shares in all: more hardly change it.
+#: Largest numbers of rows per class, of rows and of shares to fit a calibrator. More hardly change it.
 MOST_ROWS_PER_CLASS, MOST_ROWS, MOST_CELLS = 2_500, 20_000, 1_000_000
-#: Up to this many classes the share of a class depends on those of all others; above, on one slope for all.
+#: Largest number of classes with a mixing matrix. Beyond it, all classes share one slope.
 MOST_MIXED = 100
-#: Of many classes, only shares above zero are stored if at most one share in so many is.
+#: With many classes, the loss stores shares above zero only, if at most one share in this many is.
 MOST_HELD = 4
-#: What a unit of (slope - 1)², of the mix squared and of the offsets squared costs in nats. The mix costs more where it
-#: has more numbers than a twentieth of the rows.
+#: Penalties, in nats, of (slope - 1)², of the squared mix and of the squared offsets. The mix costs more if it has more
+#: parameters than a twentieth of the rows.
 SLOPE_COST, MIX_COST, OFFSET_COST, MIX_ROWS = 1.0, 3.0, 3.0, 20
-#: Rows are judged by maps that have not seen them in so many parts.
+#: Folds of `cross_fitted`.
 FOLDS = 5
-#: What is learned is rounded to whole numbers of this.
+#: Fitted parameters are rounded to multiples of this.
 GRID = 2.0**-20
-#: A product of matrices of at most so many multiplications is left to one thread, so its sums have one order.
+#: Matrix products of at most this many multiplications run in one thread, which fixes the order of their sums.
 _ONE_THREAD = 1 << 18
-#: Rows that are mapped at a time.
+#: Rows calibrated at a time.
 _BLOCK = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A map of probabilities, or the reason why none was learned.
+    """Calibrator of class probabilities, or the reason why none was fitted.
 
-    With L = log((p + .005) / (1 + .005 K)), the mapped probability is softmax(g (t L + L M) + c).
+    With L = log((p + 0.005) / (1 + 0.005 K)), the calibrated probability is softmax(g (t L + L M) + c).
 
     Attributes
     ----------
     slope : float
-        t, at least 1: how much surer the forest may be than it says.
+        Slope t, at least 1: the factor by which log-odds are sharpened.
     mix : float64 (K, K) or None
-        M: what the share of a class tells of another. None where it is not learned.
+        Mixing matrix M: the effect of the share of one class on another. None if it is not fitted.
     offsets : float64 (K,)
-        c.
+        Offsets c of the classes.
     gain : float
-        g, by which a whole forest is surer than the trees outside whose bags a row lies.
+        Factor g, by which a whole forest is sharper than the out-of-bag trees of a row.
     n_rows : int
-        The rows it was learned on.
+        Number of rows the calibrator was fitted on.
     why : str
-        Why probabilities stay as they are; empty where they are mapped.
+        Why probabilities are not calibrated; empty if they are.
 
     Examples
     --------
@@ -81,44 +82,44 @@ class Calibration:
 
     @cached_property
     def by_class(self) -> tuple[list[list[float]], list[float]]:
-        """For each class, as plain numbers: what the shares of all classes add, nothing without a mix; its offset."""
+        """Return the transposed mix, empty rows without one, and the offsets, as lists."""
         k = len(self.offsets)
         return [[] for _ in range(k)] if self.mix is None else self.mix.T.tolist(), self.offsets.tolist()
 
     def of(self, probability: Floats) -> Floats:
-        """(n, K) -> (n, K): mapped; the bits of a row do not depend on the others."""
+        """Return calibrated probabilities (n, K), bitwise independent of other rows."""
         if self.why:
             return probability
         if is_row(probability, len(self.offsets)):
             return np.array([calibrated_shares(self, FLOOR, probability[0].tolist())])
         if len(probability) <= _BLOCK:
-            return softmax(self.scores(log_shares(probability)))  # type: ignore[no-any-return]
-        mapped = np.empty(probability.shape)
+            return softmax(self.scores(log_shares(probability)))
+        calibrated = np.empty(probability.shape)
         for first in range(0, len(probability), _BLOCK):
             part = slice(first, first + _BLOCK)
-            mapped[part] = softmax(self.scores(log_shares(probability[part])))
-        return mapped
+            calibrated[part] = softmax(self.scores(log_shares(probability[part])))
+        return calibrated
 
-    def scores(self, logs: Any) -> Any:
-        """Logarithms of shares (n, K) -> what the mapped ones are the softmax of, (n, K)."""
+    def scores(self, logs: Floats) -> Floats:
+        """Return the scores (n, K) whose softmax is the calibrated probability."""
         scores = self.slope * logs
-        if self.mix is not None:  # class by class, not by a product of matrices, whose sums have no order of their own
+        if self.mix is not None:  # class by class: the order of sums in a matrix product is undefined
             for label, row in enumerate(self.mix):
                 scores = scores + logs[:, label : label + 1] * row
         return self.gain * scores + self.offsets
 
     def opinion(self, opinion: Opinion) -> Opinion:
-        """An opinion -> the same with mapped probabilities and bounds around them, as `with_probability` makes it."""
+        """Return an opinion with calibrated probabilities and their bounds."""
         if self.why:
             return opinion
         return with_probability(opinion, softmax(self.scores(log_shares(opinion.probability))))
 
     def row(self, row: RowOpinion) -> RowOpinion:
-        """The same for one row."""
+        """Return the calibrated opinion of one row."""
         return row if self.why else with_shares(row, calibrated_shares(self, FLOOR, row.probability))
 
     def numbers(self) -> dict[str, Any]:
-        """-> floor, slope, mix, offsets and gain by name, as plain Python."""
+        """Return floor, slope, mix, offsets and gain as plain Python objects."""
         mix = None if self.mix is None else self.mix.tolist()
         offsets = self.offsets.tolist()
         return {"floor": FLOOR, "slope": self.slope, "mix": mix, "offsets": offsets, "gain": self.gain}
@@ -130,47 +131,55 @@ class Calibration:
 
 
 def with_probability(opinion: Opinion, probability: Floats) -> Opinion:
-    """An opinion and other probabilities (n, K) -> lower = (1 - vacuity) · probability, upper = lower + vacuity.
+    """Return an opinion with other probabilities (n, K).
 
-    Vacuity, conflict, score and groups stay the same. An opinion without any evidence stays as it is.
+    The lower probability becomes (1 - vacuity) · probability, the upper one adds the vacuity. Vacuity, conflict, score
+    and groups do not change. A row without any evidence keeps its opinion.
     """
-    said, vacuity = opinion.probability, opinion.vacuity[:, None]
-    known = (vacuity < 1) | (across(said, "max") > across(said, "min"))
-    mapped = np.where(known, probability, said)
-    lower = (1.0 - vacuity) * mapped
-    made = opinion_from_lower(mapped, lower, opinion.conflict, score=opinion.score, vacuity=opinion.vacuity)
+    uncalibrated, vacuity = opinion.probability, opinion.vacuity[:, None]
+    known = (vacuity < 1) | (across(uncalibrated, "max") > across(uncalibrated, "min"))
+    replaced = np.where(known, probability, uncalibrated)
+    lower = (1.0 - vacuity) * replaced
+    made = opinion_from_lower(replaced, lower, opinion.conflict, score=opinion.score, vacuity=opinion.vacuity)
     return made if opinion.groups is None else replace(made, groups=opinion.groups)
 
 
-def log_shares(probability: Any) -> Any:
-    """(n, K) -> (n, K): logarithms, finite because every class is given a little first."""
-    return np.log((probability + FLOOR) / (1 + FLOOR * probability.shape[1]))
+def log_shares(probability: Floats) -> Floats:
+    """Return finite logarithms of shares (n, K), each raised by `FLOOR`."""
+    logs: Floats = np.log((probability + FLOOR) / (1 + FLOOR * probability.shape[1]))
+    return logs
 
 
-def softmax(scores: Any) -> Any:
-    """(n, K) -> (n, K): positive, each row sums to one."""
-    shares = np.exp(scores - across(scores, "max"))
+def softmax(scores: Floats) -> Floats:
+    """Return positive shares (n, K) that sum to one in each row."""
+    shares: Floats = np.exp(scores - across(scores, "max"))
     return shares / across(shares, "sum")
 
 
 def learn_calibrator(
     probability: Floats,
-    labels: NDArray[np.integer[Any]],
+    labels: Labels,
     weights: Floats | None = None,
-    groups: NDArray[np.integer[Any]] | None = None,
+    groups: Labels | None = None,
     *,
     start: Calibration | None = None,
 ) -> Calibration:
-    """Probabilities (n, K) of rows, their classes (n,) and weights (n,) -> the map with the least penalised log-loss.
+    """Fit the calibrator with the least penalised log-loss.
 
-    The loss is convex. Its penalty pulls the map to a slope alone, and the slope to 1, which changes nothing but the
-    floor. Weights count relative to each other; together they count as many rows as they are worth. With `groups` (n,),
-    the rows of a group share the weight of one row.
+    The loss is convex. Its penalty shrinks the mix and the offsets to 0 and the slope to 1. Weights are relative: only
+    their effective sample size counts.
 
     Parameters
     ----------
+    probability : (n, K)
+        Uncalibrated probabilities.
+    labels : (n,)
+        Class numbers.
+    weights : (n,), optional
+    groups : (n,), optional
+        The rows of a group share the weight of one row.
     start : Calibration, optional
-        Where to start from, which saves time and changes nothing.
+        Where to start from, which saves time and does not change the result.
     """
     n_rows, n_classes = probability.shape
     if why := _why_not(n_rows if groups is None else len(np.unique(groups)), n_classes):
@@ -183,40 +192,42 @@ def learn_calibrator(
 
 def cross_fitted(
     probability: Floats,
-    labels: NDArray[np.integer[Any]],
+    labels: Labels,
     weights: Floats | None = None,
-    groups: NDArray[np.integer[Any]] | None = None,
+    groups: Labels | None = None,
     *,
     start: Calibration | None = None,
 ) -> Floats:
-    """Arguments of `learn_calibrator` -> (n, K): probabilities, each row calibrated on four fifths of the others.
+    """Return calibrated probabilities (n, K) by cross-fitting.
 
-    All of these are rows of other groups.
+    The calibrator of a row is fitted on four of five folds, without the group of the row. Arguments are those of
+    `learn_calibrator`.
     """
     if start is not None and start.why:
         return probability
-    mapped = np.empty(probability.shape)
+    calibrated = np.empty(probability.shape)
     for held_in, held_out in _parts(labels, groups):
         of_part = None if weights is None else weights[held_in]
         together = None if groups is None else groups[held_in]
         learned = learn_calibrator(probability[held_in], labels[held_in], of_part, together, start=start)
-        mapped[held_out] = learned.of(probability[held_out])
-    return mapped
+        calibrated[held_out] = learned.of(probability[held_out])
+    return calibrated
 
 
 def rows_to_learn_on(n_rows: int, n_classes: int) -> NDArray[np.int64]:
-    """n, K -> which of n rows a map is learned on, evenly spread: all of them unless they are very many."""
+    """Return the rows to fit a calibrator on, evenly spaced if there are many."""
     most = min(MOST_ROWS_PER_CLASS * n_classes, MOST_ROWS, MOST_CELLS // n_classes)
     most = max(ROWS_PER_CLASS * n_classes, most)
     return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64)
 
 
 def gain_of(n_trees: int, bag_mean: float) -> float:
-    """Trees, and how often a row is in a bag on average -> how much steeper later probabilities are to be mapped.
+    """Return the gain of a forest of `n_trees` over the out-of-bag trees of a row.
 
-    Out of bag a row is judged by J of T trees, and fewer trees are less extreme. Where each row lies outside a bag with
-    probability exp(-mean), the slope is too low by about 2.33 (1 - 1/T) (E[1/J] - 1/T): by 7 % with 50 trees, 4 % with
-    100 and 1 % with 300. Measured on eleven tables with 1 to 100 trees.
+    `bag_mean` is the mean multiplicity of a row in a bootstrap sample. A row has J of T trees out of bag, and fewer
+    trees are less extreme. If each row is out of bag with probability exp(-mean), the slope is too low by about
+    2.33 (1 - 1/T) (E[1/J] - 1/T): by 7% with 50 trees, 4% with 100 and 1% with 300. Measured on eleven tables with 1 to
+    100 trees.
     """
     oob_mask = np.arange(1, n_trees + 1)
     ways = gammaln(n_trees + 1) - gammaln(oob_mask + 1) - gammaln(n_trees - oob_mask + 1)
@@ -226,27 +237,25 @@ def gain_of(n_trees: int, bag_mean: float) -> float:
 
 
 def _why_not(n_rows: int, n_classes: int) -> str:
-    """Why so many rows of so many classes are no reason to change anything; empty where they are."""
+    """Return why rows and classes do not suffice, or an empty string."""
     if n_classes < 2:
-        return "there is one class"
+        return "there is only one class"
     needed = ROWS_PER_CLASS * n_classes
     if n_rows < needed:
-        return f"{n_rows} rows of certain class lie outside bags, {n_classes} classes need {needed}"
+        return f"{n_rows} out-of-bag rows have a certain class, {n_classes} classes need {needed}"
     return ""
 
 
 def _is_monotone(found: Calibration) -> bool:
-    """Whether, of two classes, a larger share always becomes a larger one."""
+    """Return whether, with two classes, calibration keeps the order of probabilities."""
     if found.mix is None:
         return True
     own, other = np.diagonal(found.mix), np.diagonal(found.mix[:, ::-1])
     return bool((found.slope + own - other >= 0).all())
 
 
-def _parts(
-    labels: NDArray[np.integer[Any]], groups: NDArray[np.integer[Any]] | None = None
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Classes (n,) -> rows to learn on and rows to judge, so often that each is judged once, with its whole group."""
+def _parts(labels: Labels, groups: Labels | None = None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield rows to fit on and rows to calibrate, without splitting groups."""
     part = _folds(labels)
     if groups is not None:
         _, first, of_row = np.unique(groups, return_index=True, return_inverse=True)
@@ -255,8 +264,8 @@ def _parts(
         yield np.flatnonzero(part != number), np.flatnonzero(part == number)
 
 
-def _folds(labels: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Classes (n,) -> folds (n,): rows are shuffled, then dealt to the folds class by class."""
+def _folds(labels: Labels) -> NDArray[np.int64]:
+    """Return the fold (n,) of each row: shuffled, then dealt class by class."""
     shuffled = np.random.default_rng(0).permutation(len(labels))
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
     part = np.empty(len(labels), dtype=np.int64)
@@ -266,21 +275,21 @@ def _folds(labels: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
 
 def _loss_of(
     probability: Floats,
-    labels: NDArray[np.integer[Any]],
+    labels: Labels,
     weights: Floats | None,
-    groups: NDArray[np.integer[Any]] | None,
+    groups: Labels | None,
 ) -> _Loss | _SlopeLoss:
-    """The loss that costs least: of few classes all shares are mixed, of many most shares are zero."""
+    """Choose the cheapest loss: with a mix for few classes, sparse for many."""
     n_classes = probability.shape[1]
     if n_classes > MOST_MIXED and np.count_nonzero(probability) * MOST_HELD <= probability.size:
         return _SlopeLoss(probability, labels, weights, groups)
     return _Loss(probability, labels, weights, groups, mixes=n_classes <= MOST_MIXED)
 
 
-def _relative(weights: Floats | None, n_rows: int, groups: NDArray[np.integer[Any]] | None = None) -> Floats:
-    """Weights (n,) or None -> the same, scaled so that together they count as many rows as they are worth.
+def _relative(weights: Floats | None, n_rows: int, groups: Labels | None = None) -> Floats:
+    """Return weights (n,) scaled to sum to their effective sample size.
 
-    With `groups` (n,), a group has the mean weight of its rows, and together they count as many groups.
+    With `groups` (n,), a group has the mean weight of its rows, and the effective number of groups counts.
     """
     if groups is not None:
         shared = (np.ones(n_rows) if weights is None else weights) / np.bincount(groups)[groups]
@@ -290,8 +299,8 @@ def _relative(weights: Floats | None, n_rows: int, groups: NDArray[np.integer[An
 
 
 def _minimum(loss: _Loss | _SlopeLoss, start: Calibration | None) -> Calibration:
-    """The map of least loss, its numbers rounded."""
-    from scipy.optimize import minimize  # takes a while, and only a fit needs it
+    """Return the calibrator of least loss, with rounded parameters."""
+    from scipy.optimize import minimize  # slow to import, and only `fit` needs it
 
     numbers = loss.numbers_of(start)
     limits = [(1.0, None)] + [(None, None)] * (len(numbers) - 1)
@@ -302,10 +311,10 @@ def _minimum(loss: _Loss | _SlopeLoss, start: Calibration | None) -> Calibration
 
 
 class _OneThread:
-    """A context in which BLAS uses one thread; when the last user of it leaves, BLAS gets its threads back.
+    """Context in which BLAS uses one thread, restored by the last user.
 
-    The matrices of L-BFGS are tiny, and threads of BLAS wait for each other where cores are busy: on two such cores the
-    fit of 50 trees to load_digits took 0.94 CPU seconds, now 0.10.
+    The matrices of L-BFGS are tiny, and BLAS threads wait for each other on busy cores. On two such cores, one thread
+    reduces a fit of 50 trees to load_digits from 0.94 to 0.10 CPU seconds.
     """
 
     def __init__(self) -> None:
@@ -316,7 +325,7 @@ class _OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._n_inside == 0:
-                self._libraries = self._libraries or ThreadpoolController()  # looking for them takes 4 ms
+                self._libraries = self._libraries or ThreadpoolController()  # finding them takes 4 ms
                 self._limited = self._libraries.limit(limits=1, user_api="blas")
             self._n_inside += 1
 
@@ -331,18 +340,18 @@ _one_thread = _OneThread()
 
 
 class _Loss:
-    """The penalised log-loss of a map and its gradient: numbers -> float, (numbers,).
+    """Penalised log-loss of a calibrator, and its gradient.
 
-    Logarithms are centred, which the offsets make up for: L-BFGS then takes a third of the steps. Rows lie in blocks
-    (B, K, m), the last one filled up with rows of no weight: products of matrices stay small enough for one thread.
+    Logarithms are centred, which the offsets compensate: L-BFGS then takes a third of the steps. Rows are stored in
+    blocks (B, K, m), the last one padded with rows of weight 0. This keeps matrix products small enough for one thread.
     """
 
     def __init__(
         self,
         probability: Floats,
-        labels: NDArray[np.integer[Any]],
+        labels: Labels,
         weights: Floats | None,
-        groups: NDArray[np.integer[Any]] | None = None,
+        groups: Labels | None = None,
         *,
         mixes: bool,
     ) -> None:
@@ -366,7 +375,7 @@ class _Loss:
         scores -= highest
         shares = np.exp(scores)
         total = shares.sum(axis=1, keepdims=True)
-        # the truth of a row is its weight at its class, so weights need no place of their own here
+        # the truth of a row is its weight at its class, which already includes the weights
         loss = (self.weights * np.log(total)).sum() - (self.truth * scores).sum()
         loss += SLOPE_COST * (slope - 1) ** 2 + OFFSET_COST * (offsets**2).sum() + self.mix_cost * (mix**2).sum()
         shares *= self.weights / total
@@ -381,7 +390,7 @@ class _Loss:
         return float(loss), np.concatenate([[by_slope], by_mix.ravel(), sums + by_offsets])
 
     def numbers_of(self, start: Calibration | None) -> Floats:
-        """A map, or None for the one that changes nothing -> its numbers."""
+        """Return the parameters of a calibrator, or those of the identity for None."""
         n_classes = self.n_classes
         if start is None:
             return np.concatenate([[1.0], np.zeros((n_classes**2 if self.mixes else 0) + n_classes)])
@@ -391,20 +400,20 @@ class _Loss:
         return np.concatenate([[start.slope], mix.ravel(), start.offsets + self.centre @ mix])
 
     def calibrator_of(self, numbers: Floats) -> Calibration:
-        """Numbers -> the map, its numbers rounded."""
+        """Return the calibrator with these parameters, rounded."""
         slope, mix, centred = self._split(numbers)
         offsets = centred - self.centre @ mix if self.mixes else centred
         on_grid = [np.rint(each / GRID) * GRID for each in (slope, mix, offsets)]
         return Calibration(float(on_grid[0]), on_grid[1] if self.mixes else None, on_grid[2])
 
     def _split(self, numbers: Floats) -> tuple[float, Floats, Floats]:
-        """Numbers -> slope, mix (K, K) or nothing, offsets (K,) of the centred logarithms."""
+        """Split parameters into slope, mix, empty without one, and centred offsets."""
         n_mixed = self.n_classes**2 if self.mixes else 0
         mix = numbers[1 : 1 + n_mixed]
         return float(numbers[0]), mix.reshape(self.n_classes, -1) if self.mixes else mix, numbers[1 + n_mixed :]
 
     def _blocks(self, rows: NDArray[Any]) -> Floats:
-        """(n, k) -> (B, k, m)."""
+        """Arrange rows (n, k) in blocks (B, k, m)."""
         size = min(len(rows), max(8, min(1024, _ONE_THREAD // self.n_classes**2)))
         padded = np.zeros((-(-len(rows) // size) * size, rows.shape[1]))
         padded[: len(rows)] = rows
@@ -412,19 +421,19 @@ class _Loss:
 
 
 class _SlopeLoss:
-    """The same loss for a slope and offsets alone, at the cost of the shares that are above zero.
+    """The same loss without a mix, at the cost of the shares above zero.
 
-    All classes without a share have the same logarithm, which is subtracted: it is a term that all scores have. So the
-    sum over all classes is one sum for all rows, corrected at the shares above zero. With 2,000 classes and 10,000 rows
-    an evaluation takes a hundredth of the time, and its sums have another order.
+    All classes without a share have the same logarithm, which is subtracted from all scores. The sum over classes is
+    then one sum for all rows, corrected at the shares above zero. With 2,000 classes and 10,000 rows an evaluation
+    takes a hundredth of the time, but sums in another order.
     """
 
     def __init__(
         self,
         probability: Floats,
-        labels: NDArray[np.integer[Any]],
+        labels: Labels,
         weights: Floats | None,
-        groups: NDArray[np.integer[Any]] | None = None,
+        groups: Labels | None = None,
     ) -> None:
         self.n_rows, self.n_classes = probability.shape
         self.weights, self.labels = _relative(weights, self.n_rows, groups), labels
@@ -439,7 +448,7 @@ class _SlopeLoss:
         highest = np.full(self.n_rows, offsets.max())
         np.maximum.at(highest, self.row, scores)
         held = np.exp(scores - highest[self.row])
-        more = held - np.exp(offsets[self.label] - highest[self.row])  # than the class would have without its share
+        more = held - np.exp(offsets[self.label] - highest[self.row])  # what the share adds to its class
         top = offsets.max()
         everywhere = np.exp(offsets - top)
         total = np.exp(top - highest) * everywhere.sum() + np.bincount(self.row, more, self.n_rows)
@@ -452,16 +461,16 @@ class _SlopeLoss:
         return float(loss), np.concatenate([[by_slope + 2 * SLOPE_COST * (slope - 1)], by_offsets])
 
     def numbers_of(self, start: Calibration | None) -> Floats:
-        """A map, or None for the one that changes nothing -> its numbers."""
+        """Return the parameters of a calibrator, or those of the identity for None."""
         if start is None:
             return np.concatenate([[1.0], np.zeros(self.n_classes)])
         return np.concatenate([[start.slope], start.offsets])
 
     def calibrator_of(self, numbers: Floats) -> Calibration:
-        """Numbers -> the map, its numbers rounded."""
+        """Return the calibrator with these parameters, rounded."""
         on_grid = np.rint(numbers / GRID) * GRID
         return Calibration(float(on_grid[0]), None, on_grid[1:])
 
     def _above_floor(self, shares: Floats) -> Floats:
-        """Shares (m,) -> how far their logarithms lie above that of a share of zero."""
+        """Return logarithms of shares (m,), minus that of a share of zero."""
         return np.log((shares + FLOOR) / FLOOR)

@@ -1,4 +1,4 @@
-"""Entropies: lower and upper probabilities of classes -> the smallest and the largest entropy between them."""
+"""Smallest and largest entropy between lower and upper probabilities."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.belief.leaf import Floats, entropy
 
-#: Up to this many classes the smallest entropy is found for any bounds.
+#: Largest number of classes for which `lower_entropy` handles any bounds.
 MOST_CLASSES = 10
 _TIE = 1e-12
 
 
 def upper_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
-    """The largest Shannon entropy, in bits, of a distribution between bounds.
+    """Return the largest Shannon entropy, in bits, of a distribution between bounds.
 
-    What the lower bounds leave open is poured onto the least probable classes, which rise to one level, each at most to
-    its upper bound.
+    The mass that the lower probabilities leave unassigned raises the least probable classes to one level, each at most
+    to its upper probability.
 
     Parameters
     ----------
     lower, upper : array-like (n, K)
-        Bounds of the probabilities, between which there is a distribution.
+        Lower and upper probabilities, with at least one distribution between them.
 
     Returns
     -------
@@ -45,16 +45,15 @@ def upper_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
 
 
 def lower_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
-    """The smallest Shannon entropy, in bits, of a distribution between bounds.
+    """Return the smallest Shannon entropy, in bits, of a distribution between bounds.
 
-    It is reached where all classes but one are at one of their bounds. If every upper bound leaves room for all that
-    the lower bounds leave open, the most probable class takes it all. Otherwise all such distributions are compared,
-    which is possible for up to ten classes.
+    It is attained where all classes but one are at a bound. If every upper probability leaves room for all unassigned
+    mass, the most probable class takes it. Otherwise all such distributions are compared, for at most ten classes.
 
     Parameters
     ----------
     lower, upper : array-like (n, K)
-        Bounds of the probabilities, between which there is a distribution.
+        Lower and upper probabilities, with at least one distribution between them.
 
     Returns
     -------
@@ -74,8 +73,8 @@ def lower_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
         return entropy(best)
     if n_classes > MOST_CLASSES:
         raise ValueError(
-            f"lower must have at most {MOST_CLASSES} classes unless every upper bound leaves room for all that is open,"
-            f" got {n_classes}; use upper_entropy"
+            f"lower must have at most {MOST_CLASSES} classes unless every upper bound leaves room for the unassigned "
+            f"mass, got {n_classes} classes. Use upper_entropy."
         )
     least = np.full(len(low), np.inf)
     for raised in range(1 << n_classes):
@@ -91,13 +90,17 @@ def lower_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
 
 
 def _checked(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
-    """Bounds as (n, K) each; refused if no distribution lies between them."""
+    """Return both bounds as (n, K); raise if no distribution lies between them."""
     low, high = (np.asarray(bound, dtype=np.float64) for bound in (lower, upper))
     if low.ndim != 2 or low.shape != high.shape:
-        raise ValueError(f"lower and upper must have the shape (n, K), got {low.shape} and {high.shape}")
+        raise ValueError(f"lower and upper must have the shape (n, K), got {low.shape} and {high.shape}.")
     slack = 1e-9
     sound: NDArray[np.bool_] = (low >= -slack) & (high <= 1 + slack) & (low <= high + slack)
     room = (low.sum(axis=1) <= 1 + slack) & (high.sum(axis=1) >= 1 - slack)
     if not (sound.all() and room.all()):
-        raise ValueError("lower and upper must have a distribution between them, got bounds without one; see reachable")
+        row = int(np.flatnonzero(~(sound.all(axis=1) & room))[0])
+        raise ValueError(
+            "lower and upper must have a distribution between them, "
+            f"got {low[row].tolist()} and {high[row].tolist()} in row {row}."
+        )
     return low, high

@@ -1,4 +1,4 @@
-"""Leaf: counts of one leaf -> shares, bounds and scores."""
+"""Shares, probability bounds and scores of leaf counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Bools = NDArray[np.bool_]
 
 
 def class_shares(counts: ArrayLike) -> Floats:
-    """(m, K) counts -> (m, K) relative frequencies; for an empty leaf, a row of zeros.
+    """Return relative frequencies (m, K) of counts; zeros for an empty leaf.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def class_shares(counts: ArrayLike) -> Floats:
 
 
 def laplace_shares(counts: ArrayLike, alpha: float = 1.0) -> Floats:
-    """(m, K) counts -> (m, K) smoothed shares (n_k + alpha)/(n + K alpha); for an empty leaf, a row of zeros.
+    """Return smoothed shares (n_k + alpha)/(n + K alpha); zeros for an empty leaf.
 
     Examples
     --------
@@ -40,7 +40,9 @@ def laplace_shares(counts: ArrayLike, alpha: float = 1.0) -> Floats:
 
 
 def vote_shares(counts: ArrayLike) -> Floats:
-    """(m, K) counts -> (m, K) votes: 1 for the largest class, divided among tied ones; for an empty leaf, zeros.
+    """Return votes (m, K) for the largest class; zeros for an empty leaf.
+
+    Tied classes share the vote.
 
     Examples
     --------
@@ -55,7 +57,7 @@ def vote_shares(counts: ArrayLike) -> Floats:
 
 
 def reserve(counts: ArrayLike, caution: float) -> Floats:
-    """(m, K) counts -> (m,) share of unseen rows, caution/(n + caution); 1 for an empty leaf.
+    """Return the pseudo-count's share caution/(n + caution); 1 for an empty leaf.
 
     Examples
     --------
@@ -67,9 +69,10 @@ def reserve(counts: ArrayLike, caution: float) -> Floats:
 
 
 def idm_bounds(counts: ArrayLike, caution: float) -> tuple[Floats, Floats]:
-    """(m, K) counts -> lower and upper (m, K): n_k/(n + caution), (n_k + caution)/(n + caution).
+    """Return lower and upper probabilities of the imprecise Dirichlet model.
 
-    This is the imprecise Dirichlet model. An empty leaf has the interval [0, 1], even at caution 0.
+    They are n_k/(n + caution) and (n_k + caution)/(n + caution), (m, K) each. An empty leaf has the interval [0, 1],
+    even at caution 0.
 
     Examples
     --------
@@ -85,11 +88,12 @@ def idm_bounds(counts: ArrayLike, caution: float) -> tuple[Floats, Floats]:
 
 
 def undominated(counts: ArrayLike, caution: float, *, strict: bool = False) -> Bools:
-    """(m, K) counts -> bool (m, K): the classes that no other class of the leaf dominates.
+    """Return which classes of a leaf no other class dominates, bool (m, K).
 
-    Class a dominates b if lower(a) >= upper(b), that is n_a >= n_b + caution; so a lower bound of exactly 1/2 decides
-    between two classes, as in Zhang, Quost and Masson (2021). Classes of equal count never dominate each other. With
-    `strict`, a dominates b only if lower(a) > upper(b), as in the rules of these authors for more than two classes.
+    Class a dominates b if lower(a) >= upper(b), that is, n_a >= n_b + caution. A lower probability of exactly 1/2 thus
+    decides between two classes, as in Zhang, Quost and Masson (2021). Classes of equal count never dominate each other.
+    With `strict`, a dominates b only if lower(a) > upper(b), as in the rules of these authors for more than two
+    classes.
 
     Examples
     --------
@@ -107,7 +111,7 @@ def undominated(counts: ArrayLike, caution: float, *, strict: bool = False) -> B
 
 
 def entropy(shares: ArrayLike) -> Floats:
-    """(..., K) distributions -> (...) Shannon entropy in bits.
+    """Return the Shannon entropy (...) of distributions (..., K), in bits.
 
     Examples
     --------
@@ -121,13 +125,13 @@ def entropy(shares: ArrayLike) -> Floats:
 
 
 def confidence_scores(counts: ArrayLike, model: str = "beta_binomial") -> Floats:
-    """(m, K) counts -> (m, K) scores (1 - c)(n_k/(n_k + n_r) - 1/2) of each class k against its rival r.
+    """Return scores (1 - c)(n_k/(n_k + n_r) - 1/2) of each class against its rival.
 
     The rival of a class is the largest other class. Forecast as many new rows as the two classes have, by a
     beta-binomial distribution: c is the probability of a draw between them, divided by that of the most probable
-    outcome. With another `model`, c is the same for a binomial distribution ("binomial"), the density of a share of 1/2
-    divided by the largest density ("beta"), or twice the probability that the share is on the other side of 1/2
-    ("tail"), which is the area that the densities of both classes have in common.
+    outcome. Other values of `model` define c by a binomial distribution ("binomial"), by the density of a share of 1/2
+    divided by the largest density ("beta"), or as twice the probability that the share is on the other side of 1/2
+    ("tail"), the area below both densities.
 
     Examples
     --------
@@ -137,11 +141,11 @@ def confidence_scores(counts: ArrayLike, model: str = "beta_binomial") -> Floats
     array([[-0.15625,  0.15625]])
     """
     if model not in DRAWS:
-        raise ValueError(f"model must be one of {', '.join(DRAWS)}, got {model!r}; the first is usual")
+        raise ValueError(f"model must be one of {', '.join(DRAWS)}, got {model!r}.")
     table = np.asarray(counts, dtype=np.float64)
     rivals = largest_rival(table)
     largest = table.max(axis=1)
-    # a leaf holds few of many classes, and all classes without rows have the same score
+    # a leaf contains few of many classes, and all classes without rows have the same score
     scores = np.repeat(_pair_score(np.zeros_like(largest), largest, model)[:, None], table.shape[1], axis=1)
     occurs = table > 0
     scores[occurs] = _pair_score(table[occurs], rivals[occurs], model)
@@ -149,7 +153,9 @@ def confidence_scores(counts: ArrayLike, model: str = "beta_binomial") -> Floats
 
 
 def confidence_shares(counts: ArrayLike, model: str = "beta_binomial") -> Floats:
-    """(m, K) counts -> (m, K) distribution whose odds against the largest class are those of `confidence_scores`.
+    """Return the distribution whose odds follow from `confidence_scores`.
+
+    Odds are those of each class against the largest.
 
     For two classes it is 1/2 + score; for an empty leaf, a row of zeros.
 
@@ -166,7 +172,7 @@ def confidence_shares(counts: ArrayLike, model: str = "beta_binomial") -> Floats
 
 
 def largest_rival(values: Floats) -> Floats:
-    """(m, K) -> (m, K): the largest of the other columns; 0 if there is no other column."""
+    """Return the largest of the other columns (m, K); 0 if there is no other column."""
     if values.shape[1] == 1:
         return np.zeros_like(values)
     if values.shape[1] == 2:
@@ -178,13 +184,13 @@ def largest_rival(values: Floats) -> Floats:
 
 
 def _pair_score(p: Floats, q: Floats, model: str) -> Floats:
-    """Counts p, q (m,) -> (1 - c)(p/(p + q) - 1/2) (m,), 0 where there are no rows."""
+    """Return (1 - c)(p/(p + q) - 1/2) of counts p, q; 0 where there are no rows."""
     score: Floats = (1.0 - DRAWS[model](p, q)) * _ratio(p - q, 2.0 * (p + q))
     return score
 
 
 def _draw_ratio(p: Floats, q: Floats) -> Floats:
-    """Counts p, q of one shape -> c: the probability of a draw divided by that of the most probable outcome."""
+    """Return c of counts p, q: the ratio of a draw to the most probable outcome."""
     low = np.floor((p + q) / 2.0)
     logs = np.logaddexp(_log_forecast(p, q, low), _log_forecast(p, q, p + q - low))
     ratio: Floats = np.minimum(0.5 * np.exp(logs), 1.0)
@@ -192,7 +198,10 @@ def _draw_ratio(p: Floats, q: Floats) -> Floats:
 
 
 def _log_forecast(p: Floats, q: Floats, k: Floats) -> Floats:
-    """log f(k)/f(p) of the beta-binomial (p + q, p + 1, q + 1), by log-gamma for few rows, by Stirling for many."""
+    """Return log f(k)/f(p) of the beta-binomial (p + q, p + 1, q + 1).
+
+    Many rows use Stirling's formula.
+    """
     many = (p + q > 1000) & (np.minimum(p, q) > 100)
     n = p + q
     few_p, few_q, few_k = (np.where(many, 1.0, values) for values in (p, q, k))
@@ -213,19 +222,19 @@ def _log_forecast(p: Floats, q: Floats, k: Floats) -> Floats:
 
 
 def _stirling(x: Floats, centre: Floats) -> Floats:
-    """log x!, without the terms that cancel between arguments of the same centre and the same sum."""
+    """Return log x!, without terms that cancel for equal centres and sums."""
     below = np.maximum((x - centre) / centre, 2.0**-53 - 1)  # numbers far below the centre round to -1
     logs: Floats = (x + 0.5) * np.log1p(below) + 1 / (12 * x) - 1 / (360 * x**3)
     return logs
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    """part/whole; 0 where the whole is 0."""
+    """Return part/whole; 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
 
 
 def _binomial_draw(p: Floats, q: Floats) -> Floats:
-    """Counts p, q -> the probability of a draw among as many rows, divided by that of p and q, if shares are exact."""
+    """Return the ratio of a draw to the outcome p, q under the binomial distribution."""
     n = p + q
     many = n > MANY
     p_few, q_few = np.where(many, 1.0, p), np.where(many, 1.0, q)
@@ -247,7 +256,7 @@ def _binomial_draw(p: Floats, q: Floats) -> Floats:
 
 
 def _beta_draw(p: Floats, q: Floats) -> Floats:
-    """Counts p, q -> the density of a share of 1/2, divided by the largest density."""
+    """Return the density of a share of 1/2, divided by the largest density."""
     n = p + q
     logs = -n * np.log(2.0) - xlogy(p, _ratio(p, n)) - xlogy(q, _ratio(q, n))
     ratio: Floats = np.exp(np.minimum(logs, 0.0))
@@ -255,7 +264,7 @@ def _beta_draw(p: Floats, q: Floats) -> Floats:
 
 
 def _beta_tail(p: Floats, q: Floats) -> Floats:
-    """Counts p, q -> twice the probability that the smaller class has a share above 1/2."""
+    """Return twice the probability that the smaller class has a share above 1/2."""
     most, least = np.maximum(p, q), np.minimum(p, q)
     far = most - least > 40.0 * np.sqrt(most + 1.0)  # beyond this it is below 1e-300
     tail: Floats = np.where(
@@ -264,10 +273,10 @@ def _beta_tail(p: Floats, q: Floats) -> Floats:
     return np.minimum(tail, 1.0)
 
 
-MANY = 1000.0  # above so many rows, factorials are by Stirling's formula
+MANY = 1000.0  # above this many rows, factorials use Stirling's formula
 TINY = 1e-300  # in place of a share of 0, whose logarithm is not finite
 
-#: How likely a draw between two classes is, by name: counts p, q of one shape -> c.
+#: Functions of counts p, q that return c, the relative probability of a draw.
 DRAWS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "beta_binomial": _draw_ratio,
     "binomial": _binomial_draw,

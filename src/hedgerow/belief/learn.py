@@ -1,4 +1,4 @@
-"""Learn: intervals of every tree and true classes -> tree weights."""
+"""Tree weights learned from the probability intervals of every tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Bools = NDArray[np.bool_]
 
 SHARPNESS = 10.0  # slope of the likelihood at a belief of one half
 DOUBT = 2.0  # slope of the term that rewards caution
-FLOOR = 1e-3  # weight spread over all trees, so that a row whose judges all have weight 0 is still judged
+FLOOR = 1e-3  # weight spread over all trees: a row whose trees all have weight 0 still counts
 
 
 def learn_tree_weights(
@@ -26,9 +26,7 @@ def learn_tree_weights(
     seen: ArrayLike | None = None,
     max_iter: int = 500,
 ) -> Floats:
-    """Learn how much each tree should count from rows whose classes are known.
-
-    Bounds (n, T) of class 1, or (n, T, K), and classes y (n,) -> tree weights (T,) that sum to 1.
+    """Learn tree weights from rows with known classes.
 
     The weights minimise the objective J(w) of Zhang, Quost and Masson (2021) over the simplex. A tree is for class k
     alone if lower_k >= upper_j for every other class j. It finds k possible unless another class dominates k in this
@@ -49,15 +47,16 @@ def learn_tree_weights(
     lam : float, default 0.1
         Pull towards equal weights.
     seen : array-like of bool (n, T), optional
-        Which trees may judge a row (its out-of-bag trees); the default is all. bel and pl are then shares of the
-        weight of these trees. A thousandth is spread over all trees, so that a row whose judges all have weight 0
-        is still judged.
+        Whether a tree may evaluate a row (its out-of-bag trees); all trees by default. bel and pl are then shares of
+        the weight of these trees. A thousandth of the weight is spread over all trees, which keeps rows whose trees all
+        have weight 0 in the objective.
     max_iter : int, default 500
-        Largest number of steps of projected gradient descent.
+        Largest number of projected-gradient steps.
 
     Returns
     -------
     float64 (T,)
+        Weights that sum to 1.
 
     Examples
     --------
@@ -69,16 +68,16 @@ def learn_tree_weights(
     low, high, labels, mask = _checked(lower, upper, y, seen)
     alone, possible = _indicators(low, high)
     alone, possible = alone * mask[:, :, None], possible * mask[:, :, None]
-    judged = mask.any(axis=1)
+    evaluated = mask.any(axis=1)
     floor = 0.0 if seen is None else FLOOR / low.shape[1]
     objective = _Objective(
-        alone[judged], possible[judged], labels[judged], mask[judged].astype(float), gamma, lam, floor
+        alone[evaluated], possible[evaluated], labels[evaluated], mask[evaluated].astype(float), gamma, lam, floor
     )
     return _descend(objective, low.shape[1], max_iter)
 
 
 class _Objective:
-    """J and its gradient: w (T,) -> float, (T,)."""
+    """The objective J of weights (T,), and its gradient (T,)."""
 
     def __init__(
         self,
@@ -113,7 +112,7 @@ class _Objective:
 
 
 def _descend(objective: _Objective, n_trees: int, max_iter: int) -> Floats:
-    """Objective, T -> the weights (T,) of the simplex that minimise it, by projected gradient with spectral steps."""
+    """Minimise over the simplex by projected gradient with spectral steps."""
     w = np.full(n_trees, 1.0 / n_trees)
     value, gradient = objective(w)
     step = 1.0 / max(float(np.abs(gradient).max()), 1e-12)
@@ -139,7 +138,7 @@ def _descend(objective: _Objective, n_trees: int, max_iter: int) -> Floats:
 
 
 def _onto_simplex(w: Floats) -> Floats:
-    """(T,) -> the nearest weights >= 0 that sum to 1 (T,)."""
+    """Project weights (T,) onto the simplex."""
     ordered = np.sort(w)[::-1]
     excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(w) + 1)
     shift = excess[np.flatnonzero(ordered > excess)[-1]]
@@ -149,7 +148,7 @@ def _onto_simplex(w: Floats) -> Floats:
 
 
 def _indicators(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Bounds (n, T, K) -> whether a tree is for k alone, whether it finds k possible (n, T, K)."""
+    """Return whether a tree is for k alone, and whether it finds k possible."""
     n, n_trees, n_classes = lower.shape
     flat_lower, flat_upper = lower.reshape(-1, n_classes), upper.reshape(-1, n_classes)
     rival_lower = largest_rival(flat_lower)
@@ -163,21 +162,21 @@ def _indicators(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
 def _checked(
     lower: ArrayLike, upper: ArrayLike, y: ArrayLike, seen: ArrayLike | None
 ) -> tuple[Floats, Floats, NDArray[np.int64], Bools]:
-    """Array-likes -> bounds (n, T, K) twice, classes (n,), mask (n, T)."""
+    """Return bounds (n, T, K) twice, classes (n,) and mask (n, T)."""
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     if low.shape != high.shape or low.ndim not in (2, 3):
         raise ValueError(
-            f"lower and upper must share a shape (n, T) or (n, T, K), got {low.shape} and {high.shape}; "
-            "for two classes give the bounds of class 1"
+            f"lower and upper must have the same shape (n, T) or (n, T, K), got {low.shape} and {high.shape}. "
+            "For two classes, pass the bounds of class 1."
         )
     if low.ndim == 2:
         low, high = np.stack([1.0 - high, low], axis=2), np.stack([1.0 - low, high], axis=2)
     labels = np.asarray(y)
     if labels.shape != (len(low),) or not np.isin(labels, np.arange(low.shape[2])).all():
         raise ValueError(
-            f"y must be {len(low)} classes from 0 to {low.shape[2] - 1}, got {labels!r}; encode the labels first"
+            f"y must be {len(low)} classes from 0 to {low.shape[2] - 1}, got {labels!r}. Encode the labels first."
         )
     mask = np.ones(low.shape[:2], dtype=bool) if seen is None else np.asarray(seen, dtype=bool)
     if mask.shape != low.shape[:2]:
-        raise ValueError(f"seen must have shape {low.shape[:2]}, got {mask.shape}; give one flag per row and tree")
+        raise ValueError(f"seen must have the shape {low.shape[:2]}, got {mask.shape}.")
     return low, high, labels.astype(np.int64), mask

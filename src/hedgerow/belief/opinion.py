@@ -1,4 +1,4 @@
-"""Opinion: bounds, a distribution and measures of doubt -> one frozen record."""
+"""Opinions: probabilities, their bounds and measures of uncertainty."""
 
 from __future__ import annotations
 
@@ -19,30 +19,29 @@ _UFUNCS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 @dataclass(frozen=True, eq=False)
 class Opinion:
-    """What a rule concludes about n samples and K classes.
+    """Opinion of a combination rule about n samples and K classes.
 
     Attributes
     ----------
     lower, upper : float64 (n, K)
-        Belief and plausibility, or lower and upper probability; ``lower <= probability <= upper``.
+        Lower and upper probability (belief and plausibility); ``lower <= probability <= upper``.
     probability : float64 (n, K)
         One distribution per sample; rows sum to 1.
     conflict : float64 (n,)
-        How much the trees contradict each other, from 0 to 1. What it is depends on the rule: the mass on the empty
-        set if masses are combined, the weight of the trees that decide against the leading class if trees vote, the
-        Gini impurity that comes from disagreement if distributions are averaged.
+        Disagreement between trees, from 0 to 1. Its definition depends on the rule: the mass on the empty set if masses
+        are combined, the weight of the trees that vote against the leading class if trees vote, the Gini impurity due
+        to disagreement if distributions are averaged.
     vacuity : float64 (n,)
-        How much is not known: 1 - sum(lower), which is 1 when nothing is known.
+        Share without evidence, 1 - sum(lower); 1 if there is none.
     log_odds : float64 (n, K)
         Normalised log-probabilities for ranking; they are finite, and ``exp`` of a row sums to 1. They still differ
         where ``probability`` is rounded to 0 or 1. The difference of two columns is the log-odds of the two classes.
     score : float64 (n,) for two classes, (n, K) for more, or None
-        The raw score, as the paper that introduced the rule defines it. For two classes, positive values favour class
-        1.
+        Raw score, as defined by the paper that introduced the rule. For two classes, positive values favour class 1.
     chosen : bool (n, K) or None
-        The classes that remain, if the rule is a decision by itself; otherwise None.
+        Prediction set, if the rule is a decision by itself; otherwise None.
     groups : text (n,) or None
-        The group of each sample, if the decision of the forest makes a promise for each group; otherwise None.
+        Group of each sample, if the decision rule has a guarantee per group; otherwise None.
 
     Examples
     --------
@@ -62,14 +61,16 @@ class Opinion:
     log_odds: Floats
     score: Floats | None = None
     chosen: Bools | None = None
-    groups: NDArray[Any] | None = None
+    groups: NDArray[np.str_] | None = None
 
     def __len__(self) -> int:
         return int(self.probability.shape[0])
 
     def __getitem__(self, rows: slice | NDArray[np.int64] | Bools) -> Opinion:
-        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        taken: dict[str, Any] = {name: None if value is None else value[rows] for name, value in values.items()}
+        taken: dict[str, Any] = {}
+        for field in fields(self):
+            value = vars(self)[field.name]
+            taken[field.name] = None if value is None else value[rows]
         return Opinion(**taken)
 
     @property
@@ -79,7 +80,7 @@ class Opinion:
 
 
 def concatenate(opinions: Sequence[Opinion]) -> Opinion:
-    """Join opinions of n1, n2, ... samples into one opinion of n1 + n2 + ... samples.
+    """Concatenate opinions along samples.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def concatenate(opinions: Sequence[Opinion]) -> Opinion:
     """
     joined: dict[str, Any] = {}
     for field in fields(Opinion):
-        parts = [getattr(opinion, field.name) for opinion in opinions]
+        parts = [vars(opinion)[field.name] for opinion in opinions]
         joined[field.name] = None if parts[0] is None else np.concatenate(parts)
     return Opinion(**joined)
 
@@ -114,7 +115,7 @@ def opinion_from_lower(
     chosen: Bools | None = None,
     vacuity: Floats | None = None,
 ) -> Opinion:
-    """(n, K), (n, K), (n,) -> opinion; the upper bound is the lower one plus all that no lower bound assigns."""
+    """Return an opinion with upper probabilities: lower plus unassigned mass."""
     unassigned = 1.0 - across(lower, "sum")
     return opinion_from_bounds(
         probability,
@@ -139,7 +140,7 @@ def opinion_from_bounds(
     chosen: Bools | None = None,
     vacuity: Floats | None = None,
 ) -> Opinion:
-    """(n, K) three times, (n,) -> opinion; a probability that rounding put outside its bounds is moved inside."""
+    """Return an opinion; rounding errors of probabilities are clipped."""
     lower = _within(lower, 0.0, 1.0)
     upper = _within(upper, lower, 1.0)
     probability = _within(probability, lower, upper)
@@ -156,30 +157,32 @@ def opinion_from_bounds(
 
 
 def _within(values: Floats, low: Floats | float, high: Floats | float) -> Floats:
-    """np.clip without its overhead in Python, which took a tenth of the time of an opinion about one row."""
+    """Clip without the overhead of `np.clip`, a tenth of a one-row opinion."""
     bounded: Floats = np.maximum(values, low)
     return np.minimum(bounded, high, out=bounded)
 
 
-def across(values: Any, how: Literal["sum", "max", "min"]) -> Any:
-    """Numbers (n, K) -> the sum, the largest or the smallest of each row (n, 1), with NumPy's bits.
+def across(values: Floats, how: Literal["sum", "max", "min"]) -> Floats:
+    """Reduce each row of numbers (n, K) to (n, 1), bitwise as NumPy does.
 
-    NumPy adds up fewer than eight numbers from left to right, but takes a loop for each row; column by column it takes
-    a tenth of the time.
+    NumPy adds fewer than eight numbers from left to right, but loops over rows; column by column takes a tenth of the
+    time.
     """
     if type(values) is np.ndarray and 0 < values.shape[1] < 8:
-        return reduce(_UFUNCS[how], values.T)[:, None]
-    return getattr(values, how)(axis=1, keepdims=True)
+        columns: Floats = reduce(_UFUNCS[how], values.T)
+        return columns[:, None]
+    reduced: Floats = getattr(values, how)(axis=1, keepdims=True)
+    return reduced
 
 
 def log_probability(probability: Floats) -> Floats:
-    """(n, K) -> logarithms (n, K), all finite: zero is replaced by the smallest positive number."""
+    """Return finite logarithms (n, K): zero becomes the smallest positive number."""
     logs: Floats = np.log(np.maximum(probability, SMALLEST))
     return logs
 
 
 def centred_score(probability: Floats, scale: float) -> Floats:
-    """(n, K) -> scale x (probability - 1/K): of class 1 alone (n,) for two classes, otherwise (n, K)."""
+    """Return scale x (probability - 1/K), of class 1 alone if there are two."""
     n_classes = probability.shape[1]
     centred: Floats = scale * (probability - 1.0 / n_classes)
     return centred[:, 1] if n_classes == 2 else centred

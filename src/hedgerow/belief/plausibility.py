@@ -1,4 +1,4 @@
-"""Plausibility: leaf counts -> degrees of support by relative likelihood."""
+"""Degrees of support of leaf counts by relative likelihood."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ STEEPEST = 1e300  # used in place of an infinite likelihood ratio, so that brack
 
 
 class Preference(NamedTuple):
-    """What a leaf prefers, in logarithms so that counts of 1e9 keep their evidence.
+    """Preferences of leaves, in logarithms to keep the evidence of huge counts.
 
     Attributes
     ----------
     winner : int64 (m,)
-        The class with the largest count (the first of a tie).
+        Class with the largest count (the first of a tie).
     log_epistemic : float64 (m,)
         Logarithm of u_e, the second largest degree.
     log_aleatoric : float64 (m,)
@@ -33,23 +33,23 @@ class Preference(NamedTuple):
 
     @property
     def weight(self) -> Floats:
-        """Weight of evidence for the winner, -log(1 - support): (m,), 0 for a tied or empty leaf."""
+        """Return the weight of evidence, -log(1 - support); 0 for a tied or empty leaf."""
         weights: Floats = np.maximum(-np.logaddexp(self.log_epistemic, self.log_aleatoric), 0.0)
         return weights
 
     @property
     def support(self) -> Floats:
-        """The winner's degree of preference, 1 - u_e - u_a: (m,)."""
+        """Return the degree of preference for the winner, 1 - u_e - u_a."""
         supports: Floats = -np.expm1(-self.weight)
         return supports
 
 
 def plausibility_degrees(counts: ArrayLike) -> Floats:
-    """Degree to which the counts of a leaf support each class, by relative likelihood.
+    """Return the degree of support of each class, by relative likelihood.
 
-    (m, K) counts -> (m, K): the largest min(L(theta), theta_k - max theta_j) over the class probabilities theta, where
-    L is their relative likelihood given the counts. For two classes these are pi+ and pi- of Busch et al. (2021).
-    Counts may be real and as large as 1e9. An empty leaf has degree 1 for every class.
+    It is the largest min(L(theta), theta_k - max theta_j) over the class probabilities theta, where L is their relative
+    likelihood given the counts. For two classes these are pi+ and pi- of Busch et al. (2021). Counts may be real and as
+    large as 1e9. An empty leaf has degree 1 for every class.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ def plausibility_degrees(counts: ArrayLike) -> Floats:
 
 
 def contour_from_counts(counts: ArrayLike) -> Floats:
-    """Relative likelihood that each class is the most probable one, (..., K) counts -> (..., K).
+    """Return the relative likelihood that each class is the most probable one.
 
     This is the maximum-likelihood contour: the largest L(theta) over all theta whose largest entry is that of class k.
-    It is 1 for the classes of the largest count, and for all classes if there are no rows. `mass_from_contour` makes a
-    mass of it.
+    It is 1 for the classes of the largest count, and for all classes if there are no rows. `mass_from_contour` converts
+    it to a mass.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def contour_from_counts(counts: ArrayLike) -> Floats:
     """
     given = np.asarray(counts, dtype=np.float64)
     if given.ndim == 0 or given.shape[-1] == 0 or not np.isfinite(given).all() or (given < 0).any():
-        raise ValueError(f"counts must be finite, >= 0 and have the classes on their last axis, got {counts!r}")
+        raise ValueError(f"counts must be finite, non-negative and of shape (..., K), got {counts!r}.")
     table = given.reshape(-1, given.shape[-1])
     contour = np.ones_like(table)
     for k in range(table.shape[1]):
@@ -109,7 +109,7 @@ def contour_from_counts(counts: ArrayLike) -> Floats:
 
 
 def preference(counts: ArrayLike) -> Preference:
-    """(m, K) counts -> the class each leaf prefers, and how uncertain that preference is.
+    """Return the class that each leaf prefers, and the uncertainty about it.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def preference(counts: ArrayLike) -> Preference:
         table = np.hstack([table, np.zeros_like(table)])
     winner = np.argmax(table, axis=1)
     ordered = -np.sort(-table, axis=1)
-    occurring = max(2, int((ordered > 0).sum(axis=1).max(initial=0)))  # a class without rows changes nothing
+    occurring = max(2, int((ordered > 0).sum(axis=1).max(initial=0)))  # classes without rows change nothing
     ordered, back = np.unique(ordered[:, :occurring], axis=0, return_inverse=True)
     epistemic = np.zeros(len(ordered))
     aleatoric = np.full(len(ordered), -np.inf)
@@ -147,7 +147,7 @@ def preference(counts: ArrayLike) -> Preference:
 
 
 def _degree(own: Floats, rivals: Floats) -> Floats:
-    """Own count (m,), rivals (m, K-1) in falling order -> degrees (m,)."""
+    """Return degrees (m,) of own counts against rivals in falling order."""
     degree = np.ones_like(own)
     loses = own <= rivals[:, 0]
     degree[loses] = np.exp(_log_degree_of_loser(own[loses], rivals[loses]))
@@ -157,7 +157,7 @@ def _degree(own: Floats, rivals: Floats) -> Floats:
 
 
 def _log_degree_of_loser(own: Floats, rivals: Floats) -> Floats:
-    """Own count (m,), rivals (m, R) in falling order, the first >= own -> log of the degree (m,)."""
+    """Return the log-degree (m,) of own counts, which are at most the first rival."""
     if len(own) == 0:
         return np.zeros(0)
 
@@ -171,13 +171,13 @@ def _log_degree_of_loser(own: Floats, rivals: Floats) -> Floats:
 
 
 def _log_shortfall_of_winner(own: Floats, rivals: Floats) -> Floats:
-    """Own count (m,), rivals (m, R) in falling order, own > first rival > 0 -> log(1 - degree) (m,)."""
+    """Return log(1 - degree) (m,) of own counts above the first rival."""
     if len(own) == 0:
         return np.zeros(0)
 
     def excess(log_shortfall: Floats) -> Floats:
         shortfall, degree = np.exp(log_shortfall), -np.expm1(log_shortfall)
-        near_tie = shortfall == 1  # rounded, although the degree is above zero
+        near_tie = shortfall == 1  # rounded: the degree is still above zero
         log_degree = np.log1p(-shortfall, where=~near_tie, out=np.log(degree))
         return _log_likelihood(own, rivals, degree, shortfall) - log_degree
 
@@ -189,22 +189,24 @@ def _log_shortfall_of_winner(own: Floats, rivals: Floats) -> Floats:
 
 
 def _log_likelihood(own: Floats, rivals: Floats, margin: Floats, shortfall: Floats) -> Floats:
-    """(m,), (m, R), margin (m,), 1 - margin (m,) -> log of the largest likelihood with that margin."""
+    """Return the log of the largest likelihood with a margin, 1 - shortfall."""
     result = np.full_like(own, -STEEPEST)
     pending = np.flatnonzero(shortfall > 0)
     for active in range(1, rivals.shape[1] + 1):
         if len(pending) == 0:
             break
-        value, settled = _active_likelihood(own[pending], rivals[pending], margin[pending], shortfall[pending], active)
-        result[pending[settled]] = value[settled]
-        pending = pending[~settled]
+        value, solved = _active_likelihood(own[pending], rivals[pending], margin[pending], shortfall[pending], active)
+        result[pending[solved]] = value[solved]
+        pending = pending[~solved]
     return result
 
 
 def _active_likelihood(
     own: Floats, rivals: Floats, margin: Floats, shortfall: Floats, active: int
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """The same with the first `active` rivals held at one cap -> values (m,), whether the others stay below it.
+    """Return likelihoods with `active` rivals at one cap, and their validity.
+
+    A value is valid if the other rivals stay below the cap.
 
     The derivative with respect to the cap is zero at the one positive root of a quadratic equation.
     """
@@ -215,7 +217,7 @@ def _active_likelihood(
         cap = np.where(linear >= 0, (linear + root) / (2 * size * n), 2 * held * shortfall * margin / (root - linear))
     slope = (own / (cap + margin) + held / cap) / size
     rest = rivals[:, active:].sum(axis=1)
-    settled = np.ones(len(own), dtype=bool) if active == rivals.shape[1] else rivals[:, active] <= cap * slope
+    solved = np.ones(len(own), dtype=bool) if active == rivals.shape[1] else rivals[:, active] <= cap * slope
     with np.errstate(divide="ignore", invalid="ignore"):
         gain_of_own = (cap - shortfall + (n - own) / n) * n / own
         own_ratio = np.where(own > 0, (cap + margin) * n / own, 1.0)
@@ -224,11 +226,11 @@ def _active_likelihood(
     value += (rivals[:, :active] * _log_minus(ratio, ratio - 1.0)).sum(axis=1)
     value += rest * _log_minus(n / slope, n / slope - 1.0)
     value -= np.where(own > 0, 0.0, n * (cap + margin))
-    return value, settled
+    return value, solved
 
 
 def _log_minus(ratio: Floats, gain: Floats) -> Floats:
-    """ratio = 1 + gain -> log(ratio) - gain without cancellation (the first-order terms add up to zero)."""
+    """Return log(ratio) - gain of ratio = 1 + gain, without cancellation."""
     small = np.abs(gain) < 0.4
     x = np.where(small, gain, 0.0)
     r = x / (2.0 + x)
@@ -239,7 +241,7 @@ def _log_minus(ratio: Floats, gain: Floats) -> Floats:
 
 
 def _below(curve: Curve, high: Floats, sign: float) -> Floats:
-    """Curve, upper end (m,) -> lower end (m,) where sign x curve is not negative; steps double."""
+    """Return lower ends (m,) where sign x curve is not negative; steps double."""
     step = np.ones_like(high)
     low = high - step
     short = sign * curve(low) < 0
@@ -251,9 +253,9 @@ def _below(curve: Curve, high: Floats, sign: float) -> Floats:
 
 
 def _root(curve: Curve, low: Floats, high: Floats) -> Floats:
-    """Curve of opposite signs at low and high (m,) -> its root (m,), by Chandrupatla's method.
+    """Return the root (m,) between low and high, by Chandrupatla's method.
 
-    A root is stored as soon as it has converged, so it does not depend on the other roots of the same call.
+    A root is stored as soon as it converges, and does not depend on the other roots of the same call.
     """
     a, b, fa, fb = low, high, curve(low), curve(high)
     part = np.full_like(a, 0.5)
@@ -267,9 +269,9 @@ def _root(curve: Curve, low: Floats, high: Floats) -> Floats:
             b, fb = np.where(same, b, a), np.where(same, fb, fa)
             a, fa = x, fx
             least = 2 * np.finfo(float).eps * np.maximum(np.abs(a), 1e-3) / np.abs(b - a)
-            settled = ~found & ((least > 0.5) | (fa == 0) | np.isnan(least))
-            root[settled] = np.where(np.abs(fa) < np.abs(fb), a, b)[settled]
-            found |= settled
+            converged = ~found & ((least > 0.5) | (fa == 0) | np.isnan(least))
+            root[converged] = np.where(np.abs(fa) < np.abs(fb), a, b)[converged]
+            found |= converged
             if found.all():
                 break
             xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)

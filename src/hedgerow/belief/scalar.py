@@ -1,8 +1,8 @@
-"""One row: the merged state of one sample -> its opinion in plain numbers, with the bits it has among many rows.
+"""Opinions about one row in plain numbers, bitwise identical to those in arrays.
 
-NumPy takes about a microsecond for an operation on a single row, and an opinion takes eighty operations: more than the
-trees. On plain numbers they take a twentieth of it. Logarithms and exponentials are left to NumPy, because those of
-``math`` differ in their last bits. NumPy adds up fewer than eight numbers from left to right, as is done here.
+NumPy takes about a microsecond per operation on a single row, and an opinion takes eighty operations: more than the
+trees. Plain numbers take a twentieth of it. Logarithms and exponentials are left to NumPy, because those of ``math``
+differ in their last bits. NumPy adds fewer than eight numbers from left to right, and so do these functions.
 """
 
 from __future__ import annotations
@@ -10,31 +10,34 @@ from __future__ import annotations
 from functools import reduce
 from math import inf
 from operator import add
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import SMALLEST, Opinion
 
+if TYPE_CHECKING:
+    from hedgerow.belief.calibrate import Calibration
+
 Numbers = list[float]
 
 
 class RowOpinion(NamedTuple):
-    """What `Opinion` says, about one sample; the score of two classes is that of the second one alone."""
+    """`Opinion` about one sample; with two classes, the score is that of the second."""
 
     probability: Numbers
     lower: Numbers
     upper: Numbers
     conflict: float
     vacuity: float
-    score: Any
+    score: float | Numbers
 
     def opinion(self) -> Opinion:
-        """-> the same as arrays, which are views of one."""
+        """Convert to an `Opinion`, whose arrays are views of one."""
         k = len(self.probability)
         positive = [SMALLEST if share < SMALLEST else share for share in self.probability]
-        score = self.score if k != 2 else [self.score]
+        score = self.score if isinstance(self.score, list) else [self.score]
         numbers = [*self.lower, *self.upper, *self.probability, *positive, self.conflict, self.vacuity, *score]
         row = np.array([numbers])
         alone = row[0, 4 * k :]
@@ -53,24 +56,24 @@ class RowOpinion(NamedTuple):
         return opinion
 
 
-def is_row(values: Any, n_classes: int) -> bool:
-    """Whether this is an array of one row, and of so few classes that sums have one order."""
+def is_row(values: object, n_classes: int) -> bool:
+    """Return whether an array has one row, and sums with a fixed order."""
     return n_classes < 8 and type(values) is np.ndarray and len(values) == 1
 
 
 def summed(numbers: Numbers) -> float:
-    """Numbers -> their sum from left to right; ``sum`` of Python 3.12 rounds otherwise."""
+    """Sum from left to right; ``sum`` of Python 3.12 rounds differently."""
     return reduce(add, numbers, 0.0)
 
 
 def distribution_of(sums: Numbers) -> tuple[Numbers, float]:
-    """Sums of shares (K,) -> the distribution (K,), uniform if the sum is zero; the sum."""
+    """Return the normalised sums, uniform if all are zero, and their total."""
     total = summed(sums)
     return ([share / total for share in sums] if total > 0 else [1.0 / len(sums)] * len(sums)), total
 
 
 def mean_of_row(state: Numbers, n_classes: int, scale: float) -> RowOpinion | None:
-    """The state of a rule that is a mean (2K + 2,) -> its opinion; None if a number is not finite."""
+    """Return the opinion of the state of a mean rule; None if it is not finite."""
     if n_classes == 2:
         return _mean_of_two(state, scale)
     k = n_classes
@@ -82,14 +85,14 @@ def mean_of_row(state: Numbers, n_classes: int, scale: float) -> RowOpinion | No
         return None
     lower = [share / whole for share in held] if whole > 0 else held
     conflict = max(squares / filled - summed([share * share for share in probability]), 0.0) if filled > 0 else 0.0
-    score: Any = [scale * (share - 1.0 / k) for share in probability]
+    score = [scale * (share - 1.0 / k) for share in probability]
     return bounded(probability, lower, conflict, score[1] if k == 2 else score)
 
 
 def bounded(
-    probability: Numbers, lower: Numbers, conflict: float, score: Any, vacuity: float | None = None
+    probability: Numbers, lower: Numbers, conflict: float, score: float | Numbers, vacuity: float | None = None
 ) -> RowOpinion:
-    """The same as `opinion_from_lower`."""
+    """Bound as `opinion_from_lower` does."""
     if len(lower) == 2:
         return _two_bounded(probability, lower, conflict, score, vacuity)
     unassigned = 1.0 - summed(lower)
@@ -101,13 +104,13 @@ def bounded(
     return RowOpinion(inside, low, high, within(conflict, 0.0, 1.0), vacuity, score)
 
 
-# Two classes are the most common case. Without lists they take half the time, 8 µs less for a mapped opinion.
+# Two classes are the most common case. Without lists they take half the time, 8 µs less per calibrated opinion.
 
 
 def _mean_of_two(state: Numbers, scale: float) -> RowOpinion | None:
     """`mean_of_row` for two classes."""
-    first, second, held_first, held_second, squares, reserve = state
-    filled, whole = first + second, held_first + held_second + reserve
+    first, second, held_first, held_second, squares, unassigned = state
+    filled, whole = first + second, held_first + held_second + unassigned
     if not (filled < inf and whole < inf and squares < inf):
         return None
     if filled > 0:
@@ -121,7 +124,7 @@ def _mean_of_two(state: Numbers, scale: float) -> RowOpinion | None:
 
 
 def _two_bounded(
-    probability: Numbers, lower: Numbers, conflict: float, score: Any, vacuity: float | None
+    probability: Numbers, lower: Numbers, conflict: float, score: float | Numbers, vacuity: float | None
 ) -> RowOpinion:
     """`bounded` for two classes."""
     (first, second), (low, other_low) = probability, lower
@@ -137,19 +140,19 @@ def _two_bounded(
 
 
 def within(number: float, low: float, high: float) -> float:
-    """The number, or the bound that it has passed; ``min`` and ``max`` take twice as long."""
+    """Clip a number; ``min`` and ``max`` take twice as long."""
     least = low if number < low else number
     return high if least > high else least
 
 
-def calibrated_shares(calibration: Any, floor: float, probability: Numbers) -> Numbers:
-    """A `Calibration`, its floor, and shares (K,) -> the mapped shares (K,)."""
+def calibrated_shares(calibration: Calibration, floor: float, probability: Numbers) -> Numbers:
+    """Return calibrated shares (K,), by a `Calibration` and its floor."""
     given = 1 + floor * len(probability)
     logs = np.log(np.array([(share + floor) / given for share in probability])).tolist()
     slope, gain, scores = calibration.slope, calibration.gain, []
     for log, mixed, offset in zip(logs, *calibration.by_class, strict=True):
         score = slope * log
-        for of_class, part in zip(logs, mixed, strict=False):  # nothing is mixed in if no mix was learned
+        for of_class, part in zip(logs, mixed, strict=False):  # empty without a mix
             score += of_class * part
         scores.append(gain * score + offset)
     highest = max(scores)
@@ -159,20 +162,20 @@ def calibrated_shares(calibration: Any, floor: float, probability: Numbers) -> N
 
 
 def with_shares(row: RowOpinion, shares: Numbers) -> RowOpinion:
-    """The same as `with_probability`."""
-    said, vacuity = row.probability, row.vacuity
-    mapped = shares if vacuity < 1 or max(said) > min(said) else said
+    """Replace probabilities as `with_probability` does."""
+    uncalibrated, vacuity = row.probability, row.vacuity
+    replaced = shares if vacuity < 1 or max(uncalibrated) > min(uncalibrated) else uncalibrated
     known = 1.0 - vacuity
-    return bounded(mapped, [known * share for share in mapped], row.conflict, row.score, vacuity)
+    return bounded(replaced, [known * share for share in replaced], row.conflict, row.score, vacuity)
 
 
 def entropy_of(shares: Numbers) -> float:
-    """A distribution (K,) -> its entropy in bits."""
+    """Return the entropy of a distribution (K,) in bits."""
     logs = np.log2(np.array([share if share > 0 else 1.0 for share in shares])).tolist()
     return 0.0 - summed([share * log for share, log in zip(shares, logs, strict=True)])
 
 
 def as_rows(numbers: Numbers) -> list[NDArray[np.float64]]:
-    """Numbers -> an array (1,) of each."""
+    """Return each number as an array (1,)."""
     array = np.array(numbers)
     return [array[at : at + 1] for at in range(len(numbers))]

@@ -1,4 +1,4 @@
-"""Venn: scores of rows whose class is known -> lower and upper probabilities of new rows, with a guarantee."""
+"""Venn–Abers probability intervals."""
 
 from __future__ import annotations
 
@@ -9,39 +9,38 @@ from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 
 Floats = NDArray[np.float64]
 
-#: With more different scores than this, neighbours are joined, so that the table of all runs of scores stays small.
+#: Beyond this many distinct scores, neighbours are joined, to limit the table of all runs of scores.
 MOST_SCORES = 2_000
 
 
 def venn_abers(known: ArrayLike, labels: ArrayLike, new: ArrayLike) -> Opinion:
-    """Venn–Abers bounds: intervals of probability with a guarantee, from rows whose class is known.
+    """Return Venn–Abers probability intervals, calibrated on rows with known classes.
 
     For two classes, isotonic regression of the known classes on the known probabilities is fitted twice for each new
-    row: with the row counted once in the first class and once in the second. The results are the lower bound l and the
-    upper bound u of the second class, and its probability is u / (1 − l + u). One of the two belongs to the true class,
-    and it is calibrated: among rows for which it is v, a share v is of the second class, for any distribution, any
-    model and any number of known rows that are exchangeable with new rows. Rows on which the model was fitted must be
-    judged out of bag; then the guarantee is approximate.
+    row: with the row counted once in the first class and once in the second. The results are the lower probability l
+    and the upper probability u of the second class; its probability is u / (1 − l + u). One of l and u belongs to the
+    true class, and it is calibrated: among rows where it is v, a share v is of the second class. This holds for any
+    distribution, any model and any number of known rows that are exchangeable with new rows. Use out-of-bag
+    probabilities for training rows; then the guarantee is approximate.
 
-    With K > 2 classes this is done for each pair of classes i, j on the rows of these two, with the score
-    p_j / (p_i + p_j). Lower bounds, upper bounds and probabilities of the pairs are combined by
-    1 / (Σ_{j≠i} 1 / p_ij − (K − 2)); probabilities are then normalised, and bounds widened to hold them. The guarantee
-    is about the pairs.
+    With K > 2 classes, each pair of classes i, j has such intervals, from its rows and the score p_j / (p_i + p_j). The
+    pairs are combined by 1 / (Σ_{j≠i} 1 / p_ij − (K − 2)). Probabilities are then normalised, and intervals widened to
+    contain them. The guarantee holds for the pairs.
 
     Parameters
     ----------
     known : array-like (m, K)
-        Probabilities of rows whose class is known.
+        Probabilities of rows with known classes.
     labels : array-like of int (m,)
-        The numbers of their classes, from 0 to K − 1.
+        Their class numbers, from 0 to K − 1.
     new : array-like (n, K)
         Probabilities of new rows.
 
     Returns
     -------
     Opinion
-        About the new rows; `hedgerow.decide` accepts it. With more than 2,000 different known scores neighbouring ones
-        are joined, which hardly changes anything.
+        Opinion about the new rows, for example for `hedgerow.decide`. With more than 2,000 distinct known scores,
+        neighbouring scores are joined, which hardly changes the result.
 
     References
     ----------
@@ -58,37 +57,37 @@ def venn_abers(known: ArrayLike, labels: ArrayLike, new: ArrayLike) -> Opinion:
     >>> opinion.lower[:, 1].round(2), opinion.upper[:, 1].round(2)
     (array([0.  , 0.33, 0.67]), array([0.33, 0.67, 1.  ]))
     """
-    said, asked, classes = _checked(known, "known"), _checked(new, "new"), np.asarray(labels)
-    n_classes = said.shape[1]
-    if asked.shape[1] != n_classes or n_classes < 2:
-        raise ValueError(
-            f"new must have a column for each of the {n_classes} classes of known, two at least, got {asked.shape[1]}"
-        )
-    if classes.shape != said.shape[:1] or not np.isin(classes, np.arange(n_classes)).all():
-        raise ValueError(f"labels must be a class number from 0 to {n_classes - 1} for each known row, got others")
-    pairs = np.ones((3, len(asked), n_classes, n_classes))
+    calibration, wanted, classes = _checked(known, "known"), _checked(new, "new"), np.asarray(labels)
+    n_classes = calibration.shape[1]
+    if wanted.shape[1] != n_classes or n_classes < 2:
+        raise ValueError(f"new and known must have the same K >= 2 columns, got {wanted.shape[1]} and {n_classes}.")
+    if classes.shape != calibration.shape[:1]:
+        raise ValueError(f"labels must have the shape {calibration.shape[:1]}, got {classes.shape}.")
+    if len(outside := classes[~np.isin(classes, np.arange(n_classes))]):
+        raise ValueError(f"labels must be integers in [0, {n_classes - 1}], got {outside[0]}.")
+    pairs = np.ones((3, len(wanted), n_classes, n_classes))
     for i in range(n_classes):
         for j in range(i + 1, n_classes):
-            some = (classes == i) | (classes == j)
-            bounds = pair_bounds(_share(said[some], i, j), classes[some] == j, _share(asked, i, j))
+            of_pair = (classes == i) | (classes == j)
+            bounds = pair_bounds(_share(calibration[of_pair], i, j), classes[of_pair] == j, _share(wanted, i, j))
             pairs[:, :, j, i] = bounds
             pairs[:, :, i, j] = 1 - bounds[[1, 0, 2]]
     lower, upper, probability = (_combined(each) for each in pairs)
     total = probability.sum(axis=1, keepdims=True)
     probability = np.where(total > 0, probability / np.where(total > 0, total, 1.0), 1 / n_classes)
     lower, upper = np.minimum(lower, probability), np.maximum(upper, probability)
-    return opinion_from_bounds(probability, lower, upper, np.zeros(len(asked)))
+    return opinion_from_bounds(probability, lower, upper, np.zeros(len(wanted)))
 
 
 def pair_bounds(scores: Floats, is_second: NDArray[np.bool_], new: Floats) -> Floats:
-    """Scores (m,) of rows, whether they are of the second class (m,), new scores (n,) -> lower, upper, between: (3, n).
+    """Return lower, upper and combined probabilities (3, n) of the second class.
 
-    Without any known row, what is known is nothing: 0, 1 and one half.
+    Without any known row they are 0, 1 and 1/2.
     """
     if len(scores) == 0:
         return np.tile([[0.0], [1.0], [0.5]], len(new))
     ends, sizes, seconds = _steps(scores, is_second)
-    first = np.searchsorted(ends, new, side="left")  # the step whose scores are the first not below the new one
+    first = np.searchsorted(ends, new, side="left")  # the first step not below the new score
     # A score that equals a known one joins its step; another lies between two steps.
     last = np.where(ends[np.minimum(first, len(ends) - 1)] == new, first, first - 1)
     lower, upper = (_inserted(sizes, seconds, label, first, last) for label in (0.0, 1.0))
@@ -96,7 +95,7 @@ def pair_bounds(scores: Floats, is_second: NDArray[np.bool_], new: Floats) -> Fl
 
 
 def _steps(scores: Floats, labels: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Scores (m,), classes (m,) -> different scores in ascending order, their rows, and those of the second class."""
+    """Return distinct scores in order, their rows, and those of the second class."""
     ends, step = np.unique(scores, return_inverse=True)
     if len(ends) > MOST_SCORES:
         kept = np.linspace(0, len(ends) - 1, MOST_SCORES).astype(np.int64)
@@ -107,7 +106,9 @@ def _steps(scores: Floats, labels: NDArray[np.bool_]) -> tuple[Floats, Floats, F
 
 
 def _inserted(sizes: Floats, seconds: Floats, label: float, first: NDArray[np.intp], last: NDArray[np.intp]) -> Floats:
-    """Isotonic regression at a row that is put at the steps first to last (n,), or between them if last < first.
+    """Return isotonic regression at a row inserted at the steps first to last (n,).
+
+    If last < first, the row lies between them.
 
     It is the largest, over runs that begin not after `first`, of the smallest mean of runs that end not before `last`.
     """
@@ -123,20 +124,20 @@ def _inserted(sizes: Floats, seconds: Floats, label: float, first: NDArray[np.in
 
 
 def _share(probability: Floats, i: int, j: int) -> Floats:
-    """(n, K) -> (n,): the share of class j in that of i and j; one half if both are 0."""
+    """Return the share of class j among i and j (n,); one half if both are 0."""
     both = probability[:, i] + probability[:, j]
     return np.asarray(np.where(both > 0, probability[:, j] / np.where(both > 0, both, 1.0), 0.5))
 
 
 def _combined(pairs: Floats) -> Floats:
-    """Probabilities of each class against each other one (n, K, K), with ones on the diagonal -> (n, K)."""
+    """Combine probabilities of pairs (n, K, K), with ones on the diagonal."""
     with np.errstate(divide="ignore"):
         return np.asarray(1 / ((1 / pairs).sum(axis=2) - 1 - (pairs.shape[1] - 2)))
 
 
 def _checked(probability: ArrayLike, name: str) -> Floats:
-    """Probabilities as float64 (n, K); refused unless they are a matrix of finite numbers."""
+    """Return probabilities as float64 (n, K); raise unless they are finite."""
     values = np.asarray(probability, dtype=np.float64)
     if values.ndim != 2 or not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite probabilities of shape (n, K), got shape {values.shape}")
+        raise ValueError(f"{name} must be finite probabilities of shape (n, K), got shape {values.shape}.")
     return values

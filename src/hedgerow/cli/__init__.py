@@ -18,7 +18,7 @@
 =================  =====================================================================================
 
 They share `files` (tables of all formats), `match` (the columns of a table that a model expects), `models` (model
-files, and the options that suit them), `costs`, `evaluation`, `holdout`, `output` (predictions as files), `console`
-(text for people) and `exit_codes`. A presenter (`hedgerow.explain.presenters`) has all that depends on the prediction
-type, as plain data.
+files, and the options that they support), `evaluation` (groups and cost tables), `holdout`, `output` (predictions as
+files), `console` (messages and tables) and `exit_codes`. Presenters (`hedgerow.explain.presenters`) have everything
+that depends on the prediction type, as plain data.
 """

@@ -1,6 +1,6 @@
 """The ``hedgerow`` command.
 
-This module imports only what ``hedgerow --help`` needs. `options` has the options of each command.
+Imports are limited to those that ``hedgerow --help`` needs. `options` declares the options of each command.
 """
 
 from __future__ import annotations
@@ -30,63 +30,63 @@ from hedgerow.cli.options import (
 )
 from hedgerow.cli.typer_adapter import command
 
-#: The commands in the order of the help: the name, its options, and what it does. The function of the same name does
-#: it, in the module of the same name unless `MODULES` has another.
+#: Name, options and help of each command, in the order of ``hedgerow --help``. The function of the same name runs it,
+#: in the module of the same name unless `MODULES` has another.
 COMMANDS: tuple[tuple[str, Any, str], ...] = (
     (
         "demo",
         DemoOptions,
-        "Fit a forest to the breast-cancer data that scikit-learn ships, and look at the doubtful cases.",
+        "Fit a forest to scikit-learn's breast-cancer data and show the undecided patients.",
     ),
-    ("fit", FitOptions, "Fit a model to a table, and save it."),
+    ("fit", FitOptions, "Fit a model to a table and save it."),
     (
         "tune",
         TuneOptions,
-        "Fit a model, and choose its rule, caution and decision by what they are worth on rows unseen by its trees.",
+        "Fit a model with the rule, caution and decision that score best on out-of-bag rows.",
     ),
     (
         "compare",
         CompareOptions,
-        "Compare hedgerow with other learners on a table: accuracy, log-loss, what is left open, time.",
+        "Cross-validate hedgerow and other libraries on a table: accuracy, log-loss, undecided rows and time.",
     ),
     (
         "predict",
         PredictOptions,
-        "Write label, set, bounds and uncertainty of each row of a table, as CSV, JSON lines or Parquet.",
+        "Write labels, prediction sets, bounds and uncertainty as CSV, JSON lines, Parquet, Arrow or Excel.",
     ),
-    ("evaluate", EvaluateOptions, "Measure how good a model's labels and sets are on a table with known classes."),
+    ("evaluate", EvaluateOptions, "Evaluate labels, prediction sets or intervals on a table with true targets."),
     (
         "explain",
         ExplainOptions,
-        "Explain why a row is undecided and what would settle it; without --row, list all undecided rows.",
+        "Explain why rows are undecided and what would settle them; without --row, list all undecided rows.",
     ),
     (
         "report",
         ReportOptions,
-        "Write one page to e-mail: metrics, where the undecided cases are, and sliders. It needs no network.",
+        "Write a self-contained HTML report: metrics, undecided cases, and sliders for rule and caution.",
     ),
-    ("suggest", SuggestOptions, "List the cases of a table that are worth asking about first."),
+    ("suggest", SuggestOptions, "List the rows whose labels would improve the model most."),
     (
         "learn",
         LearnOptions,
-        "Count the answers that a reader has saved from a report, and save the model that knows them.",
+        "Update a model with labels saved from a report.",
     ),
-    ("monitor", MonitorOptions, "Compare new rows with those the model knows; exit code 5 if a person should look."),
+    ("monitor", MonitorOptions, "Test new rows for drift and novelty; exit with code 5 if a person should look."),
     (
         "inspect",
         FileOptions,
-        "Show features, classes, parameters, sizes and versions of a model file, without reading its trees.",
+        "Show features, classes, parameters, size and version of a model file without reading its trees.",
     ),
-    ("verify", FileOptions, "Check all of a model file; if it is not sound, say why and exit with code 4."),
+    ("verify", FileOptions, "Check a whole model file; exit with code 4 if it is corrupt."),
     (
         "reproduce",
         ReproduceOptions,
-        "Repeat the experiments of a paper: its tables and figures beside ours, and a verdict.",
+        "Repeat the experiments of a paper and compare the results with the published ones.",
     ),
 )
 #: Modules with more than one command.
 MODULES = {"suggest": "feedback", "learn": "feedback", "verify": "inspect"}
-#: With --dask, the function is that of `cli/cluster`: `fit_on_cluster`, and so on.
+#: Commands that accept --dask; their functions are `fit_on_cluster` and so on in `cli/cluster`.
 ON_CLUSTER = ("fit", "predict", "evaluate")
 
 app = typer.Typer(
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _with_address(words: list[str]) -> list[str]:
-    """Add ``local`` to a --dask without an address: a cluster on this machine."""
+    """Add ``local``, a cluster on this machine, after a --dask without an address."""
     result = []
     for word, following in zip_longest(words, words[1:], fillvalue=""):
         result.append(word)
@@ -134,7 +134,7 @@ def _hedgerow(
 
 
 def _run(name: str, options: Any) -> None:
-    """Import the module of a command, and run it."""
+    """Import the module of a command and run it."""
     on_cluster = name in ON_CLUSTER and options.dask is not None
     module = import_module(f"hedgerow.cli.{'cluster' if on_cluster else MODULES.get(name, name)}")
     getattr(module, f"{name}_on_cluster" if on_cluster else name)(options)

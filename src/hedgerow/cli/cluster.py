@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import fields, replace
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hedgerow.cli.console import collected_notes, facts, note, say_once, show, write_json
-from hedgerow.cli.evaluate import show_tally, tally_of
+from hedgerow.cli.evaluate import Tally, show_tally, tally_of
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.arrow import require_pyarrow, sheet_from_table, write_parquet
 from hedgerow.cli.files.paths import STREAM, check_folder
+from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.fit import check_output, estimator_for, feature_counts, feature_words, save_model
 from hedgerow.cli.models import model_for, presenter_of, undecided_words
 from hedgerow.cli.options import EvaluateOptions, FitOptions, IntervalOptions, PredictOptions, ReadOptions
@@ -24,20 +26,32 @@ from hedgerow.metrics.tally import add_tallies
 from hedgerow.util.disk import write_whole
 from hedgerow.util.text import listed, number_of
 
-#: Stands for a cluster on this machine that lives as long as the command.
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from rich.table import Table
+
+    from hedgerow.estimators.supervised import SupervisedTrees
+
+Chosen = TypeVar("Chosen", bound=IntervalOptions)
+Result = TypeVar("Result")
+#: A function of the sheet of a partition, its number, the model and the options.
+PartitionFunction = Callable[[Sheet, int, "SupervisedTrees", Chosen], Result]
+
+#: Address of a cluster on this machine that ends with the command.
 LOCAL = "local"
 
 
 def fit_on_cluster(options: FitOptions) -> None:
-    """Read, fit and save; workers read the files."""
+    """Fit a model to Parquet files, which workers read, and save it."""
     check_output(options)
     _require_parquet(options.data)
     if options.checkpoint is not None:
         raise UsageError(
-            f"--checkpoint must not be used with --dask, got {options.checkpoint!r}; Dask repeats lost work by itself"
+            f"--dask does not support --checkpoint, got {options.checkpoint!r}. Dask repeats lost work itself."
         )
     if options.groups is not None:
-        raise UsageError(f"--dask does not support --groups, got {options.groups!r}. Leave one out.")
+        raise UsageError(f"--dask does not support --groups, got {options.groups!r}.")
     _refuse_reading(options)
     from hedgerow import dask as on_dask
 
@@ -61,13 +75,11 @@ def fit_on_cluster(options: FitOptions) -> None:
 
 
 def predict_on_cluster(options: PredictOptions) -> None:
-    """Write the answers to the rows of Parquet files into a folder, one Parquet file for each partition."""
+    """Predict Parquet files and write one Parquet file per partition to a folder."""
     _require_parquet(options.data)
     if options.out is None or options.as_json:
-        got = "--json" if options.as_json else "no folder"
-        raise UsageError(
-            f"--out must be a folder for Parquet files with --dask, got {got}; give -o FOLDER without --json"
-        )
+        got = "--json" if options.as_json else "standard output"
+        raise UsageError(f"--out must be a folder for Parquet files with --dask, got {got}. Use -o FOLDER.")
     _refuse_reading(options)
     _require_new_folder(options.out)
     check_folder(options.out, [options.model, *options.data], "--out")
@@ -80,25 +92,27 @@ def predict_on_cluster(options: PredictOptions) -> None:
 
 
 def evaluate_on_cluster(options: EvaluateOptions) -> None:
-    """Show how good a model is on the rows of Parquet files; workers count, and the counts are added here."""
+    """Evaluate a model on Parquet files and print the metrics."""
     _require_parquet(options.data)
     _refuse_reading(options)
     model = model_for(options)
     tally = add_tallies(_of_each_partition(_tally, model, options))
     if tally is None:
-        raise DataError(f"DATA must have at least one row, got none in {listed(options.data)}")
+        raise DataError(f"{listed(options.data)}: no rows.")
     show_tally(model, tally, options)
 
 
-def _of_each_partition(function: Any, model: Any, options: IntervalOptions) -> list[Any]:
-    """Parquet files -> ``function(sheet, number, model, options)`` of each partition; None if it has no rows."""
+def _of_each_partition(
+    function: PartitionFunction[Chosen, Result], model: SupervisedTrees, options: Chosen
+) -> list[Result | None]:
+    """Apply ``function(sheet, number, model, options)`` to each nonempty partition."""
     from hedgerow import dask as on_dask
 
     try:
         with on_dask.client_for(_client(options.dask)) as client:
             results = on_dask.for_each_partition(client, list(options.data), _of_sheet, function, model, options)
     except ClusterError as error:
-        if isinstance(error.__cause__, DataError):  # raise the same error about the table as on one machine
+        if isinstance(error.__cause__, DataError):  # the same error about the table as without a cluster
             raise error.__cause__ from None
         raise
     except ValueError as reason:
@@ -107,8 +121,10 @@ def _of_each_partition(function: Any, model: Any, options: IntervalOptions) -> l
     return [result for result, _ in results]
 
 
-def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) -> tuple[Any, list[str]]:
-    """A partition, on a worker -> the result of the function and its messages; errors name the partition."""
+def _of_sheet(
+    frame: Any, number: int, function: PartitionFunction[Chosen, Result], model: SupervisedTrees, options: Chosen
+) -> tuple[Result | None, list[str]]:
+    """Apply a function to a partition on a worker; return its result and messages."""
     pyarrow = require_pyarrow()
     if len(frame) == 0:
         return None, []
@@ -120,8 +136,8 @@ def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) 
         raise DataError(f"partition {number}: {error}", error.lines) from None
 
 
-def _answer(sheet: Any, number: int, model: Any, options: PredictOptions) -> tuple[int, int]:
-    """Write the answers of one partition -> its number of rows, and how many of them are indeterminate."""
+def _answer(sheet: Sheet, number: int, model: SupervisedTrees, options: PredictOptions) -> tuple[int, int]:
+    """Write predictions of a partition; return its number of rows and undecided rows."""
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
@@ -138,12 +154,12 @@ def _answer(sheet: Any, number: int, model: Any, options: PredictOptions) -> tup
     return sheet.n_rows, answers.n_undecided
 
 
-def _tally(sheet: Any, number: int, model: Any, options: EvaluateOptions) -> Any:
+def _tally(sheet: Sheet, number: int, model: SupervisedTrees, options: EvaluateOptions) -> Tally:
     return tally_of(model, sheet, options)
 
 
-def _on_dask(estimator: Any, on_dask: Any) -> Any:
-    """An ordinary estimator -> the same on Dask, without an out-of-bag score, which a cluster cannot compute."""
+def _on_dask(estimator: SupervisedTrees, on_dask: ModuleType) -> Any:
+    """Return the same estimator for Dask, which has no out-of-bag score."""
     made = getattr(on_dask, type(estimator).__name__)(**estimator.get_params(deep=False))
     return made.set_params(oob_score=False) if made.oob_score else made
 
@@ -153,40 +169,38 @@ def _client(address: str | None) -> str | None:
 
 
 def _require_parquet(paths: tuple[str, ...]) -> None:
-    """Refuse standard input: workers read the files themselves."""
+    """Raise `UsageError` for standard input, which workers cannot read."""
     if STREAM in paths:
-        raise UsageError("DATA must be Parquet files with --dask, got standard input; give files that workers can read")
+        raise UsageError("DATA must be Parquet files with --dask, got standard input.")
 
 
 def _refuse_reading(options: ReadOptions) -> None:
-    """Refuse options about how files are read: Parquet files say which cells are missing, and what is a number."""
+    """Raise `UsageError` for options about reading, because Parquet files have types."""
     for field in fields(ReadOptions):
         value = getattr(options, field.name)
         if value != field.default and field.name != "exact_text":
             option = "--" + field.name.replace("_", "-")
             got = repr(value[0]) if isinstance(value, tuple) else repr(value)
             raise UsageError(
-                f"{option} must not be used with --dask, got {got}; Parquet files say which cells are missing"
+                f"--dask does not support {option}, got {got}. Parquet files have types and missing values."
             )
 
 
 def _require_new_folder(out: str) -> None:
-    """Refuse a folder with files, because files of an earlier run would look like answers of this one."""
+    """Raise `UsageError` for a folder with files, to keep predictions separate."""
     from fsspec.core import url_to_fs
 
     files, path = url_to_fs(out)
     if not files.exists(path):
         return
     if not files.isdir(path):
-        raise UsageError(f"--out must be a folder with --dask, got the file {out!r}; name an empty or new folder")
+        raise UsageError(f"--out must be a folder with --dask, got the file {out!r}.")
     if files.ls(path, detail=False):
-        raise UsageError(
-            f"--out must be an empty or new folder with --dask, got {out!r}, which has files; name another"
-        )
+        raise UsageError(f"--out must be a new or empty folder with --dask, got {out!r}.")
 
 
-def _report(model: Any, n_partitions: int) -> dict[str, Any]:
-    """A fitted model -> what the command reports about it."""
+def _report(model: SupervisedTrees, n_partitions: int) -> dict[str, Any]:
+    """Return the JSON report of a fit."""
     fitted, classes = fitted_of(model), predictor_of(model).classes.tolist()
     return {
         "rows": fitted.fingerprint.n_rows if fitted.fingerprint else None,
@@ -198,8 +212,8 @@ def _report(model: Any, n_partitions: int) -> dict[str, Any]:
     }
 
 
-def _facts(report: dict[str, Any]) -> Any:
-    """Figures -> the table people read."""
+def _facts(report: dict[str, Any]) -> Table:
+    """Format the report of a fit."""
     rows = [
         ("rows", f"{report['rows']:,} in {number_of(report['partitions'], 'partition')}"),
         ("features", feature_words(report["features"])),

@@ -1,4 +1,4 @@
-"""`hedgerow compare`: held-out metrics of hedgerow and of other libraries."""
+"""`hedgerow compare`: held-out metrics of hedgerow and other libraries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,22 @@ from hedgerow.tasks.classification.evaluation import mean_log_loss
 from hedgerow.util.text import number_of, score, share
 from hedgerow.util.threads import thread_count
 
+if TYPE_CHECKING:
+    from hedgerow.estimators.supervised import SupervisedTrees
+
 OURS = "hedgerow"
 
 
+class OtherModel(Protocol):
+    """An estimator of another library."""
+
+    def fit(self, X: Array, y: Array) -> object: ...
+    def predict(self, X: Array) -> Array: ...
+    def predict_proba(self, X: Array) -> Array: ...
+
+
 def compare(options: CompareOptions) -> None:
-    """Read, hold out, fit, evaluate, report."""
+    """Cross-validate all installed libraries and print their metrics."""
     presenter = presenter_for(options)
     comparison = _COMPARISONS[presenter.suffix]
     sheet = read_sheet(options.data, options)
@@ -44,7 +55,7 @@ def compare(options: CompareOptions) -> None:
     names = features_of(sheet, options)
     y = presenter.read_y(sheet, target)
     if presenter.has_classes and len(np.unique(y)) < 2:
-        raise DataError(f"target {options.target!r} must have two classes or more, got one; was the table filtered?")
+        raise DataError(f"Target {options.target!r} must have at least two classes, got one. Was the table filtered?")
     table = columns_of(sheet, names, options.nominal)
     groups = groups_of(sheet, options)
     how: dict[str, Any] = {"folds": options.folds, "test_split": None, "seed": options.seed}
@@ -53,16 +64,14 @@ def compare(options: CompareOptions) -> None:
     matrix, is_nominal = _matrix(table)
     for name, model in _others(comparison, options, is_nominal).items():
         try:
-            with threadpool_limits(thread_count(options.jobs)):  # scikit-learn's boosting has no other way
+            with threadpool_limits(thread_count(options.jobs)):  # HistGradientBoosting has no n_jobs
                 found[name] = _of_other(comparison, model, matrix, y, parts)
-        except Exception as reason:  # whatever another library says of a table that it does not take
-            note(
-                f"note: {name} is left out, because it does not take this table: {str(reason).strip().splitlines()[0]}"
-            )
+        except Exception as reason:  # other libraries raise errors of any type for tables that they do not support
+            note(f"note: {name} omitted, because it does not support this table: {str(reason).strip().splitlines()[0]}")
     if options.as_json:
         write_json({"rows": len(y), "folds": options.folds, "models": found})
         return
-    title = f"{number_of(len(y), 'row')}, {options.folds} folds: every row is judged by models that have not seen it"
+    title = f"{number_of(len(y), 'row')}, {options.folds}-fold cross-validation"
     rows = [[name, *comparison.cells(each), f"{each['seconds']:.2f}"] for name, each in found.items()]
     show(grid(title, ["", *comparison.heads, "seconds"], rows))
 
@@ -72,31 +81,33 @@ class _ClassifierComparison:
 
     suffix = "Classifier"
     lightgbm, xgboost = "LGBMClassifier", "XGBClassifier"
-    heads = ("accuracy", "log-loss", "left open", "right where decided")
+    heads = ("accuracy", "log-loss", "undecided", "right when decided")
 
-    def evaluate(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
-        """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
+    def evaluate(
+        self, models: Iterator[tuple[SupervisedTrees, Array]], table: NamedColumns, y: Array
+    ) -> dict[str, Any]:
+        """Return metrics of all rows, from forests with their held-out rows."""
         found = [(predictor_of(model).evaluate(table.some(rows), y[rows]), len(rows)) for model, rows in models]
         loss = sum(each.log_loss() * n_rows for each, n_rows in found) / len(y)
         return {**add_tallies([each.tally for each, _ in found]).figures(), "log_loss": loss}
 
     def target(self, y: Array) -> Array:
-        """Labels (n,) -> numbers of classes, by which others know them."""
+        """Return class numbers (n,), which other libraries require."""
         return np.unique(y, return_inverse=True)[1]
 
-    def predictions(self, model: Any, matrix: Array) -> Array:
-        """Another learner -> its probabilities (n, K)."""
+    def predictions(self, model: OtherModel, matrix: Array) -> Array:
+        """Return the probabilities (n, K) of another model."""
         return np.asarray(model.predict_proba(matrix))
 
     def figures(self, y: Array, predictions: Array) -> dict[str, Any]:
-        """Labels (n,) and probabilities (n, K) -> figures."""
+        """Return the metrics of probabilities (n, K)."""
         numbers = self.target(y)
         loss = mean_log_loss(predictions / predictions.sum(axis=1, keepdims=True), numbers)
         right = predictions.argmax(axis=1) == numbers
         return {"rows": len(y), "accuracy": float(right.mean()), "log_loss": loss}
 
     def cells(self, found: dict[str, Any]) -> list[str]:
-        """Figures -> what people read below `heads`."""
+        """Format metrics in the order of `heads`."""
         left_open = share(1 - found["determinacy"]) if "determinacy" in found else "–"
         decided = share(found.get("single_set_accuracy"))
         return [share(found["accuracy"]), score(found["log_loss"]), left_open, decided]
@@ -107,34 +118,36 @@ class _RegressorComparison:
 
     suffix = "Regressor"
     lightgbm, xgboost = "LGBMRegressor", "XGBRegressor"
-    heads = ("RMSE", "MAE", "in its 90 % interval")
+    heads = ("RMSE", "MAE", "coverage of 90% intervals")
 
-    def evaluate(self, models: Iterator[tuple[Any, Array]], table: NamedColumns, y: Array) -> dict[str, Any]:
-        """Forests of hedgerow, each with the rows it has not seen -> figures of all rows."""
+    def evaluate(
+        self, models: Iterator[tuple[SupervisedTrees, Array]], table: NamedColumns, y: Array
+    ) -> dict[str, Any]:
+        """Return metrics of all rows, from forests with their held-out rows."""
         tallies = [predictor_of(model).evaluate(table.some(rows), y[rows]).tally for model, rows in models]
         figures: dict[str, Any] = add_tallies(tallies).figures()
         return figures
 
     def target(self, y: Array) -> Array:
-        """The same numbers."""
+        """Return y unchanged."""
         return y
 
-    def predictions(self, model: Any, matrix: Array) -> Array:
-        """Another learner -> its predictions (n, 1)."""
+    def predictions(self, model: OtherModel, matrix: Array) -> Array:
+        """Return the predictions (n, 1) of another model."""
         return np.asarray(model.predict(matrix))[:, None]
 
     def figures(self, y: Array, predictions: Array) -> dict[str, Any]:
-        """Numbers (n,) and predictions (n, 1) -> figures."""
+        """Return the metrics of predictions (n, 1)."""
         return tally_numbers(y, predictions[:, 0]).figures()
 
     def cells(self, found: dict[str, Any]) -> list[str]:
-        """Figures -> what people read below `heads`."""
+        """Format metrics in the order of `heads`."""
         errors = [found["root_mean_squared_error"], found["mean_absolute_error"]]
         return [*(f"{each:.6g}" for each in errors), share(found.get("coverage"))]
 
 
 _Comparison = _ClassifierComparison | _RegressorComparison
-#: By the suffix of estimators.
+#: Comparisons by suffix of the estimator.
 _COMPARISONS: dict[str, _Comparison] = {each.suffix: each for each in (_ClassifierComparison(), _RegressorComparison())}
 
 
@@ -146,7 +159,7 @@ def _of_hedgerow(
     options: CompareOptions,
     groups: Array | None,
 ) -> dict[str, Any]:
-    """The figures of a forest of hedgerow, all folds together."""
+    """Cross-validate hedgerow's forest and return its metrics."""
     made = getattr(hedgerow, f"RandomForest{comparison.suffix}")
     given = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}
     start = time.perf_counter()
@@ -155,9 +168,9 @@ def _of_hedgerow(
 
 
 def _of_other(
-    comparison: _Comparison, model: Any, matrix: Array, y: Array, parts: list[NDArray[np.bool_]]
+    comparison: _Comparison, model: OtherModel, matrix: Array, y: Array, parts: list[NDArray[np.bool_]]
 ) -> dict[str, Any]:
-    """The figures of another learner."""
+    """Cross-validate another model and return its metrics."""
     from sklearn.base import clone
 
     target, found = comparison.target(y), []
@@ -175,7 +188,7 @@ def _of_other(
 
 
 def _matrix(table: NamedColumns) -> tuple[NDArray[np.float64], list[bool]]:
-    """A table -> numbers (n, p), categories by number, NaN where missing; and which columns are categories."""
+    """Return a table as numbers (n, p), and which columns are category indices."""
     columns = [
         np.where(column.codes < 0, np.nan, column.codes)
         if isinstance(column, Factors)
@@ -185,8 +198,8 @@ def _matrix(table: NamedColumns) -> tuple[NDArray[np.float64], list[bool]]:
     return np.column_stack(columns), [isinstance(column, Factors) for column in table.listed]
 
 
-def _others(comparison: _Comparison, options: CompareOptions, nominal: list[bool]) -> dict[str, Any]:
-    """What is installed besides hedgerow, by name, each with its own defaults."""
+def _others(comparison: _Comparison, options: CompareOptions, nominal: list[bool]) -> dict[str, OtherModel]:
+    """Return the models of other installed libraries by name, with their defaults."""
     from sklearn import ensemble
 
     forest: dict[str, Any] = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}

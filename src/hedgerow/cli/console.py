@@ -1,4 +1,4 @@
-"""Text for people: data go to standard output, everything else to standard error."""
+"""Console output: data on standard output, messages on standard error."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.util.text import number_of, printable, printable_lines
 
 if TYPE_CHECKING:
-    from rich.console import Console, Group
+    from rich.console import Console, Group, RenderableType
     from rich.table import Table
 
-#: Width of the output if it is not a terminal: tables in files should not depend on a window.
+    from hedgerow.explain.breakdown import Lines
+
+#: Width of output that does not go to a terminal, whose tables must not depend on a window.
 WIDTH = 100
-#: Reading fewer bytes is too fast for a progress bar.
+#: Smaller files are read too fast for a progress bar.
 MANY_BYTES = 1 << 25
-#: Print at most this many sentences about the partitions of a table.
+#: Maximum number of messages printed about the partitions of a table.
 MANY_SENTENCES = 5
 
 
-#: The list that takes sentences while they are collected.
+#: Messages collected by `collected_notes`, or None if they are printed.
 _collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None)
 
 
 def note(text: str, *, style: str | None = None) -> None:
-    """Print one sentence on standard error; `style` is for its first word."""
+    """Print a message on standard error; `style` applies to its first word."""
     from rich.text import Text
 
     if (collected := _collected.get()) is not None:
@@ -48,7 +50,7 @@ def warn(text: str) -> None:
 
 @contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """Collect sentences instead of printing them, for workers, where nobody would read them."""
+    """Collect messages instead of printing them, on workers and for repeated work."""
     collected: list[str] = []
     token = _collected.set(collected)
     try:
@@ -58,39 +60,39 @@ def collected_notes() -> Iterator[list[str]]:
 
 
 def say_once(sentences: Iterable[str]) -> None:
-    """Print the sentences of many partitions, each of them once, and only the first few."""
+    """Print the distinct messages of all partitions, up to `MANY_SENTENCES`."""
     distinct = list(dict.fromkeys(sentences))
     for sentence in distinct[:MANY_SENTENCES]:
         note(sentence)
     if len(distinct) > MANY_SENTENCES:
-        note(f"note: and {number_of(len(distinct) - MANY_SENTENCES, 'sentence')} more like these")
+        note(f"note: {number_of(len(distinct) - MANY_SENTENCES, 'similar message')} omitted.")
 
 
-def show(*parts: Any, stderr: bool = False) -> None:
-    """Print tables and text, one below the other."""
+def show(*parts: RenderableType, stderr: bool = False) -> None:
+    """Print tables and text one below the other."""
     console = _console(stderr=stderr)
     for part in parts:
         console.print(part)
 
 
-def write_json(value: Any) -> None:
+def write_json(value: object) -> None:
     """Print one JSON object on standard output."""
     sys.stdout.write(to_json(value, indent=2) + "\n")
 
 
-def to_json(value: Any, indent: int | None = None) -> str:
-    """A value -> JSON that every reader understands: infinities and NaN become null, what is not printable escapes."""
+def to_json(value: object, indent: int | None = None) -> str:
+    """Return strict JSON: null for infinities and NaN, escapes for unprintable text."""
     text = json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
     return text if text.isprintable() else "\n".join(map(_escaped, text.split("\n")))
 
 
-def table(part: Any) -> Any:
-    """Facts, or lines with a title and heads -> a table."""
+def table(part: list[tuple[str, str]] | Lines) -> Table | Group:
+    """Return the rich table of facts, or of lines with a title and heads."""
     return facts(part) if isinstance(part, list) else grid(part.title, part.heads, part.rows, left=part.left)
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Names and values -> a table of two columns without lines."""
+    """Return a rich table with a row for each name and value."""
     from rich.table import Table
     from rich.text import Text
 
@@ -103,7 +105,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
 
 
 def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left: int = 1) -> Group:
-    """Heads and cells -> a table whose first `left` columns are aligned left and the others right."""
+    """Return a rich table whose first `left` columns are left-aligned."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -113,12 +115,18 @@ def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left
         table.add_column(Text(printable(name)), justify="left" if number < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    return Group(Text(printable(title), style="bold"), table)  # a title of the table would be wrapped to its width
+    return Group(Text(printable(title), style="bold"), table)  # rich wraps the title of a table to the table's width
 
 
 @contextmanager
 def progress(what: str, total: float, least: float = MANY_BYTES) -> Iterator[Callable[[float], None]]:
-    """Show a bar on a terminal if there is much to do -> the function to call with how much of the total is done."""
+    """Show a progress bar on a terminal if `total` is at least `least`.
+
+    Yields
+    ------
+    function
+        Takes the amount of `total` that is done.
+    """
     if total < least or not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -131,11 +139,11 @@ def progress(what: str, total: float, least: float = MANY_BYTES) -> Iterator[Cal
 
 
 def _console(*, stderr: bool) -> Console:
-    """Where to print; rich honours NO_COLOR, and uses no colours without a terminal."""
+    """Return the console; rich honours NO_COLOR and omits colours without a terminal."""
     from rich.console import Console
 
     class Pipe(Console):
-        """A console that leaves a closed pipe to `exit_codes.run`."""
+        """A console that leaves closed pipes to `exit_codes.run`."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -147,12 +155,12 @@ def _console(*, stderr: bool) -> Console:
 
 
 def _escaped(line: str) -> str:
-    """A line of JSON -> the same, in which strings have escapes for characters that are not printable."""
+    """Escape the unprintable characters of a line of JSON."""
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
-def _finite(value: Any) -> Any:
-    """The same with None instead of infinities and NaN."""
+def _finite(value: object) -> object:
+    """Replace infinities and NaN by None."""
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

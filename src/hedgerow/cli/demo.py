@@ -1,4 +1,4 @@
-"""`hedgerow demo`: breast-cancer data, and the undecided patients."""
+"""`hedgerow demo`: a forest on breast-cancer data and its undecided patients."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from hedgerow.cli.options import DemoOptions
 from hedgerow.util.disk import write_whole
 from hedgerow.util.text import printable
 
-#: The cells of the notebook.
+#: Cells of the notebook.
 NOTEBOOK = (
     (
         "markdown",
-        "# What the forest knows, and what not\n\nBiopsies of breast tumours, half of them to learn from.",
+        "# A forest that abstains\n\nBiopsies of breast tumours, half of them for training.",
     ),
     (
         "code",
@@ -42,7 +42,7 @@ NOTEBOOK = (
         'forest = RandomForestClassifier(caution="auto", oob_score=True, random_state={seed}).fit(X, y)\n'
         "forest.caution_, forest.oob_score_",
     ),
-    ("markdown", "The classes that cannot be told apart, and how often labels are right where one class remains."),
+    ("markdown", "The number of undecided patients, and the accuracy of the labels of the others."),
     (
         "code",
         "labels, sets = forest.predict(X_new, return_set=True)\n"
@@ -51,13 +51,13 @@ NOTEBOOK = (
     ),
     ("markdown", "Why is the first of them undecided, and what would settle it?"),
     ("code", "if undecided.any():\n    print(forest.explain(X_new[undecided].iloc[:1])[0].to_text())"),
-    ("markdown", "Everything on one page."),
+    ("markdown", "A report with everything."),
     ("code", 'forest.report(X_new, y_new, time_limit=1).save("hedgerow-demo.html")'),
 )
 
 
 def demo(options: DemoOptions) -> None:
-    """Fit, judge, print."""
+    """Fit a forest, evaluate it, and write a report."""
     seed = options.seed
     if not options.as_json:
         check_out(options.out, PAGE, [], force=options.force)
@@ -77,18 +77,18 @@ def demo(options: DemoOptions) -> None:
         return
 
     console.print(
-        f"\n[bold]Breast cancer[/bold]: {len(X)} patients to learn from, {len(X_new)} new ones, {X.shape[1]} "
-        f"measurements.\n{forest.forest_.n_trees} trees grown and caution {forest.caution_:g} chosen on out-of-bag "
-        f"evidence in {seconds * 1000:.0f} ms.\n"
+        f"\n[bold]Breast cancer[/bold]: {len(X)} training patients, {len(X_new)} new patients, {X.shape[1]} "
+        f"measurements.\nFitted {forest.forest_.n_trees} trees and chose caution {forest.caution_:g} out of bag "
+        f"in {seconds * 1000:.0f} ms.\n"
     )
     console.print(_table(wrong, is_open, forest.oob_score_))
     _show_widest(console, forest, X_new, is_open)
     console.print(
-        "\nTry this next; X may be a NumPy, pandas, polars or Arrow table, with text and missing values:\n"
+        "\nNext steps; X may be a NumPy, pandas, polars or Arrow table, with text and missing values:\n"
         "  forest = RandomForestClassifier(caution='auto').fit(X, y)\n"
-        "  forest.predict_set(X_new)          # the classes that cannot be told apart\n"
-        "  forest.predict_bounds(X_new)       # lower and upper probability of each\n"
-        "  forest.predict_uncertainty(X_new)  # how much is not known, and why\n"
+        "  forest.predict_set(X_new)          # prediction sets\n"
+        "  forest.predict_bounds(X_new)       # lower and upper probabilities\n"
+        "  forest.predict_uncertainty(X_new)  # sources of uncertainty\n"
     )
     _write_pages(console, options, forest, X_new, y_new)
 
@@ -96,29 +96,28 @@ def demo(options: DemoOptions) -> None:
 def _write_pages(
     console: Console, options: DemoOptions, forest: RandomForestClassifier, X: NDArray[np.float64], y: NDArray[Any]
 ) -> None:
-    """The report, and the notebook if it was asked for; and how to open them."""
+    """Write the report, and the notebook of --notebook, and print their paths."""
     names = {f"x[{j}]": {"": str(name)} for j, name in enumerate(load_breast_cancer().feature_names)}
     forest.report(X, y, title="Which biopsies can the forest not decide?", time_limit=1.0, labels=names).save(
         options.out
     )
     shown = escape(printable(options.out))
-    console.print(f"A report of these patients is in [bold]{shown}[/bold]; open it in a browser:")
+    console.print(f"Report of these patients: [bold]{shown}[/bold]. Open it in a browser:")
     console.print(f"  {Path(options.out).resolve().as_uri()}", soft_wrap=True)
     if options.notebook:
         path = _notebook_path(options)
         write_whole(path, _notebook(options.seed))
-        console.print(f"The same as a notebook: jupyter lab {escape(printable(str(path)))}")
+        console.print(f"Notebook of this demo: jupyter lab {escape(printable(str(path)))}")
 
 
 def _check_notebook(options: DemoOptions) -> None:
-    """Refuse to replace a notebook that is not as the demo has written it: somebody may have worked on it."""
+    """Raise `UsageError` if the notebook exists and has been edited."""
     path = _notebook_path(options)
     if not options.notebook or options.force or not path.exists():
         return
     if path.is_dir() or path.read_bytes() not in (b"", _notebook(options.seed)):
         raise UsageError(
-            f"--notebook must not replace a notebook that was changed, got {str(path)!r}; name another file with --out,"
-            " or add --force to replace it"
+            f"--notebook would overwrite an edited notebook, got {str(path)!r}. Choose another --out, or add --force."
         )
 
 
@@ -127,7 +126,7 @@ def _notebook_path(options: DemoOptions) -> Path:
 
 
 def _notebook(seed: int) -> bytes:
-    """The file of a notebook that does what the demo does."""
+    """Return the notebook of the demo as a file."""
     cells = []
     for number, (kind, text) in enumerate(NOTEBOOK):
         lines = text.format(seed=seed).splitlines(keepends=True)
@@ -139,7 +138,7 @@ def _notebook(seed: int) -> bytes:
 
 
 def _figures(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], forest: RandomForestClassifier) -> dict[str, Any]:
-    """(n,) mistakes, (n,) undecided, the forest -> the figures of the table, for JSON."""
+    """Return the metrics (n,) mistakes and undecided rows as JSON."""
     return {
         "rows": len(wrong),
         "accuracy": float(np.mean(~wrong)),
@@ -153,24 +152,24 @@ def _figures(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], forest: Rando
 
 
 def _table(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], oob_score: float) -> Table:
-    """(n,) mistakes, (n,) undecided -> the table."""
+    """Return the table of metrics; `wrong` and `is_open` have shape (n,)."""
     table = Table(box=None, padding=(0, 2))
     table.add_column("")
     table.add_column("ordinary forest", justify="right")
     table.add_column("hedgerow", justify="right")
     decided = ~is_open
-    table.add_row("new patients it decides", f"{len(wrong)}", f"{decided.sum()}")
-    table.add_row("accuracy where it decides", f"{np.mean(~wrong):.1%}", f"{np.mean(~wrong[decided]):.1%}")
+    table.add_row("decided new patients", f"{len(wrong)}", f"{decided.sum()}")
+    table.add_row("right when decided", f"{np.mean(~wrong):.1%}", f"{np.mean(~wrong[decided]):.1%}")
     table.add_row("wrong decisions", f"{wrong.sum()}", f"{(wrong & decided).sum()}")
-    table.add_row("mistakes left open instead", "", f"{(wrong & is_open).sum()} of {wrong.sum()}")
-    table.add_row("accuracy it expects (out of bag)", f"{oob_score:.1%}", "")
+    table.add_row("errors among undecided patients", "", f"{(wrong & is_open).sum()} of {wrong.sum()}")
+    table.add_row("out-of-bag accuracy", f"{oob_score:.1%}", "")
     return table
 
 
 def _show_widest(
     console: Console, forest: RandomForestClassifier, X: NDArray[np.float64], is_open: NDArray[np.bool_]
 ) -> None:
-    """The undecided patient with the widest interval, in one line."""
+    """Print the undecided patient with the widest interval."""
     if not is_open.any():
         return
     bounds = forest.predict_bounds(X[is_open])
@@ -180,4 +179,4 @@ def _show_widest(
         f"{label} between {lower:.0%} and {upper:.0%}"
         for label, (lower, upper) in zip(forest.classes_, bounds[widest], strict=True)
     )
-    console.print(f"\nThe most doubtful one, new patient {row}: {words}.")
+    console.print(f"\nThe most uncertain new patient, {row}: {words}.")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hedgerow.cli.console import show, table, write_json
-from hedgerow.cli.costs import costs_for
-from hedgerow.cli.evaluation import groups_of, rows_of_fit
+from hedgerow.cli.evaluation import costs_for, groups_of, one_row_of_each, rows_of_fit
 from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
@@ -17,18 +16,24 @@ from hedgerow.cli.options import EvaluateOptions
 from hedgerow.explain.breakdown import figures_by, group_lines
 from hedgerow.explain.presenters.base import Figures
 from hedgerow.inference.predictor import predictor_of
+from hedgerow.metrics.tally import RegressionTally, SetTally
 from hedgerow.table import NamedColumns
+
+if TYPE_CHECKING:
+    from hedgerow.estimators.supervised import SupervisedTrees
+
+Tally = SetTally | RegressionTally
 
 
 def evaluate(options: EvaluateOptions) -> None:
-    """Load, read, evaluate, report."""
+    """Evaluate a model and print the metrics."""
     require_one_stdin(options.model, *options.data, options.costs)
     model = model_for(options)
     presenter, positive = presenter_of(model), positive_class(model, options.positive)
     sheet, rows, y = _read(model, read_sheet(options.data, options), options)
     evaluated = presenter.evaluate(model, rows, y, options.coverage)
     known = rows_of_fit(model, rows)
-    del rows, y  # they are much of the memory
+    del rows, y  # frees most of the memory
     found = presenter.figures(
         evaluated.tally,
         coverage=options.coverage,
@@ -47,37 +52,44 @@ def evaluate(options: EvaluateOptions) -> None:
 
 
 def _show(found: Figures) -> None:
-    """Print tables with empty lines between them."""
+    """Print tables separated by empty lines."""
     for place, each in enumerate(found.tables):
         show(*([""] if place else []), table(each))
 
 
-def _read(model: Any, sheet: Sheet, options: EvaluateOptions) -> tuple[Sheet, NamedColumns, Array]:
-    """A model and a sheet -> the rows with a label, the table the model expects, and its target."""
+def _read(model: SupervisedTrees, sheet: Sheet, options: EvaluateOptions) -> tuple[Sheet, NamedColumns, Array]:
+    """Return the labelled rows, their features and their target."""
     presenter = presenter_of(model)
     target = require_target(sheet, presenter, options)
     for name in options.by:
         sheet.require(name, "--by")
     if options.skip_unlabelled:
         sheet = labelled_rows(sheet, target[0])
+    sheet = one_row_of_each(sheet, options.groups)
     prepare_for(model, sheet, [*target, *options.by])
     y = presenter.read_y(sheet, target, model)
-    other = tuple(dict.fromkeys((*target, *options.by)))
+    other = tuple(dict.fromkeys((*target, *options.by, *filter(None, [options.groups]))))
     rows = table_for(model, sheet, other, allow_missing=options.allow_missing_columns, only_used=True)
     return sheet, rows, y
 
 
-def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> Any:
-    """A model and a sheet -> sums from which the figures follow that a cluster can add up."""
-    for option, value in (("--by", options.by), ("--costs", options.costs), ("--positive", options.positive)):
+def tally_of(model: SupervisedTrees, sheet: Sheet, options: EvaluateOptions) -> Tally:
+    """Return the tally of a partition; tallies of a cluster add up."""
+    for option, value in (
+        ("--by", options.by),
+        ("--costs", options.costs),
+        ("--positive", options.positive),
+        ("--groups", options.groups),
+    ):
         if value:
-            raise UsageError(f"{option} must not be used with --dask, got {value!r}; leave it out")
+            raise UsageError(f"--dask does not support {option}, got {value!r}.")
     _, rows, y = _read(model, sheet, options)
-    return predictor_of(model).tally(rows, y, options.coverage)
+    tally: Tally = predictor_of(model).tally(rows, y, options.coverage)
+    return tally
 
 
-def show_tally(model: Any, tally: Any, options: EvaluateOptions) -> None:
-    """Print figures, as text or as JSON."""
+def show_tally(model: SupervisedTrees, tally: Tally, options: EvaluateOptions) -> None:
+    """Print the metrics of a tally, as text or JSON."""
     found = presenter_of(model).figures(tally, coverage=options.coverage)
     if options.as_json:
         write_json(found.values)

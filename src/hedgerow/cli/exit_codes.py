@@ -7,33 +7,36 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.console import note, warn
-from hedgerow.errors import ClusterError, ModelFileError
+from hedgerow.errors import ClusterError, DependentRowsWarning, ModelFileError
 from hedgerow.util.text import printable, printable_lines
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 FINE, FAILURE, USAGE, BAD_DATA, BAD_MODEL, LOOK, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
 class UsageError(Exception):
-    """An option is wrong, or options contradict each other."""
+    """An invalid option, or options that contradict each other."""
 
 
 class LookError(Exception):
-    """Nothing went wrong, but a person should look at the data; everything has been said already."""
+    """Findings that a person should look at; the command has printed them already."""
 
 
 class DataError(Exception):
-    """A table cannot be read, or does not fit the model; each of `lines` names one place in the table."""
+    """An unreadable table, or one that does not match the model; `lines` locate it."""
 
     def __init__(self, message: str, lines: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.lines = lines
 
 
-def enter(app: Any, words: list[str]) -> int:
-    """Run the words of a command line -> exit code; if something goes wrong, only text reaches the terminal."""
+def enter(app: Typer, words: list[str]) -> int:
+    """Run a command line and return its exit code, printing errors as plain text."""
     try:
         return int(app(words, standalone_mode=False) or FINE)
     except Exception as error:
@@ -48,7 +51,7 @@ def enter(app: Any, words: list[str]) -> int:
 
 
 def run(command: Callable[[], None]) -> int:
-    """Run a command -> its exit code; errors are printed on standard error."""
+    """Run a command and return its exit code; errors are printed on standard error."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
@@ -63,28 +66,35 @@ def run(command: Callable[[], None]) -> int:
         return _stop(BAD_DATA, reason, reason.lines)
     except ModelFileError as reason:
         return _stop(BAD_MODEL, reason)
-    except BrokenPipeError:  # the reader has closed the pipe, as `head` does: write nothing more
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe: write nothing more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
     except KeyboardInterrupt as reason:
-        return _stop(INTERRUPTED, str(reason) or "stopped")
+        return _stop(INTERRUPTED, str(reason) or "Stopped.")
     except MemoryError:
-        return _stop(FAILURE, "the memory of this machine is not enough; ask for fewer trees, or take fewer rows")
+        return _stop(FAILURE, "Not enough memory. Use fewer trees or fewer rows.")
     except (OSError, ImportError, ClusterError) as reason:
         return _stop(FAILURE, reason if str(reason) else type(reason).__name__)
     return FINE
 
 
 def _wrong_word() -> Any:
-    """The type of all errors about words of a command line."""
+    """Return the base class of errors about the command line."""
     from typer import BadParameter
 
     return BadParameter.__bases__[0]
 
 
-def _say_warning(message: Warning | str, *where: Any, **more: Any) -> None:
-    """Print a warning of the library as a sentence."""
-    warn(str(message))
+def _say_warning(message: Warning | str, *where: object, **more: object) -> None:
+    """Print a warning of the library as one message."""
+    if isinstance(message, DependentRowsWarning):
+        column = "COLUMN" if message.column is None else repr(message.column)
+        warn(
+            f"Rows do not seem to be independent: {'; '.join(message.findings)}. If some belong together, such as the"
+            f" visits of a patient, all metrics are too optimistic. Pass --groups {column}."
+        )
+    else:
+        warn(str(message))
 
 
 def _stop(code: int, reason: object, lines: tuple[str, ...] = ()) -> int:

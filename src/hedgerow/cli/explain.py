@@ -1,31 +1,39 @@
-"""`hedgerow explain`: explanations of some rows of a table."""
+"""`hedgerow explain`: explanations of rows of a table."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.cli.console import note, show, table, write_json
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import PAGE, check_out
-from hedgerow.cli.files.sheet import Sheet
+from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import columns_named, immutable_columns, prepare_for, table_for
 from hedgerow.cli.models import model_for, presenter_of, require_target, target_columns, undecided_words
 from hedgerow.cli.options import ExplainOptions
 from hedgerow.cli.output import write_text
-from hedgerow.explain.presenters.base import Presenter
+from hedgerow.explain.presenters.base import Explainer
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
 from hedgerow.util.text import listed, number_of
 
+if TYPE_CHECKING:
+    from hedgerow.estimators.supervised import SupervisedTrees
+    from hedgerow.explain.explanation import Explanation
+    from hedgerow.explain.regression import RegressionExplanation
+
+    AnyExplanation = Explanation | RegressionExplanation
+
 
 def explain(options: ExplainOptions) -> None:
-    """Load, read, explain, write."""
+    """Explain rows and write the explanations."""
     require_one_stdin(options.model, *options.data, options.train)
     inputs = [options.model, *options.data, options.train]
     check_out(options.html, PAGE, inputs, force=options.force, option="--html")
@@ -34,20 +42,22 @@ def explain(options: ExplainOptions) -> None:
     if options.id:
         sheet.require(options.id, "--id")
     presenter = presenter_of(model)
+    if presenter.explainer is None:
+        raise UsageError(f"explain does not support {type(model).__name__}. Use report.")
     other = tuple(name for name in (options.id, *target_columns(presenter, options)) if name)
     prepare_for(model, sheet, texts=[options.id])
     columns = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
-    rows = _chosen_rows(options, sheet) if options.rows else presenter.uncertain_rows(model, columns)
+    rows = _chosen_rows(options, sheet) if options.rows else presenter.explainer.uncertain_rows(model, columns)
     found = _explain_rows(model, options, columns, rows) if len(rows) else []
     names = sheet.cells(options.id).tolist() if options.id else None
     found = [_counted_from_one(each, row, names) for each, row in zip(found, rows.tolist(), strict=True)]
     if not options.rows:
         note(f"{number_of(sheet.n_rows, 'row')}{undecided_words(presenter, len(rows))}")
-    _write(options, found, presenter)
+    _write(options, found, presenter.explainer)
 
 
-def _write(options: ExplainOptions, found: list[Any], presenter: Presenter) -> None:
-    """Explanations -> a page, JSON, or text: in full for the rows of --row, else a line for each."""
+def _write(options: ExplainOptions, found: list[AnyExplanation], explainer: Explainer) -> None:
+    """Write explanations as HTML, JSON or text, in full or as an overview."""
     if options.html:
         from hedgerow.explain.html import page_from_explanations
 
@@ -58,22 +68,24 @@ def _write(options: ExplainOptions, found: list[Any], presenter: Presenter) -> N
     elif options.rows and not options.html:
         write_text("\n".join(each.to_text() for each in found), None)
     elif found and not options.html:
-        show(table(presenter.overview(found)))
+        show(table(explainer.overview(found)))
 
 
-def _title(found: list[Any]) -> str:
-    """The headline of a page of explanations."""
-    return "Why this answer?" if len(found) == 1 else f"Why these {len(found):,} answers?"
+def _title(found: list[AnyExplanation]) -> str:
+    """Return the title of a page of explanations."""
+    return "Explanation of a prediction" if len(found) == 1 else f"Explanations of {len(found):,} predictions"
 
 
-def _explain_rows(model: Any, options: ExplainOptions, columns: NamedColumns, rows: Any) -> list[Any]:
-    """Some rows of a table -> their explanations."""
+def _explain_rows(
+    model: SupervisedTrees, options: ExplainOptions, columns: NamedColumns, rows: NDArray[np.int64]
+) -> list[AnyExplanation]:
+    """Return the explanations of rows."""
     train, labels = _training(model, options)
     known = fitted_of(model).schema.names
-    # Without --row there may be thousands of rows: they are listed, but no smallest change is searched for.
+    # Without --row there may be thousands of rows: list them, but do not search for counterfactuals.
     seconds = options.seconds if options.rows or options.html else 0.0
     try:
-        found: list[Any] = model.explain(
+        found: list[AnyExplanation] = model.explain(
             columns.some(rows),
             train=train,
             y_train=labels,
@@ -90,8 +102,8 @@ def _explain_rows(model: Any, options: ExplainOptions, columns: NamedColumns, ro
     return found
 
 
-def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None, Any]:
-    """The training table and its labels, or None for what was not given."""
+def _training(model: SupervisedTrees, options: ExplainOptions) -> tuple[NamedColumns | None, Array | None]:
+    """Return the training table and its labels, or None for those not given."""
     if options.train is None:
         return None, None
     sheet = read_sheet([options.train], options)
@@ -108,41 +120,41 @@ def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None,
     return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), labels
 
 
-def _chosen_rows(options: ExplainOptions, sheet: Sheet) -> Any:
-    """The values of --row -> rows, from 0."""
+def _chosen_rows(options: ExplainOptions, sheet: Sheet) -> NDArray[np.int64]:
+    """Return the row indices of --row."""
     names = [str(cell) for cell in sheet.cells(options.id).tolist()] if options.id else None
     return np.array([_one_row(row, names, sheet, options) for row in options.rows])
 
 
 def _one_row(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOptions) -> int:
-    """One value of --row: a value of the column of --id, or a number from 1 -> row, from 0."""
+    """Return the row index of a value of --row."""
     if names is not None:
         if row not in names:
-            raise DataError(f"--row must be a value of column {options.id!r} ({listed(names, 5)}), got {row!r}")
+            raise DataError(f"--row must be a value of column {options.id!r} ({listed(names, 5)}), got {row!r}.")
         if names.count(row) > 1:
             raise DataError(
-                f"--row must name one row, got {row!r}, which column {options.id!r} holds several times;"
-                " give the number of the row without --id"
+                f"--row must identify one row, got {row!r}, which occurs {names.count(row):,} times in column"
+                f" {options.id!r}. Use the number of the row without --id."
             )
         return names.index(row)
     if not row.isdecimal():
-        raise UsageError(f"--row must be a number, got {row!r}; to give the name of a row, add --id COLUMN")
+        raise UsageError(f"--row must be a number, got {row!r}. To use row names, add --id COLUMN.")
     if not 1 <= int(row) <= sheet.n_rows:
-        raise DataError(f"--row must be between 1 and {sheet.n_rows:,}, the number of rows, got {row}")
+        raise DataError(f"--row must be from 1 to {sheet.n_rows:,}, got {row}.")
     return int(row) - 1
 
 
-def _class_of(model: Any, text: str) -> Any:
-    """The text of --wanted -> the class."""
+def _class_of(model: SupervisedTrees, text: str) -> object:
+    """Return the class of --wanted."""
     known = predictor_of(model).classes.tolist()
     for label in known:
         if str(label) == text:
             return label
-    raise UsageError(f"--wanted must be one of the classes {listed(known) or 'of a classifier'}, got {text!r}")
+    raise UsageError(f"--wanted must be one of the classes {listed(known) or 'of a classifier'}, got {text!r}.")
 
 
-def _counted_from_one(explanation: Any, row: int, names: list[Any] | None) -> Any:
-    """The same explanation with rows counted from 1, as people do."""
+def _counted_from_one(explanation: AnyExplanation, row: int, names: list[object] | None) -> AnyExplanation:
+    """Return an explanation with rows counted from 1."""
     cases = explanation.cases
     return replace(
         explanation,

@@ -1,8 +1,8 @@
-"""`hedgerow suggest` and `hedgerow learn`: asking people about rows, and learning from their answers."""
+"""`hedgerow suggest` and `hedgerow learn`: rows to label, and their labels."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,9 +24,14 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
 from hedgerow.util.text import number_of
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from hedgerow.estimators.supervised import SupervisedTrees
+
 
 def suggest(options: SuggestOptions) -> None:
-    """Load, read, rank, print."""
+    """Rank the rows to label next and print them."""
     require_one_stdin(options.model, *options.data)
     model = model_for(options)
     feedback = _feedback(model)
@@ -47,35 +52,33 @@ def suggest(options: SuggestOptions) -> None:
         write_json(cases)
         return
     heads = [head for head in cases[0] if head != "name" or options.id] if cases else []
-    show(
-        grid("Ask about these first", heads, [[_cell(case[head]) for head in heads] for case in cases], left=len(heads))
-    )
-    note("to answer them, open a report of this table, mark the cases, save, and use hedgerow learn")
+    show(grid("Label these first", heads, [[_cell(case[head]) for head in heads] for case in cases], left=len(heads)))
+    note("Label them in a report of this table, save the answers, and run hedgerow learn.")
 
 
-def _feedback(model: Any) -> Feedback:
-    """The feedback that the prediction type of a model supports; refused if it supports none."""
+def _feedback(model: SupervisedTrees) -> Feedback:
+    """Return the feedback that a model supports; raise `UsageError` if there is none."""
     found = presenter_of(model).feedback
     if found is None:
-        raise UsageError(f"MODEL must support feedback about single rows, got a {type(model).__name__}")
+        raise UsageError(f"{type(model).__name__} does not support feedback about single rows.")
     return found
 
 
-def _cell(value: Any) -> str:
-    """A value -> text in a table."""
+def _cell(value: object) -> str:
+    """Format a value as a table cell."""
     if isinstance(value, list):
         return " or ".join(value)
     return number(value) if isinstance(value, float) else str(value)
 
 
 def learn(options: LearnOptions) -> None:
-    """Load, check that everything belongs together, count, save, say what changed."""
+    """Update a model with the answers of a report and print the change."""
     require_one_stdin(options.model, options.answers, *options.data)
     inputs = [options.model, options.answers, *options.data]
     check_out(options.out, MODEL, inputs, force=options.force)
     model = read_model(options.model)
     if not model._incremental:
-        raise UsageError(f"MODEL must be able to count more rows, got a {type(model).__name__}; fit again with them")
+        raise UsageError(f"{type(model).__name__} does not support updates. Refit it with the new rows.")
     held = _read(options.answers)
     sheet = read_sheet(options.data, options)
     prepare_for(model, sheet)
@@ -83,11 +86,11 @@ def learn(options: LearnOptions) -> None:
     table = _table_of(held, model, sheet, options)
     usable = [each for each in held.answers if each.answer is not None]
     if not usable:
-        raise DataError(f"ANSWERS must hold at least one answer, got none in {options.answers}; answer cases and save")
+        raise DataError(f"{options.answers}: no answers. Answer cases in the report and save again.")
     rows = np.array([each.row for each in usable])
     n_rows = table.shape[0]
     if rows.max() >= n_rows:
-        raise DataError(f"ANSWERS must be about the {n_rows:,} rows of DATA, got row {rows.max() + 1:,}")
+        raise DataError(f"ANSWERS must be about the {n_rows:,} rows of DATA, got row {rows.max() + 1:,}.")
     feedback = _feedback(model)
     before = feedback.uncertainty(model, table)
     try:
@@ -97,9 +100,7 @@ def learn(options: LearnOptions) -> None:
     try:
         model.partial_fit(table.some(rows), targets)
     except ValueError as reason:
-        raise DataError(
-            f"MODEL must be able to count the rows of ANSWERS, got some that it refuses: {reason}"
-        ) from None
+        raise DataError(f"The model cannot be updated with these answers: {reason}") from None
     report = {"answers": len(usable), "left_out": len(held.answers) - len(usable), "rows": len(before)}
     change = feedback.change(before, feedback.uncertainty(model, table), rows)
     report |= change.values
@@ -111,26 +112,26 @@ def learn(options: LearnOptions) -> None:
 
 
 def _read(path: str) -> AnswersFile:
-    """The file of answers; refused in one sentence if it is not one."""
+    """Read a file of answers; raise `DataError` if it is not one."""
     try:
         return read_answers(read_bytes(path, "answers").decode())
     except UnicodeDecodeError:
-        raise DataError(f"ANSWERS must be a file that a report has saved, got {path}: it is not text") from None
+        raise DataError(f"{path}: not a file of answers saved from a report (not text).") from None
     except ValueError as reason:
-        raise DataError(f"ANSWERS must be a file that a report has saved, got {path}: {reason}") from None
+        raise DataError(f"{path}: not a file of answers saved from a report. {reason}") from None
 
 
-def _check_model(held: AnswersFile, model: Any, options: LearnOptions) -> None:
-    """Refuse answers that belong to another model."""
+def _check_model(held: AnswersFile, model: SupervisedTrees, options: LearnOptions) -> None:
+    """Raise `DataError` for answers to another model."""
     if held.model != model_mark(fitted_of(model)):
         raise DataError(
-            f"ANSWERS must come from a report of {options.model}, got those of another model; make the report again"
-            " with this model, or use the model of that report"
+            f"ANSWERS must come from a report of {options.model}, got answers to another model. Make a new report with"
+            " this model, or use the model of the report."
         )
 
 
-def _table_of(held: AnswersFile, model: Any, sheet: Sheet, options: LearnOptions) -> NamedColumns:
-    """The rows that the report was about: all, or those with a label (--skip-unlabelled); refused if it was neither."""
+def _table_of(held: AnswersFile, model: SupervisedTrees, sheet: Sheet, options: LearnOptions) -> NamedColumns:
+    """Return the rows of the report: all, or those with a label (--skip-unlabelled)."""
     table = table_for(model, sheet, (), allow_missing=options.allow_missing_columns)
     if _is_of(held, model, table):
         return table
@@ -138,24 +139,24 @@ def _table_of(held: AnswersFile, model: Any, sheet: Sheet, options: LearnOptions
     for name in (name for name in sheet.names if name not in features):
         gaps = sheet.is_missing(name)
         if gaps.any() and not gaps.all() and _is_of(held, model, some := table.some(np.flatnonzero(~gaps))):
-            note(f"note: the report was about the {some.shape[0]:,} rows that have a value of {name!r}")
+            note(f"note: The report covers the {some.shape[0]:,} rows with a value of {name!r}.")
             return some
     raise DataError(
-        f"ANSWERS must come from a report about {options.data[0]}, got those of another table; use the table of"
-        " that report, with the same rows in the same order"
+        f"ANSWERS must come from a report on {options.data[0]}, got answers about another table. Use the table of"
+        " the report, with the same rows in the same order."
     )
 
 
-def _is_of(held: AnswersFile, model: Any, table: NamedColumns) -> bool:
-    """Whether a report about this table has saved the answers."""
+def _is_of(held: AnswersFile, model: SupervisedTrees, table: NamedColumns) -> bool:
+    """Test whether the answers come from a report on this table."""
     return held.table == table_mark(columns_of(predictor_of(model).read(table)))
 
 
-def _facts(report: dict[str, Any], change: FeedbackChange, options: LearnOptions) -> Any:
-    """Format what changed."""
+def _facts(report: dict[str, Any], change: FeedbackChange, options: LearnOptions) -> Table:
+    """Format the change of a model."""
     counted = f"{report['answers']:,}"
     if report["left_out"]:
-        counted += f" ({number_of(report['left_out'], 'case')} without an answer left out)"
+        counted += f" ({number_of(report['left_out'], 'case')} without an answer)"
     lines = [("answers counted", counted), *change.facts]
     saved = "standard output" if options.out == STREAM else options.out
-    return facts([*lines, ("splits", "unchanged; only the evidence in the leaves grew"), ("saved to", saved)])
+    return facts([*lines, ("splits", "unchanged; only leaf counts have grown"), ("saved to", saved)])

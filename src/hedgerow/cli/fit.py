@@ -1,4 +1,4 @@
-"""`hedgerow fit`: a model file, and out-of-bag and held-out metrics."""
+"""`hedgerow fit`: model files, and out-of-bag and held-out metrics."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
 from hedgerow.cli.console import collected_notes, facts, note, show, warn, write_json
+from hedgerow.cli.evaluation import group_numbers
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import MODEL, STREAM, check_folder, check_out
 from hedgerow.cli.files.sheet import Array, Sheet
@@ -39,26 +40,32 @@ from hedgerow.table.bins import MAX_BINS, MOST_BINS
 from hedgerow.util.text import listed, number_of
 from hedgerow.util.threads import thread_count
 
-#: A nominal column with more categories than this share of its rows probably names the rows.
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from hedgerow.estimators.supervised import SupervisedTrees
+
+#: A categorical column with more categories than this share of its rows probably identifies the rows.
 NAMES_ROWS = 0.5
-#: In this many rows, whole numbers that are measured repeat.
+#: Measured integers repeat in this many rows.
 MANY_ROWS = 100
-#: In a table with fewer rows, many different values are not remarkable.
+#: Distinct values in every row are not suspicious in a smaller table.
 FEW_ROWS = 20
-#: A target with more different numbers than this share of its rows is probably meant for a regression.
+#: A target with more distinct numbers than this share of its rows is probably continuous.
 NUMBERS_ROWS = 0.1
-#: Larger whole numbers are not exact.
+#: Larger integers are not exact in floating point.
 EXACT = 2**53
 
 
-#: The class of each --model, without Classifier or Regressor.
+#: Class names of --model, without the suffix Classifier or Regressor.
 _MODELS = {
     "forest": "RandomForest",
+    "mixed": "MixedForest",
     "extra": "ExtraTrees",
     "tree": "DecisionTree",
     "random-decision": "RandomDecisionTrees",
 }
-#: Options that only some models have, as they are called in `FitOptions` -> the parameter of the estimator.
+#: Fields of `FitOptions` that only some models support -> parameters of the estimator.
 _PARAMETERS = {
     "trees": "n_estimators",
     "caution": "caution",
@@ -70,8 +77,11 @@ _PARAMETERS = {
 }
 
 
-def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None) -> None:
-    """Read, fit, save, report; `then` may change the fitted model, and returns what to report besides."""
+def fit(options: FitOptions, then: Callable[[SupervisedTrees], dict[str, Any]] | None = None) -> None:
+    """Fit a model, save it and print a summary.
+
+    `then` may change the fitted model; its result is added to the JSON report.
+    """
     estimator = estimator_for(options)
     check_output(options)
     _check_checkpoint(options)
@@ -89,11 +99,12 @@ def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The number of unique classes")  # `_look_at_target` has warned about it
-            estimator.fit(table, y, groups=groups, checkpoint=options.checkpoint)
+            warnings.filterwarnings("ignore", "The number of unique classes")  # `_look_at_target` warns about it
+            given = {} if groups is None else {"groups": groups}
+            estimator.fit(table, y, checkpoint=options.checkpoint, **given)
     except CheckpointError as reason:
         raise UsageError(f"--{reason}") from None
-    except ValueError as reason:  # the options have been checked, so the data are wrong
+    except ValueError as reason:  # the options are valid by now, so the data are at fault
         raise DataError(str(reason)) from None
     seconds = time.perf_counter() - start
     if estimator.verbose:
@@ -109,52 +120,53 @@ def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None
         show(_facts(report, summary, held_out_scores), stderr=options.out == STREAM)
 
 
-def estimator_for(options: FitOptions) -> Any:
-    """Options -> estimator; options that contradict each other are refused."""
+def estimator_for(options: FitOptions) -> SupervisedTrees:
+    """Return the unfitted estimator; raise `UsageError` for contradictory options."""
     if options.jobs == 0 or abs(options.jobs) > MAX_THREADS:
-        raise UsageError(f"--jobs must be 1 to {MAX_THREADS}, got {options.jobs}; -1 uses all cores")
+        raise UsageError(f"--jobs must be from 1 to {MAX_THREADS}, or -1 for all cores, got {options.jobs}.")
     model = _type_of(options)
     rows = parameters_of(model)
     params = _params(options, model.__name__, rows)
     given = {"n_jobs": options.jobs, "random_state": options.seed, "verbose": 1} | params
     estimator = model(**{name: value for name, value in given.items() if name in rows})
     if estimator.bootstrap:
-        return estimator.set_params(**presenter_for(options).oob_params)
+        estimator.set_params(**presenter_for(options).oob_params)
+        return estimator
     for field_name, name in _PARAMETERS.items():
         if name in params and (rows[name].needs_bags(params[name]) or rows[name].needs_rows(params[name])):
             raise UsageError(
-                f"{_option(field_name)} {params[name]} must be used with --model forest, got {options.model};"
-                " it needs rows that trees have not seen"
+                f"{_option(field_name)} {params[name]} requires out-of-bag rows, got --model {options.model}."
+                " Use --model forest."
             )
     return estimator
 
 
-def _type_of(options: FitOptions) -> Any:
-    """Options -> the class of the model."""
+def _type_of(options: FitOptions) -> type[SupervisedTrees]:
+    """Return the estimator class."""
     from hedgerow import estimators
 
     presenter = presenter_for(options)
     names = {model: name + presenter.suffix for model, name in _MODELS.items()}
     known = [model for model, name in names.items() if name in vars(estimators)]
     if options.model not in known:
-        listed_models = f"{', '.join(known[:-1])} or {known[-1]}"
-        raise UsageError(f"--model must be {listed_models} with --{presenter.option}, got {options.model}; choose one")
-    return getattr(estimators, names[options.model])
+        raise UsageError(f"--model {options.model} does not support --{presenter.option}. Use {listed(known)}.")
+    model: type[SupervisedTrees] = vars(estimators)[names[options.model]]
+    return model
 
 
 def _params(options: FitOptions, model: str, rows: Mapping[str, Parameter]) -> dict[str, Any]:
-    """Options other than the defaults -> parameters; options that the model does not have are refused."""
+    """Return the parameters of options other than the defaults."""
     plain = FitOptions(data=(), target="", out="")
     given = [name for name in _PARAMETERS if getattr(options, name) != getattr(plain, name)]
     for name in given:
         if _PARAMETERS[name] not in rows:
             got = getattr(options, name)
-            raise UsageError(f"{_option(name)} must not be used with a {model}, got {got!r}; leave it out")
+            raise UsageError(f"{model} does not support {_option(name)}, got {got!r}.")
     return {_PARAMETERS[name]: _value_of(name, getattr(options, name), rows) for name in given}
 
 
 def _value_of(name: str, given: Any, rows: Mapping[str, Parameter]) -> Any:
-    """An option and what was given for it -> the value of the parameter, checked."""
+    """Return the validated parameter value of an option."""
     match name:
         case "caution":
             return checked_caution(given, auto=rows["caution"].needs_bags("auto"))
@@ -172,30 +184,30 @@ def _value_of(name: str, given: Any, rows: Mapping[str, Parameter]) -> Any:
 
 
 def _option(name: str) -> str:
-    """A field of the options -> the word on the command line."""
+    """Return the command-line option of a field."""
     return "--" + name.replace("_", "-")
 
 
 def _checked_bins(text: str) -> int | None:
-    """Text -> the most bins of a column; None for all, which is as many as two bytes can tell apart."""
+    """Parse --max-bins; None for all, the number of values that two bytes can encode."""
     if text == "all":
         return None
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
     if not MAX_BINS <= number <= MOST_BINS:
-        raise UsageError(f"--max-bins must be a number from {MAX_BINS} to {MOST_BINS}, 'auto' or 'all', got {text!r}")
+        raise UsageError(f"--max-bins must be a number from {MAX_BINS} to {MOST_BINS}, 'auto' or 'all', got {text!r}.")
     return number
 
 
-def _class_weight(estimator: Any, options: FitOptions, y: Array) -> dict[str, Any]:
-    """The text of --class-weight, and labels (n,) -> the parameter, if it is given."""
+def _class_weight(estimator: SupervisedTrees, options: FitOptions, y: Array) -> dict[str, Any]:
+    """Parse --class-weight, given the labels (n,)."""
     given = options.class_weight
     if given is None:
         return {}
     presenter = presenter_for(options)
     if not presenter.has_classes:
-        raise UsageError(f"--class-weight must not be used with --{presenter.option}, got {given!r}; leave it out")
+        raise UsageError(f"--{presenter.option} does not support --class-weight, got {given!r}.")
     if "class_weight" not in parameters_of(type(estimator)):
-        raise UsageError(f"--class-weight must be used with another --model than {options.model}, got {given!r}")
+        raise UsageError(f"--model {options.model} does not support --class-weight, got {given!r}.")
     if given in ("balanced", "balanced_subsample"):
         return {"class_weight": given}
     classes = np.unique(y)
@@ -204,28 +216,28 @@ def _class_weight(estimator: Any, options: FitOptions, y: Array) -> dict[str, An
     weights = [POINT.number(weight) for _, _, weight in pairs]
     if -1 in places or any(weight is None or not 0 <= weight < np.inf for weight in weights):
         raise UsageError(
-            f"--class-weight must be 'balanced' or weights of classes such as {classes[0]}=5, got {given!r}; the"
-            f" classes are {listed(classes.tolist())}"
+            f"--class-weight must be 'balanced' or weights such as {classes[0]}=5, got {given!r}. The classes are"
+            f" {listed(classes.tolist())}."
         )
     return {"class_weight": {classes.tolist()[place]: weight for place, weight in zip(places, weights, strict=True)}}
 
 
 def _immutable(options: FitOptions, table: BinnedTable) -> dict[str, Any]:
-    """The columns of --immutable -> the parameter, if it is given; columns that are not learned from are refused."""
+    """Parse --immutable; raise `DataError` for columns that are not features."""
     if not options.immutable:
         return {}
     known = table.schema.names or ()
     names = columns_named(options.immutable, known)
     for name in names:
         if name not in known:
-            raise DataError(f"--immutable must name columns to learn from ({listed(known, 100)}), got {name!r}")
+            raise DataError(f"--immutable must name feature columns ({listed(known, 100)}), got {name!r}.")
     return {"immutable_features": list(names)}
 
 
 def _held_out(
-    estimator: Any, sheet: Sheet, options: FitOptions, y: Array, groups: Array | None
+    estimator: SupervisedTrees, sheet: Sheet, options: FitOptions, y: Array, groups: Array | None
 ) -> tuple[dict[str, Any], list[Fact]]:
-    """Held-out metrics of models that are fitted in the same way to some of the rows: for JSON, and for people."""
+    """Return metrics of --folds or --test-split, as JSON and as facts."""
     if options.folds is None and options.test_split is None:
         return {}, []
     presenter = presenter_for(options)
@@ -244,18 +256,18 @@ def _held_out(
 
 
 def check_output(options: FitOptions) -> None:
-    """Refuse an output that cannot work or would replace an input, before anything is read."""
+    """Raise `UsageError` for an invalid output, before anything is read."""
     check_out(options.out, MODEL, [*options.data, options.checkpoint], force=options.force)
     if options.out != STREAM:
         return
     if options.as_json:
-        raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
+        raise UsageError("--out must be a file with --json, got -. Standard output is for the JSON.")
     if sys.stdout.isatty():
-        raise UsageError("standard output must be a file or a pipe for a model, got a terminal; use > or |")
+        raise UsageError("Standard output must be a file or a pipe for a model, got a terminal. Use > or |.")
 
 
 def _check_checkpoint(options: FitOptions) -> None:
-    """Refuse a folder that is not for trees, or that holds the table, before anything is read."""
+    """Raise `UsageError` for an invalid checkpoint folder, before anything is read."""
     if options.checkpoint is None:
         return
     check_folder(options.checkpoint, options.data, "--checkpoint")
@@ -267,7 +279,7 @@ def _check_checkpoint(options: FitOptions) -> None:
 
 @dataclass
 class _Cells:
-    """What the report says of the columns that have been read."""
+    """Statistics of the feature columns."""
 
     nominal: list[bool] = field(default_factory=list)
     gaps: list[int] = field(default_factory=list)
@@ -275,7 +287,7 @@ class _Cells:
     constant: list[str] = field(default_factory=list)
 
     def look_at(self, name: str, column: Array | Factors) -> None:
-        """Count what the next column holds."""
+        """Add the next column."""
         gaps = _n_missing(column)
         self.nominal.append(isinstance(column, Factors))
         self.gaps.append(gaps)
@@ -285,14 +297,14 @@ class _Cells:
             self.constant.append(name)
 
     def tell(self) -> None:
-        """Name the columns from which nothing can be learned."""
-        for names, what in ((self.empty, "no value in any row"), (self.constant, "the same value in every row")):
+        """Print a note about columns without information."""
+        for names, what in ((self.empty, "without values"), (self.constant, "with a constant value")):
             if names:
-                note(f"note: nothing can be learned from columns with {what}: {listed(names)}")
+                note(f"note: {'Columns' if len(names) > 1 else 'Column'} {what}: {listed(names)}")
 
 
-def _binned(sheet: Sheet, options: FitOptions, estimator: Any) -> tuple[BinnedTable, _Cells]:
-    """All columns to learn from -> codes and counts; a column is forgotten when the next one is read."""
+def _binned(sheet: Sheet, options: FitOptions, estimator: SupervisedTrees) -> tuple[BinnedTable, _Cells]:
+    """Bin the feature columns one by one, to keep only one in memory."""
     names, cells = features_of(sheet, options), _Cells()
 
     def columns() -> Iterator[Array | Factors]:
@@ -309,30 +321,28 @@ def _binned(sheet: Sheet, options: FitOptions, estimator: Any) -> tuple[BinnedTa
         table = bin_columns(
             names, columns(), sheet.n_rows, **how_to_bin(estimator), dates=sheet.dates, n_threads=n_threads
         )
-    except ValueError as reason:  # the options have been checked, so the data are wrong
+    except ValueError as reason:  # the options are valid by now, so the data are at fault
         raise DataError(str(reason)) from None
     cells.tell()
     return table, cells
 
 
 def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str, ...]:
-    """The names of all columns except the target, the id and those to drop; they are read together."""
+    """Return the names of the feature columns, and schedule them to be read together."""
     presenter = presenter_for(options)
     target = require_target(sheet, presenter, options)
     others = [(option, name) for option, name in (("--id", options.id), ("--groups", options.groups)) if name]
     for option, name in [*others, *(("--drop", each) for each in options.drop)]:
         sheet.require(name, option)
         if name in target:
-            raise UsageError(
-                f"{option} must be another column than --target, got {name!r} for both; leave {option} out"
-            )
+            raise UsageError(f"{option} must differ from --target, got {name!r} for both.")
     for name in options.nominal:
         sheet.require(name, "--nominal")
     left = {*target, options.id, options.groups, *options.drop}
     names = tuple(name for name in sheet.names if name not in left)
     if not names:
         raise DataError(
-            f"the table must have a column to learn from besides {listed(filter(None, left))}, got none; drop fewer"
+            f"The table must have a feature column besides {listed(filter(None, left))}. Drop fewer columns."
         )
     groups = [options.groups] if options.groups else []
     sheet.prepare([*names, *target, *groups], [*options.nominal, *(target if presenter.has_classes else ()), *groups])
@@ -340,63 +350,60 @@ def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str
 
 
 def groups_of(sheet: Sheet, options: FitOptions | CompareOptions) -> Array | None:
-    """The numbers of the groups of --groups, (n,); None without them."""
+    """Return the group numbers (n,) of --groups; None without the option."""
     if options.groups is None:
         return None
-    numbers = sheet.factors(options.groups).codes
-    if (numbers < 0).any():
-        empty = number_of(int((numbers < 0).sum()), "row")
-        raise DataError(f"--groups {options.groups!r} must have a value in every row, got none in {empty}")
-    return numbers
+    return group_numbers(sheet, options.groups)
 
 
 def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
-    """Warn about a column that seems to name or number the rows."""
+    """Warn about a column that seems to identify or number the rows."""
     if isinstance(column, Factors):
         if len(column.values) > max(FEW_ROWS, NAMES_ROWS * n_rows):
-            many = f"{len(column.values):,} different texts in {n_rows:,} rows"
-            warn(f"column {name!r} has {many}; if it names the rows, leave it out with --drop or --id")
+            many = f"{len(column.values):,} distinct texts in {n_rows:,} rows"
+            groups = f" If it identifies groups of rows, such as patients, pass --groups {name!r}."
+            also = groups if len(column.values) < n_rows else ""
+            warn(f"Column {name!r} has {many}.{also} If it identifies rows, exclude it with --drop or --id.")
         return
     if n_rows <= FEW_ROWS or column.dtype.kind not in "fiu":
         return
-    with np.errstate(invalid="ignore"):  # infinite numbers are not whole
+    with np.errstate(invalid="ignore"):  # infinity % 1
         if not ((column[:MANY_ROWS] % 1 == 0).all() and (column % 1 == 0).all()):
             return
     if (np.diff(column) > 0).all():
-        reason = "holds whole numbers that rise from row to row; if it numbers the rows"
+        reason = "has integers that increase from row to row. If it numbers the rows"
     elif np.abs(column).max() >= EXACT:
-        reason = "holds numbers of more than 15 digits, the last of which are lost; if it names the rows"
+        reason = "has integers of more than 15 digits, which lose their last digits. If it identifies rows"
     elif n_rows >= MANY_ROWS and len(np.unique(column)) == n_rows:
-        reason = "holds another whole number in every row; if it names the rows"
+        reason = "has a different integer in every row. If it identifies rows"
     else:
         return
-    warn(f"column {name!r} {reason}, leave it out with --drop or --id")
+    warn(f"Column {name!r} {reason}, exclude it with --drop or --id.")
 
 
 def _look_at_target(y: Array, options: FitOptions) -> None:
-    """Warn about a target from which nothing sensible can be learned."""
+    """Warn about a constant target, and about classes that seem to be continuous."""
     n_distinct, most = len(np.unique(y)), NUMBERS_ROWS * len(y)
     if n_distinct == 1:
-        same = "has the same value in every row, so nothing can be learned; was the table filtered?"
-        warn(f"target {options.target!r} {same}")
+        warn(f"Target {options.target!r} has the same value in every row. Was the table filtered?")
     elif presenter_for(options).has_classes and y.dtype.kind in "fiu" and n_distinct > max(FEW_ROWS, most):
-        many = f"target {options.target!r} has {n_distinct:,} different numbers in {len(y):,} rows"
-        warn(f"{many}; to predict a number, add --regression")
+        many = f"Target {options.target!r} has {n_distinct:,} distinct numbers in {len(y):,} rows"
+        warn(f"{many}. To predict a continuous target, add --regression.")
 
 
-def save_model(estimator: Any, out: str) -> None:
+def save_model(estimator: SupervisedTrees, out: str) -> None:
     """Write the model to a file, or to standard output for ``-``."""
     from hedgerow.storage import save
 
     try:
         save(estimator, sys.stdout.buffer if out == STREAM else out)
-    except ValueError as reason:  # labels or names are longer than a file allows
+    except ValueError as reason:  # labels or names exceed the limits of the file format
         raise DataError(str(reason)) from None
     sys.stdout.buffer.flush()
 
 
-def _report(estimator: Any, cells: _Cells, y: Array, groups: Array | None) -> dict[str, Any]:
-    """A fitted model, the counts of its table and its target -> what the command reports."""
+def _report(estimator: SupervisedTrees, cells: _Cells, y: Array, groups: Array | None) -> dict[str, Any]:
+    """Return the JSON report of a fit."""
     gaps = cells.gaps
     return {
         "rows": len(y),
@@ -409,41 +416,41 @@ def _report(estimator: Any, cells: _Cells, y: Array, groups: Array | None) -> di
 
 
 def feature_counts(nominal: Sequence[bool]) -> dict[str, int]:
-    """Whether each feature is nominal -> how many there are of each kind."""
+    """Return the number of features of each type."""
     return {"all": len(nominal), "numeric": nominal.count(False), "nominal": nominal.count(True)}
 
 
 def feature_words(counts: dict[str, int]) -> str:
-    """How many features there are of each kind, as text."""
-    return f"{counts['all']:,}: {counts['numeric']:,} numeric, {counts['nominal']:,} nominal"
+    """Format the number of features of each type."""
+    return f"{counts['all']:,}: {counts['numeric']:,} numeric, {counts['nominal']:,} categorical"
 
 
 def _n_missing(column: Array | Factors) -> int:
-    """A column -> cells without a value."""
+    """Return the number of missing values in a column."""
     if isinstance(column, Factors):
         return int((column.codes < 0).sum())
     return int(np.isnan(column).sum()) if column.dtype.kind == "f" else 0
 
 
 def _is_constant(column: Array | Factors) -> bool:
-    """Whether a column without gaps has one value only."""
+    """Test whether a column without missing values is constant."""
     values = column.codes if isinstance(column, Factors) else column
     return len(values) > 1 and bool((values == values[0]).all())
 
 
-def _facts(report: dict[str, Any], summary: FitSummary, held_out_scores: list[Fact]) -> Any:
+def _facts(report: dict[str, Any], summary: FitSummary, held_out_scores: list[Fact]) -> Table:
     """Format the summary of a fit."""
     features = report["features"]
-    gaps = f"; {number_of(report['missing_cells'], 'cell')} missing in {features['with_missing']:,}"
+    gaps = f"; {number_of(report['missing_cells'], 'missing value')} in {number_of(features['with_missing'], 'column')}"
     rows = [
         ("rows", f"{report['rows']:,}" + (f" in {number_of(report['groups'], 'group')}" if "groups" in report else "")),
-        ("features", feature_words(features) + (gaps if report["missing_cells"] else "; nothing missing")),
+        ("features", feature_words(features) + (gaps if report["missing_cells"] else "; no missing values")),
         summary.target,
         ("model", f"{report['estimator']}, {number_of(report['trees'], 'tree')} in {report['seconds']:.2f} s"),
         ("", summary.parameters),
     ]
     if report["out_of_bag"] is None:
-        rows.append(("out of bag", "– (every tree has seen every row; use hedgerow evaluate with other rows)"))
+        rows.append(("out of bag", "– (unavailable without bootstrapping; use hedgerow evaluate on other rows)"))
     else:
         rows += [(f"{name}, out of bag", text) for name, text in summary.scores]
     return facts(

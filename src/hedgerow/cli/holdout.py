@@ -1,10 +1,10 @@
-"""Held-out rows, and models fitted to the others."""
+"""Cross-validation folds and hold-out splits."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,14 @@ from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.table import NamedColumns
 
+if TYPE_CHECKING:
+    from hedgerow.estimators.supervised import SupervisedTrees
+
 Parts = list[NDArray[np.bool_]]
 
 
 def columns_of(sheet: Sheet, names: tuple[str, ...], nominal: tuple[str, ...] = ()) -> NamedColumns:
-    """Columns of a sheet -> a table to learn from; what there is to say about them has been said."""
+    """Return columns of a sheet as a table, without repeating notes about them."""
     with collected_notes():
         columns = [sheet.column(name, nominal=True if name in nominal else None) for name in names]
         return NamedColumns(names, columns, sheet.dates)
@@ -27,9 +30,9 @@ def columns_of(sheet: Sheet, names: tuple[str, ...], nominal: tuple[str, ...] = 
 def held_out(
     y: Array, *, folds: int | None, test_split: float | None, seed: int, by_class: bool, groups: Array | None = None
 ) -> Parts:
-    """A target (n,) -> which rows (n,) are held out, once for each fold, or once for a split; with groups (n,), whole.
+    """Return the held-out rows (n,) of each fold or of one split.
 
-    A group is dealt by the class of its first row.
+    Groups (n,) are held out whole; a group is stratified by the class of its first row.
     """
     if groups is not None:
         _, first, of_row = np.unique(groups, return_index=True, return_inverse=True)
@@ -37,18 +40,18 @@ def held_out(
         parts = [part[of_row] for part in held_out(y[first], **given)]
         if by_class and any(len(np.unique(y[~part])) < len(np.unique(y)) for part in parts):
             raise DataError(
-                "every class must be in several groups to hold some out, got a class in too few; leave it out"
+                "Every class must occur in several groups for --folds or --test-split. Merge or remove rare classes."
             )
         return parts
     if folds is not None and test_split is not None:
-        raise UsageError("only one of --folds and --test-split must be given, got both; leave one out")
+        raise UsageError("--folds and --test-split exclude each other. Use one of them.")
     n_rows = len(y)
     order = np.random.default_rng(seed).permutation(n_rows)
     if by_class:
         _, classes, counts = np.unique(y, return_inverse=True, return_counts=True)
         if counts.min() < 2:
             raise DataError(
-                "every class must have two rows or more to hold some out, got a class with one; leave it out"
+                "Every class must have at least two rows for --folds or --test-split. Merge or remove rare classes."
             )
         order = order[np.argsort(classes[order], kind="stable")]
     if test_split is not None:
@@ -57,22 +60,22 @@ def held_out(
         part[order[np.arange(n_rows) % step == 0]] = True
         return [part]
     if folds is None or not 2 <= folds <= n_rows:
-        raise UsageError(f"--folds must be from 2 to the number of rows, {n_rows:,}, got {folds}")
+        raise UsageError(f"--folds must be from 2 to the number of rows, {n_rows:,}, got {folds}.")
     dealt = np.empty(n_rows, dtype=np.int64)
     dealt[order] = np.arange(n_rows) % folds
     return [dealt == fold for fold in range(folds)]
 
 
 def refitted(
-    make: Callable[[], Any], table: NamedColumns, y: Array, parts: Parts, groups: Array | None = None
-) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """A table, its target and what to hold out -> fitted models, and the rows from which each has not learned."""
+    make: Callable[[], SupervisedTrees], table: NamedColumns, y: Array, parts: Parts, groups: Array | None = None
+) -> Iterator[tuple[SupervisedTrees, NDArray[np.int64]]]:
+    """Yield a fitted model and its held-out rows for each part."""
     for part in parts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 given = {} if groups is None else {"groups": groups[~part]}
                 model = make().fit(table.some(np.flatnonzero(~part)), y[~part], **given)
-            except ValueError as reason:  # the options have been checked, so the data are wrong
+            except ValueError as reason:  # the options are valid by now, so the data are at fault
                 raise DataError(str(reason)) from None
             yield model, np.flatnonzero(part)

@@ -1,8 +1,8 @@
-"""`hedgerow inspect` and `hedgerow verify`: the contents of a model file."""
+"""`hedgerow inspect` and `hedgerow verify`: contents of model files."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +15,17 @@ from hedgerow.rules import resolve_rule
 from hedgerow.storage import ModelFile, describe_file
 from hedgerow.util.text import listed, number_of
 
-#: Columns and categories that are shown; JSON has all of them.
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+#: Maximum number of columns and categories shown; JSON has all.
 MOST_COLUMNS = 30
 MOST_CATEGORIES = 6
 
 
 def inspect(options: FileOptions) -> None:
-    """Read the header, report."""
+    """Read the header of a model file and print its contents."""
     info = describe_file(model_file(options.model))
     if options.as_json:
         write_json(_plain(info))
@@ -29,9 +33,9 @@ def inspect(options: FileOptions) -> None:
         show(_facts(info), "", _columns(info))
 
 
-def _facts(info: ModelFile) -> Any:
-    """The contents of a file -> the table people read."""
-    caution = "not known" if info.caution is None else f"{info.caution:g}"
+def _facts(info: ModelFile) -> Table:
+    """Format the contents of a model file."""
+    caution = "unknown" if info.caution is None else f"{info.caution:g}"
     given = info.parameters
     chosen = ", chosen out of bag" if given.get("caution") == "auto" else ""
     shown = ("rule", "caution", "decision", "n_estimators")
@@ -48,8 +52,8 @@ def _facts(info: ModelFile) -> Any:
             ("model", info.estimator),
             *opinion.items(),
             *([("outputs", str(info.n_outputs))] if info.n_outputs > 1 else []),
-            ("features", f"{info.schema.n_features:,}, of them {sum(info.schema.nominal):,} nominal"),
-            ("training rows", "not known" if info.n_rows is None else f"{info.n_rows:,}"),
+            ("features", f"{info.schema.n_features:,}, of them {sum(info.schema.nominal):,} categorical"),
+            ("training rows", "unknown" if info.n_rows is None else f"{info.n_rows:,}"),
             (
                 "size",
                 f"{number_of(info.n_trees, 'tree')}, {number_of(info.n_nodes, 'node')},"
@@ -61,8 +65,8 @@ def _facts(info: ModelFile) -> Any:
     )
 
 
-def _columns(info: ModelFile) -> Any:
-    """The schema -> a table, a row for each feature."""
+def _columns(info: ModelFile) -> Group:
+    """Format the schema, a row for each feature."""
     schema = info.schema
     rows = [
         [_name(info, number), schema.kinds[number], "" if known is None else listed(known.tolist(), MOST_CATEGORIES)]
@@ -74,7 +78,7 @@ def _columns(info: ModelFile) -> Any:
 
 
 def _plain(info: ModelFile) -> dict[str, Any]:
-    """The contents of a file -> JSON."""
+    """Return the contents of a model file as JSON."""
     return {
         "estimator": info.estimator,
         "hedgerow_version": info.hedgerow_version,
@@ -100,12 +104,12 @@ def _plain(info: ModelFile) -> dict[str, Any]:
 
 
 def _name(info: ModelFile, number: int) -> str:
-    """The name of a feature, or its number if the training table had no names."""
+    """Return the name of a feature, or its number if the model has no names."""
     return f"column {number}" if info.schema.names is None else info.schema.names[number]
 
 
 def _plain_value(value: Any) -> Any:
-    """A parameter -> JSON; rules and decisions as text, as Python writes them."""
+    """Return a parameter as JSON; rules and decisions become their repr."""
     if isinstance(value, np.ndarray | tuple | list):
         return [_plain_value(each) for each in list(value)]
     if isinstance(value, np.generic):
@@ -115,19 +119,20 @@ def _plain_value(value: Any) -> Any:
 
 
 def _bytes(count: int) -> str:
-    """``12.3 MB``."""
+    """Format a number of bytes, such as ``12.3 MB``."""
+    size = float(count)
     for unit in ("bytes", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000  # type: ignore[assignment]
-    return f"{count:,.3g} GB"
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.3g} GB"
 
 
 def verify(options: FileOptions) -> None:
-    """Check everything and say that it is sound; if it is not, raise the error."""
+    """Check a model file completely; raise `ModelFileError` if it is corrupt."""
     path, as_json = options.model, options.as_json
     file = model_file(path)
-    from hedgerow.storage import load  # imports scikit-learn, which takes a second: only for a path that exists
+    from hedgerow.storage import load  # imports scikit-learn, which takes a second: only for existing paths
 
     try:
         model = load(file)

@@ -1,10 +1,10 @@
-"""Tables matched to the columns of a model, and checks of its options."""
+"""Columns of a table matched to a model, and validation of shared options."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,20 +23,22 @@ from hedgerow.table.codebook import PARTS
 from hedgerow.table.named import Listed
 from hedgerow.util.text import folded, listed, number_of
 
-#: The columns of the table.
+if TYPE_CHECKING:
+    from hedgerow.decisions import Decision
+    from hedgerow.estimators.supervised import SupervisedTrees
+
+#: Columns of a --labels table.
 HEADS = ("column", "value", "label")
 
 
 def read_labels(path: str | None, reading: ReadOptions) -> dict[str, dict[str, str]] | None:
-    """The file of --labels -> names; an empty value names the column itself."""
+    """Read display names from the table of --labels; an empty value names the column."""
     if path is None:
         return None
     sheet = read_sheet([path], reading)
     absent = [head for head in HEADS if head not in sheet.names]
     if absent:
-        raise DataError(
-            f"--labels must have the columns {', '.join(HEADS)}, got {', '.join(sheet.names)}; one line names one value"
-        )
+        raise DataError(f"--labels must have the columns {', '.join(HEADS)}, got {', '.join(sheet.names)}.")
     sheet.prepare([], list(HEADS))
     found: dict[str, dict[str, str]] = {}
     for column, value, label in zip(*(sheet.cells(head).tolist() for head in HEADS), strict=True):
@@ -45,21 +47,27 @@ def read_labels(path: str | None, reading: ReadOptions) -> dict[str, dict[str, s
 
 
 def _text(cell: object) -> str:
-    """A cell -> text; a missing one is empty."""
+    """Return the text of a cell, empty for a missing value."""
     return "" if cell is None or cell != cell else str(cell)
 
 
-#: In so many rows, a column of a file that is let go is worth giving back to the system.
+#: From this many rows on, memory of released columns is returned to the operating system.
 LARGE_ROWS = 1 << 17
 
 
 def table_for(
-    model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_missing: bool = False, only_used: bool = False
+    model: SupervisedTrees,
+    sheet: Sheet,
+    other: tuple[str, ...] = (),
+    *,
+    allow_missing: bool = False,
+    only_used: bool = False,
 ) -> NamedColumns:
-    """Take columns by the names of the training table, or by position if it had none; `other` are not features.
+    """Return the feature columns of a sheet, by name, or by position without names.
 
-    A column that the table does not have is refused or, with `allow_missing`, has no value in any row. If the model is
-    `only_used` about the rows, and nobody looks at them, a large table is kept in a byte or two for each number.
+    Columns in `other` are not features. A feature that the table lacks raises an error or, with `allow_missing`, is
+    missing in every row. With `only_used`, for predictions that do not show the values, numbers of a large table are
+    stored as bin indices.
     """
     codebook = fitted_of(model).codebook
     schema: Schema = codebook.schema
@@ -68,14 +76,14 @@ def table_for(
     if absent and not allow_missing:
         advice = _advice_on_absent(absent, names, sheet)
         raise DataError(
-            f"the table must have the {number_of(len(names), 'column')} the model has learned from, got none named"
-            f" {listed(map(repr, absent))}; its columns are {listed(sheet.names)}; {advice}"
+            f"The table lacks {listed(map(repr, absent))} of the {number_of(len(names), 'column')} of the model. Its"
+            f" columns are {listed(sheet.names)}. {advice}"
         )
     if absent:
-        note(f"note: columns that the table does not have count as missing: {listed(absent)}")
+        note(f"note: {'Columns' if len(absent) > 1 else 'Column'} treated as missing: {listed(absent)}")
     ignored = [name for name in sheet.names if name not in names and name not in other]
     if ignored:
-        note(f"note: not used by the model: {listed(ignored)}")
+        note(f"note: Ignored {'columns' if len(ignored) > 1 else 'column'}: {listed(ignored)}")
     columns: list[Listed] = []
     for feature, (name, categories) in enumerate(zip(names, schema.categories, strict=True)):
         column, is_large = _fitting(sheet, name, categories), sheet.n_rows >= LARGE_ROWS
@@ -84,24 +92,26 @@ def table_for(
         else:
             columns.append(compacted(column, feature, codebook))
         del column
-        if is_large:  # the column as the file has it
+        if is_large:  # return the memory of the column of the file
             _core.give_back_memory()
     _tell_unseen(schema, names, columns)
     return NamedColumns(schema.names, columns)
 
 
 def _advice_on_absent(absent: list[str], names: Sequence[str], sheet: Sheet) -> str:
-    """What to do about columns that a table does not have; to count all as missing is no help."""
+    """Return advice about columns that a table lacks."""
     if not sheet.reading.dates and any(name.endswith(PARTS) for name in absent):
-        return "add --dates"
+        return "Add --dates."
     alike = {folded(name): name for name in sheet.names}
     if same := [name for name in absent if folded(name) in alike]:
-        return f"rename its columns, such as {alike[folded(same[0])]!r} to {same[0]!r}"
-    return "is it the right table?" if len(absent) == len(names) else "--allow-missing-columns counts them as missing"
+        return f"Rename columns, such as {alike[folded(same[0])]!r} to {same[0]!r}."
+    return "Is it the right table?" if len(absent) == len(names) else "--allow-missing-columns treats them as missing."
 
 
-def prepare_for(model: Any, sheet: Sheet, names: Iterable[str | None] = (), texts: Iterable[str | None] = ()) -> None:
-    """Read in one go what `table_for` will ask for, and other columns: by name, or as text."""
+def prepare_for(
+    model: SupervisedTrees, sheet: Sheet, names: Iterable[str | None] = (), texts: Iterable[str | None] = ()
+) -> None:
+    """Read the columns of `table_for` and others together, `texts` as text."""
     schema: Schema = fitted_of(model).schema
     known = zip(schema.names or (), schema.categories, strict=False)
     as_text = {name for name, categories in known if categories is not None and categories.dtype == object}
@@ -112,7 +122,7 @@ def prepare_for(model: Any, sheet: Sheet, names: Iterable[str | None] = (), text
 
 
 def columns_named(texts: Iterable[str], known: Iterable[str] | None) -> tuple[str, ...]:
-    """Names of columns as they were given, also several with commas between them -> single names.
+    """Split column names at commas, except known names that contain one.
 
     Examples
     --------
@@ -123,27 +133,27 @@ def columns_named(texts: Iterable[str], known: Iterable[str] | None) -> tuple[st
     return tuple(name.strip() for text in texts for name in ([text] if text in whole else text.split(",")))
 
 
-def immutable_columns(model: Any, given: Iterable[str]) -> list[int | str] | None:
-    """A model and the columns of --immutable -> these and those of the fit; None if neither names any."""
+def immutable_columns(model: SupervisedTrees, given: Iterable[str]) -> list[int | str] | None:
+    """Return the columns of --immutable and those of the fit; None if there are none."""
     known = fitted_of(model).codebook.names
     names = columns_named(given, known)
     for name in names:
         if name not in known:
-            raise UsageError(f"--immutable must name features of the model ({listed(known, 100)}), got {name!r}")
+            raise UsageError(f"--immutable must name features of the model ({listed(known, 100)}), got {name!r}.")
     always = list(model.get_params().get("immutable_features") or ())
     return list(dict.fromkeys([*always, *names])) or None
 
 
 def checked_rule(rule: str) -> str:
-    """The name of a rule that exists."""
+    """Validate the name of a combination rule."""
     from hedgerow.rules import rule_names
 
     _require_known("--rule", rule, rule_names())
     return rule
 
 
-def checked_decision(decision: str) -> Any:
-    """The name of a decision that exists -> the decision."""
+def checked_decision(decision: str) -> Decision:
+    """Validate the name of a decision rule and return the rule."""
     from hedgerow.decisions import all_decisions, resolve_decision
 
     _require_known("--decision", decision, all_decisions())
@@ -151,7 +161,7 @@ def checked_decision(decision: str) -> Any:
 
 
 def checked_caution(caution: str, *, auto: bool) -> float | str:
-    """Text -> a number >= 0, or the word auto where it is allowed."""
+    """Parse --caution: a number >= 0, or auto where it is allowed."""
     if caution == "auto" and auto:
         return caution
     try:
@@ -160,32 +170,32 @@ def checked_caution(caution: str, *, auto: bool) -> float | str:
         number = -1.0
     if not 0 <= number < float("inf"):
         words = "a number >= 0 or 'auto'" if auto else "a number >= 0"
-        raise UsageError(f"--caution must be {words}, got {caution!r}")
+        raise UsageError(f"--caution must be {words}, got {caution!r}.")
     return number
 
 
 def _require_known(option: str, name: str, known: Iterable[str]) -> None:
-    """Refuse a name that is not known, and suggest the closest."""
+    """Raise `UsageError` for an unknown name, with the closest known one."""
     names = list(known)
     if name not in names:
         near = get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]}?" if near else "docs/which.md says when to use which"
-        raise UsageError(f"{option} must be one of {', '.join(names)}, got {name!r}; {hint}")
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise UsageError(f"{option} must be one of {', '.join(names)}, got {name!r}.{hint}")
 
 
 def _by_position(sheet: Sheet, n_features: int, other: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of a sheet that are features, as many as the model has."""
+    """Return the names of the feature columns for a model without column names."""
     names = tuple(name for name in sheet.names if name not in other)
     if len(names) != n_features:
         raise DataError(
-            f"the table must have {number_of(n_features, 'column')}, because the model has learned from columns without"
-            f" names, got {len(names)} ({listed(names)}); add or remove columns"
+            f"The table must have {number_of(n_features, 'feature column')}, because the model was fitted without"
+            f" column names, got {len(names)} ({listed(names)})."
         )
     return names
 
 
 def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Factors:
-    """A column -> numbers, or factors of the type that the model's categories have."""
+    """Return a column as numbers, or as factors of the type of the categories."""
     if name not in sheet.names:
         gaps = np.full(sheet.n_rows, np.nan if categories is None else -1)
         return gaps if categories is None else Factors(gaps.astype(np.int64), categories)
@@ -207,10 +217,10 @@ def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Facto
 
 
 def _tell_unseen(schema: Schema, names: tuple[str, ...], columns: list[Listed]) -> None:
-    """Say which categories are new to the model: they count as missing."""
+    """Print a note about categories that the training data lack."""
     for name, known, column in zip(names, schema.categories, columns, strict=True):
         if known is None or not isinstance(column, Factors):
             continue
         unseen = [value for value in column.values.tolist() if value not in set(known.tolist())]
         if unseen:
-            note(f"note: column {name!r} has values that are new to the model and count as missing: {listed(unseen)}")
+            note(f"note: Column {name!r} has categories that the training data lack: {listed(unseen)}")

@@ -1,8 +1,8 @@
-"""Model files, and the options that suit them."""
+"""Models loaded for a command, with its options."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.sheet import Sheet
@@ -16,49 +16,50 @@ from hedgerow.explain.presenters.base import Presenter
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.util.text import listed
 
-#: Options that suit only some prediction types.
+if TYPE_CHECKING:
+    from hedgerow.estimators.supervised import SupervisedTrees
+
+#: Options that only some prediction types support.
 OF_SOME_TYPES = ("rule", "decision", "coverage", "positive", "costs")
 
 
-def presenter_of(model: Any) -> Presenter:
-    """Return the presenter of a model; trees without a target are refused."""
+def presenter_of(model: SupervisedTrees) -> Presenter:
+    """Return the presenter of a model; raise `UsageError` for unsupervised forests."""
     try:
         return registry.presenter_of(model)
     except TypeError:
         raise UsageError(
-            f"MODEL must predict classes or numbers, got a {type(model).__name__}, whose trees have no labels; fit one"
-            " with hedgerow fit"
+            f"MODEL must be a classifier or a regressor, got a {type(model).__name__}. Fit one with hedgerow fit."
         ) from None
 
 
-def model_for(options: ModelOptions, *, explained: bool = False) -> Any:
-    """Read the model and set rule, caution and decision; options that do not suit the model are refused.
+def model_for(options: ModelOptions, *, explained: bool = False) -> SupervisedTrees:
+    """Load the model and set rule, caution and decision.
 
-    With `explained`, a model that does not support explanations is refused, too.
+    Raises `UsageError` for options that the model does not support and, with `explained`, for a model without
+    explanations.
     """
     model = read_model(options.model)
     presenter = presenter_of(model)
-    if explained and not presenter.explained:
-        raise UsageError(
-            f"MODEL must be a tree or forest with leaves of its own, got a {type(model).__name__}; fit one"
-        )
+    if explained and not presenter.has_page:
+        raise UsageError(f"{type(model).__name__} does not support explanations. Use a tree or a forest.")
     for option in OF_SOME_TYPES:
         value = getattr(options, option, None)
         needed = None if value is None else presenter.unsupported(model, option, value)
         if needed is not None:
-            raise UsageError(f"--{option} must be used with {needed}; leave it out")
+            raise UsageError(f"--{option} requires {needed}.")
     _set_params(model, options)
     return model
 
 
 def target_columns(presenter: Presenter, options: Any) -> tuple[str, ...]:
-    """Return the columns of the target, if options name them all."""
+    """Return the target columns, or () if an option is not given."""
     names = tuple(getattr(options, option) for option in presenter.target_options)
     return () if None in names else names
 
 
 def require_target(sheet: Sheet, presenter: Presenter, options: Any) -> tuple[str, ...]:
-    """Return the columns of the target, if options name them all; the table must have them."""
+    """Return the target columns that options name, after checking the table."""
     names = target_columns(presenter, options)
     for option, name in zip(presenter.target_options, names, strict=False):
         sheet.require(name, f"--{option}")
@@ -66,25 +67,25 @@ def require_target(sheet: Sheet, presenter: Presenter, options: Any) -> tuple[st
 
 
 def undecided_words(presenter: Presenter, n_rows: int) -> str:
-    """Return the end of a message: how many rows are undecided, if they can be."""
+    """Return the end of a message: the number of undecided rows of a classifier."""
     return f", {n_rows:,} of them undecided" if presenter.has_classes else ""
 
 
-def positive_class(model: Any, text: str | None) -> int | None:
-    """Return the number of the class of --positive; None if it was not given."""
+def positive_class(model: SupervisedTrees, text: str | None) -> int | None:
+    """Return the index of the class of --positive; None without the option."""
     if text is None:
         return None
     names = predictor_of(model).classes.astype(str).astype(object)
     if len(names) != 2:
-        raise UsageError(f"--positive must be used with two classes, got {len(names)}; leave it out")
+        raise UsageError(f"--positive requires a model of two classes, got {len(names)}.")
     place = known_places([text], names, exact=False)[0]
     if place < 0:
-        raise UsageError(f"--positive must be one of the classes ({listed(names.tolist())}), got {text!r}")
+        raise UsageError(f"--positive must be one of the classes ({listed(names.tolist())}), got {text!r}.")
     return place
 
 
-def _set_params(model: Any, options: ModelOptions) -> None:
-    """Set rule, caution and decision where they are given; none of them needs another fit."""
+def _set_params(model: SupervisedTrees, options: ModelOptions) -> None:
+    """Set rule, caution and decision; none of them refits the model."""
     rule, caution, decision = options.rule, options.caution, options.decision
     if rule is not None:
         model.set_params(rule=checked_rule(rule))
@@ -93,16 +94,15 @@ def _set_params(model: Any, options: ModelOptions) -> None:
     if decision is not None:
         checked_decision(decision)
         model.set_params(decision=decision)
-    try:  # what was learned out of bag holds only for the rule, caution and decision it was learned with
+    try:  # results of out-of-bag rows are valid only for the rule, caution and decision of the fit
         predictor_of(model).learn()
     except (AttributeError, ValueError) as reason:
         if rule is caution is decision is None:
             raise ModelFileError(
-                f"a model must have learned what its parameters need, got a model without it: {reason}"
+                f"{options.model}: out-of-bag results that its parameters require are missing. {reason}"
             ) from None
         given = (("--rule", rule), ("--caution", caution), ("--decision", decision))
         named = " ".join(f"{option} {value}" for option, value in given if value is not None)
         raise UsageError(
-            f"--rule, --caution and --decision must not need training rows, which a model file does not hold, got"
-            f" {named}; give it to hedgerow fit"
+            f"{named} requires training rows, which model files do not contain. Use it with hedgerow fit."
         ) from None

@@ -1,13 +1,15 @@
-"""`hedgerow monitor`: tests whether new rows differ from those of the fit."""
+"""`hedgerow monitor`: tests of new rows against the training rows."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.stats import fisher_exact
 
 from hedgerow.cli.console import write_json
+from hedgerow.cli.evaluation import one_row_of_each
 from hedgerow.cli.exit_codes import LookError
 from hedgerow.cli.files.paths import PAGE, check_out
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
@@ -15,18 +17,21 @@ from hedgerow.cli.match import prepare_for, table_for
 from hedgerow.cli.models import model_for
 from hedgerow.cli.options import MonitorOptions
 from hedgerow.cli.output import write_text
-from hedgerow.inference.drift import STRANGE, novel_rows_of, traffic_of
+from hedgerow.inference.drift import NOVEL, novel_rows_of, traffic_of
 from hedgerow.inference.novelty import PredictionNovelty
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
 from hedgerow.util.text import number_of, share
 
-#: Features that are named, those that pass splits most differently.
+if TYPE_CHECKING:
+    from hedgerow.estimators.supervised import SupervisedTrees
+
+#: Maximum number of features named, by difference of their traffic through splits.
 NAMED = 3
 
 
 class Check(NamedTuple):
-    """One test: its name, what was found, what was expected, and how improbable that is without a shift."""
+    """A test: name, observed and expected value, and p-value under no shift."""
 
     name: str
     found: str
@@ -35,7 +40,7 @@ class Check(NamedTuple):
 
 
 def monitor(options: MonitorOptions) -> None:
-    """Load, read, test, print one line; with --html a page as well."""
+    """Test a table and print one line; with --html, write a page too."""
     require_one_stdin(options.model, *options.data, options.reference)
     inputs = [options.model, *options.data, options.reference]
     check_out(options.html, PAGE, inputs, force=options.force, option="--html")
@@ -64,15 +69,17 @@ def monitor(options: MonitorOptions) -> None:
         raise LookError
 
 
-def _table(model: Any, paths: Any, options: MonitorOptions) -> NamedColumns:
-    """A file -> its rows as the model reads them."""
-    sheet = read_sheet(paths, options)
+def _table(model: SupervisedTrees, paths: Sequence[str], options: MonitorOptions) -> NamedColumns:
+    """Read a table with the columns of a model."""
+    sheet = one_row_of_each(read_sheet(paths, options), options.groups)
     prepare_for(model, sheet)
-    return table_for(model, sheet, (), allow_missing=options.allow_missing_columns)
+    return table_for(model, sheet, tuple(filter(None, [options.groups])), allow_missing=options.allow_missing_columns)
 
 
-def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> tuple[list[Check], list[str]]:
-    """A batch, perhaps earlier rows -> the tests that the model allows, and the features that differ most."""
+def _checks(
+    model: SupervisedTrees, table: NamedColumns, reference: NamedColumns | None
+) -> tuple[list[Check], list[str]]:
+    """Return the tests that the model supports, and the features that differ most."""
     predictor = predictor_of(model)
     batch = predictor.read(table)
     if reference is None:
@@ -90,32 +97,32 @@ def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> 
 
 
 def _novel_rows(predictor: Any, novelty: PredictionNovelty, reference: NamedColumns | None) -> Check:
-    """Count novel rows, compared with as many training rows or the earlier rows."""
+    """Test the number of novel rows against the training rows or the reference."""
     found, n_rows = novel_rows_of(predictor, novelty), len(novelty.p_value)
     if reference is None:
-        return Check("strangers", f"{found.number:,}", f"about {found.expected:,.0f}", found.p_value)
-    old = predictor.read(reference).novelty.p_value <= STRANGE
+        return Check("novel rows", f"{found.number:,}", f"about {found.expected:,.0f}", found.p_value)
+    old = predictor.read(reference).novelty.p_value <= NOVEL
     p_value = _more_often(found.number, n_rows, int(old.sum()), len(old), "greater")
-    return Check("strangers", f"{found.number:,}", f"about {old.mean() * n_rows:,.0f}", p_value)
+    return Check("novel rows", f"{found.number:,}", f"about {old.mean() * n_rows:,.0f}", p_value)
 
 
-def _left_open(model: Any, table: NamedColumns, reference: NamedColumns | None) -> Check:
-    """How many rows are left open; without earlier rows it is not known how many to expect."""
+def _left_open(model: SupervisedTrees, table: NamedColumns, reference: NamedColumns | None) -> Check:
+    """Test the share of undecided rows; without a reference, only report it."""
     is_open = model.predict_set(table).sum(axis=1) > 1
     if reference is None:
-        return Check("left open", share(is_open.mean()), "", None)
+        return Check("undecided", share(is_open.mean()), "", None)
     old = np.asarray(model.predict_set(reference).sum(axis=1) > 1)
     p_value = _more_often(int(is_open.sum()), len(is_open), int(old.sum()), len(old), "two-sided")
-    return Check("left open", share(is_open.mean()), share(old.mean()), p_value)
+    return Check("undecided", share(is_open.mean()), share(old.mean()), p_value)
 
 
 def _more_often(new: int, of_new: int, old: int, of_old: int, side: str) -> float:
-    """Two counts -> Fisher's p-value that they come from the same share."""
+    """Return Fisher's p-value for equal shares in two samples."""
     return float(fisher_exact([[new, of_new - new], [old, of_old - old]], alternative=side).pvalue)
 
 
 def _line(report: dict[str, Any], checks: list[Check]) -> str:
-    """Everything in one line, for a log."""
+    """Format all tests in one line, for a log."""
     verdict = "LOOK" if report["look"] else "ok"
     found = [
         f"{check.name} {check.found}" + (f" (expected {check.expected})" if check.expected else "") for check in checks
@@ -125,7 +132,7 @@ def _line(report: dict[str, Any], checks: list[Check]) -> str:
 
 
 def _page(report: dict[str, Any], checks: list[Check], level: float, options: MonitorOptions) -> str:
-    """The same as a page that looks like the report."""
+    """Return the result as an HTML page in the style of the report."""
     from hedgerow.explain.report.page import page_from
 
     because = [check.name for check in checks if check.p_value is not None and check.p_value <= level]

@@ -16,179 +16,189 @@ Data = Annotated[
     tuple[str, ...],
     typer.Argument(
         metavar="DATA",
-        help="Files of one table: CSV, spreadsheet, Parquet or Arrow, packed or not; or - for standard input.",
+        help="Files of one table (CSV, Excel, ODS, Parquet or Arrow, also compressed), or - for standard input.",
     ),
 ]
 Dask = Annotated[
     str | None,
     typer.Option(
-        metavar="[ADDRESS]", help="Work on the Dask cluster of this scheduler; without an address, on this machine."
+        metavar="[ADDRESS]", help="Run on the Dask scheduler at this address, or on this machine without an address."
     ),
 ]
-Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")]
-IdLeftOut = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; it is left out.")]
+Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with row names.")]
+IdLeftOut = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with row names; not used as a feature.")]
 GroupsOfRows = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column whose equal values mark rows that belong together; it is left out."),
+    typer.Option(metavar="COLUMN", help="Column with group labels of dependent rows; not used as a feature."),
 ]
-Drop = Annotated[tuple[str, ...], typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")]
+GroupsJudged = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column with group labels of dependent rows; one row of each group is used."),
+]
+GroupsCounted = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column with group labels of dependent rows, to show the number of groups."),
+]
+Drop = Annotated[tuple[str, ...], typer.Option(metavar="COLUMN", help="Column to ignore; repeatable.")]
 Nominal = Annotated[
     tuple[str, ...],
-    typer.Option(metavar="COLUMN", help="Column to treat as categories even if it holds numbers; repeatable."),
+    typer.Option(metavar="COLUMN", help="Column to treat as categorical even if it is numeric; repeatable."),
 ]
-Train = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
-]
+Train = Annotated[str | None, typer.Option(metavar="FILE", help="Training table, for the nearest training cases.")]
 CostsFile = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="Costs: a row for each true class, a column for each action, such as look again."
+        metavar="FILE",
+        help="Table of costs: a row for each true class, a column for each action, such as 'look again'.",
     ),
 ]
 By = Annotated[
-    tuple[str, ...], typer.Option(metavar="COLUMN", help="Show the figures also for each group; repeatable.")
+    tuple[str, ...], typer.Option(metavar="COLUMN", help="Show metrics for each value of this column too; repeatable.")
 ]
 AllowMissing = Annotated[
-    bool, typer.Option("--allow-missing-columns", help="Columns of the fit that the table lacks have no value.")
+    bool, typer.Option("--allow-missing-columns", help="Treat feature columns that the table lacks as missing values.")
 ]
 Immutable = Annotated[
     tuple[str, ...],
     typer.Option(
         metavar="COLUMN",
-        help="Column the smallest change must not change, besides those of fit; repeatable, or with commas.",
+        help="Column that counterfactuals must not change, besides those of fit; repeatable, or comma-separated.",
     ),
 ]
 Labels = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Table of readable names, with the columns column, value and label."),
+    typer.Option(metavar="FILE", help="Table of display names, with the columns column, value and label."),
 ]
-Jobs = Annotated[int, typer.Option(metavar="NUMBER", help="Threads; -1 for all cores.")]
+Jobs = Annotated[int, typer.Option(metavar="NUMBER", help="Number of threads; -1 for all cores.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """How results are printed."""
+    """Options for printed results."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions(OutputOptions):
-    """How a file is written."""
+    """Options for written files."""
 
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a file of another kind; what the command reads is never replaced.")
+        bool, typer.Option("--force", help="Overwrite a file of another type; inputs are never overwritten.")
     ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How tables are read."""
+    """Options for reading tables."""
 
     missing: Annotated[
         tuple[str, ...],
-        typer.Option(metavar="TEXT", help="Text that stands for a missing value, besides the usual texts; repeatable."),
+        typer.Option(
+            metavar="TEXT", help="Text that marks a missing value, in addition to the usual ones; repeatable."
+        ),
     ] = ()
-    decimal: Annotated[str, typer.Option(metavar="MARK", help="Mark before decimals in CSV: a point, or a comma.")] = (
-        "."
-    )
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark in CSV: a point or a comma.")] = "."
     thousands: Annotated[
-        str, typer.Option(metavar="MARK", help="Mark between thousands in CSV: a comma, point, space or apostrophe.")
+        str, typer.Option(metavar="MARK", help="Thousands separator in CSV: a comma, point, space or apostrophe.")
     ] = ""
     encoding: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Encoding of CSV, such as cp1252; guessed by default.")
+        str | None, typer.Option(metavar="NAME", help="Encoding of CSV, such as cp1252; detected by default.")
     ] = None
     sheet: Annotated[
-        str | None, typer.Option(metavar="SHEET", help="Sheet of a spreadsheet: its name, or its number from 1; 1.")
+        str | None,
+        typer.Option(metavar="SHEET", help="Sheet of a spreadsheet: name, or number from 1; the first by default."),
     ] = None
     exact_text: Annotated[
-        bool, typer.Option("--exact-text", help="Keep texts apart that differ only by spaces or case.")
+        bool, typer.Option("--exact-text", help="Distinguish texts that differ only in spaces or case.")
     ] = False
     dates: Annotated[
-        bool, typer.Option("--dates", help="Turn dates into numbers: days since 1970, month and weekday.")
+        bool, typer.Option("--dates", help="Convert dates to numbers: days since 1970, month and weekday.")
     ] = False
     day_first: Annotated[
-        bool | None, typer.Option("--day-first/--month-first", help="Order in dates such as 03/04/2024.")
+        bool | None,
+        typer.Option("--day-first/--month-first", help="Order of day and month in dates such as 03/04/2024."),
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetOptions:
-    """How the target is read; a prediction type whose target has more columns than one adds their options here."""
+    """Options for the target; types with several target columns add theirs here."""
 
-    skip_unlabelled: Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")] = False
+    skip_unlabelled: Annotated[bool, typer.Option("--skip-unlabelled", help="Skip rows without a label.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions(ReadOptions):
-    """A model and a table, perhaps with another rule, caution or decision than that of the fit."""
+    """A model and a table, with overrides of the model's rule, caution and decision."""
 
     model: Model
     data: Data
     rule: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Use this rule instead of the model's; nothing is refitted.")
+        str | None, typer.Option(metavar="NAME", help="Combination rule, instead of the model's; nothing is refitted.")
     ] = None
     caution: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="Use this caution, a number >= 0, instead of the model's.")
+        str | None, typer.Option(metavar="NUMBER", help="Caution, a number >= 0, instead of the model's.")
     ] = None
-    decision: Annotated[str | None, typer.Option(metavar="NAME", help="Use this decision instead of the model's.")] = (
-        None
-    )
+    decision: Annotated[str | None, typer.Option(metavar="NAME", help="Decision rule, instead of the model's.")] = None
     allow_missing_columns: AllowMissing = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalOptions(ModelOptions):
-    """A model and a table, with intervals and on a cluster."""
+    """A model and a table, with options for intervals and clusters."""
 
     coverage: Annotated[
         float | None,
-        typer.Option(min=0, max=1, metavar="SHARE", help="Share of targets that intervals of a regression hold; 0.9."),
+        typer.Option(min=0, max=1, metavar="SHARE", help="Target coverage of regression intervals; 0.9 by default."),
     ] = None
     dask: Dask = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileOptions(OutputOptions):
-    """The options of a command about a model file."""
+    """Options of commands about a model file."""
 
     model: Model
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(TargetOptions, ReadOptions, WriteOptions):
-    """The options of `hedgerow fit`."""
+    """Options of `hedgerow fit`."""
 
     data: Data
-    target: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Column with the classes, or with the targets of a regression.")
-    ]
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Target column: classes, or numbers with --regression.")]
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write, or - for standard output.")
     ]
     model: Annotated[
-        Literal["forest", "extra", "tree", "random-decision"],
-        typer.Option(metavar="KIND", help="What to grow: forest, extra, tree or random-decision."),
+        Literal["forest", "mixed", "extra", "tree", "random-decision"],
+        typer.Option(metavar="TYPE", help="Model type: forest, mixed, extra, tree or random-decision."),
     ] = "forest"
-    regression: Annotated[bool, typer.Option("--regression", help="The target is a number, not a class.")] = False
-    trees: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="Number of trees; 100 by default.")] = None
+    regression: Annotated[bool, typer.Option("--regression", help="Predict a continuous target.")] = False
+    trees: Annotated[
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Number of trees; 100 by default, 300 if mixed.")
+    ] = None
     caution: Annotated[
         str,
-        typer.Option(metavar="NUMBER", help="Unseen rows each leaf keeps in reserve; auto: chosen on out-of-bag rows."),
+        typer.Option(metavar="NUMBER", help="Pseudo-count of each leaf, a number >= 0, or auto to tune it out of bag."),
     ] = "1.0"
-    rule: Annotated[
-        str, typer.Option(metavar="NAME", help="How the leaves are combined: average, belief, dempster, eva …")
-    ] = "average"
+    rule: Annotated[str, typer.Option(metavar="NAME", help="Combination rule: average, belief, dempster, eva …")] = (
+        "average"
+    )
     decision: Annotated[
-        str, typer.Option(metavar="NAME", help="Which classes remain: dominance, maximality, u65, coverage …")
+        str, typer.Option(metavar="NAME", help="Decision rule: dominance, maximality, u65, coverage …")
     ] = "auto"
     leaf_counts: Annotated[
-        Literal["all", "inbag", "distinct", "oob"] | None,
-        typer.Option(metavar="WHICH", help="Rows a leaf counts: all, inbag, distinct or oob; all by default."),
+        Literal["all", "inbag", "distinct", "oob", "groups"] | None,
+        typer.Option(
+            metavar="ROWS", help="Rows counted in the leaves: all, inbag, distinct, oob or groups; all by default."
+        ),
     ] = None
-    max_bins: Annotated[str, typer.Option(metavar="NUMBER", help="Most bins of a column; auto, or all.")] = "auto"
+    max_bins: Annotated[str, typer.Option(metavar="NUMBER", help="Maximum bins per column; auto, or all.")] = "auto"
     seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="The same seed gives the same model file.")
+        int,
+        typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="Random seed; equal seeds give equal model files."),
     ] = 0
     jobs: Jobs = -1
     drop: Drop = ()
@@ -197,57 +207,54 @@ class FitOptions(TargetOptions, ReadOptions, WriteOptions):
     nominal: Nominal = ()
     class_weight: Annotated[
         str | None,
-        typer.Option(metavar="WEIGHTS", help="Weights of classes in the fit: balanced, or as in ill=5,well=1."),
+        typer.Option(metavar="WEIGHTS", help="Class weights: balanced, or a list such as ill=5,well=1."),
     ] = None
-    folds: Annotated[
-        int | None, typer.Option(min=2, metavar="NUMBER", help="Estimate by so many folds how good the model is.")
-    ] = None
+    folds: Annotated[int | None, typer.Option(min=2, metavar="NUMBER", help="Number of cross-validation folds.")] = None
     test_split: Annotated[
         float | None,
-        typer.Option(min=0.01, max=0.5, metavar="SHARE", help="Estimate it on a share of the rows that is held out."),
+        typer.Option(min=0.01, max=0.5, metavar="SHARE", help="Share of rows to hold out for evaluation."),
     ] = None
     immutable: Annotated[
         tuple[str, ...],
-        typer.Option(metavar="COLUMN", help="Column nobody can change, such as age; advice leaves it; repeatable."),
+        typer.Option(metavar="COLUMN", help="Column that counterfactuals must not change, such as age; repeatable."),
     ] = ()
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Save trees as they grow, so that the same command can continue later."),
+        typer.Option(metavar="FOLDER", help="Save trees as they grow; the same command resumes an interrupted fit."),
     ] = None
     dask: Dask = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuneOptions(FitOptions):
-    """The options of `hedgerow tune`: those of `hedgerow fit`, and what to try."""
+    """Options of `hedgerow tune`: those of `hedgerow fit`, and the settings to try."""
 
     by: Annotated[
         Literal["u65", "u80", "accuracy", "cost", "risk"],
-        typer.Option(metavar="WHAT", help="Choose by u65, u80, accuracy, cost (with --costs) or risk (with --risk)."),
+        typer.Option(metavar="METRIC", help="Metric: u65, u80, accuracy, cost (with --costs) or risk (with --risk)."),
     ] = "u65"
-    rules: Annotated[str | None, typer.Option(metavar="NAMES", help="Rules to try, with commas between them.")] = None
+    rules: Annotated[str | None, typer.Option(metavar="NAMES", help="Rules to try, comma-separated.")] = None
     cautions: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Cautions to try, with commas between them; 0 to 5.")
+        str | None,
+        typer.Option(metavar="NUMBERS", help="Cautions to try, comma-separated; several from 0 to 5 by default."),
     ] = None
-    decisions: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Decisions to try, with commas between them.")
-    ] = None
+    decisions: Annotated[str | None, typer.Option(metavar="NAMES", help="Decisions to try, comma-separated.")] = None
     risk: Annotated[
-        float, typer.Option(min=0, max=1, metavar="SHARE", help="Share of decisions that may be wrong, for --by risk.")
+        float, typer.Option(min=0, max=1, metavar="SHARE", help="Maximum share of wrong decisions, for --by risk.")
     ] = 0.05
     costs: CostsFile = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(TargetOptions, ReadOptions, OutputOptions):
-    """The options of `hedgerow compare`."""
+    """Options of `hedgerow compare`."""
 
     data: Data
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the classes or targets.")]
-    regression: Annotated[bool, typer.Option("--regression", help="The target is a number, not a class.")] = False
-    folds: Annotated[int, typer.Option(min=2, metavar="NUMBER", help="Folds of the comparison.")] = 5
-    trees: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Number of trees of each forest.")] = 100
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="Seed of folds and models.")] = 0
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Target column: classes, or numbers with --regression.")]
+    regression: Annotated[bool, typer.Option("--regression", help="Predict a continuous target.")] = False
+    folds: Annotated[int, typer.Option(min=2, metavar="NUMBER", help="Number of cross-validation folds.")] = 5
+    trees: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Number of trees in each forest.")] = 100
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="Seed of the folds and models.")] = 0
     jobs: Jobs = -1
     drop: Drop = ()
     id: IdLeftOut = None
@@ -257,7 +264,7 @@ class CompareOptions(TargetOptions, ReadOptions, OutputOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(IntervalOptions, WriteOptions):
-    """The options of `hedgerow predict`."""
+    """Options of `hedgerow predict`."""
 
     model: Model
     data: Data
@@ -267,42 +274,45 @@ class PredictOptions(IntervalOptions, WriteOptions):
             "--out",
             "-o",
             metavar="FILE",
-            help="File to write: CSV, .tsv, .jsonl, .parquet, .feather or .xlsx as it is named.",
+            help="Output file: .csv, .tsv, .jsonl, .parquet, .feather or .xlsx; CSV on standard output by default.",
         ),
     ] = None
-    id: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; copied to the front.")
-    ] = None
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with row names; copied to the output.")] = (
+        None
+    )
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column with the true classes; copied to the front.")
+        str | None, typer.Option(metavar="COLUMN", help="Column with true targets; copied to the output.")
     ] = None
-    keep: Annotated[tuple[str, ...], typer.Option(metavar="COLUMN", help="Another column to keep; repeatable.")] = ()
-    keep_all: Annotated[bool, typer.Option("--keep-all", help="Keep all columns.")] = False
+    keep: Annotated[
+        tuple[str, ...], typer.Option(metavar="COLUMN", help="Column to copy to the output; repeatable.")
+    ] = ()
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all columns to the output.")] = False
     costs: CostsFile = None
-    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text to put before the names of the answers.")] = ""
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Prefix for the names of prediction columns.")] = ""
     raw: Annotated[
-        bool, typer.Option("--raw", help="In CSV, put no apostrophe before text that begins like a formula.")
+        bool, typer.Option("--raw", help="In CSV, do not put an apostrophe before text that resembles a formula.")
     ] = False
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per row and line.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON lines, one object per row.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(TargetOptions, IntervalOptions, OutputOptions):
-    """The options of `hedgerow evaluate`."""
+    """Options of `hedgerow evaluate`."""
 
     model: Model
     data: Data
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the true classes or targets.")]
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with true targets.")]
     by: By = ()
+    groups: GroupsJudged = None
     positive: Annotated[
-        str | None, typer.Option(metavar="CLASS", help="Of two classes, the one that is looked for; the rarer one.")
+        str | None, typer.Option(metavar="CLASS", help="Positive class of a binary model; the rarer one by default.")
     ] = None
     costs: CostsFile = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainOptions(TargetOptions, ModelOptions, WriteOptions):
-    """The options of `hedgerow explain`."""
+    """Options of `hedgerow explain`."""
 
     model: Model
     data: Data
@@ -311,54 +321,55 @@ class ExplainOptions(TargetOptions, ModelOptions, WriteOptions):
         typer.Option(
             "--row",
             metavar="ROW",
-            help="Row to explain: its number from 1 or, with --id, a value of that column; repeatable.",
+            help="Row to explain: number from 1, or with --id a value of that column; repeatable.",
         ),
     ] = ()
     id: Id = None
     train: Train = None
-    target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column with the classes, in --train and in DATA.")
-    ] = None
-    cases: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many nearest cases to show.")] = 5
+    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Target column, in --train and in DATA.")] = None
+    cases: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Number of nearest training cases to show.")] = 5
     immutable: Immutable = ()
     increasing: Annotated[
         tuple[str, ...],
-        typer.Option(metavar="COLUMN", help="Column the smallest change may only raise; repeatable."),
+        typer.Option(metavar="COLUMN", help="Column that counterfactuals may only increase; repeatable."),
     ] = ()
     decreasing: Annotated[
         tuple[str, ...],
-        typer.Option(metavar="COLUMN", help="Column the smallest change may only lower; repeatable."),
+        typer.Option(metavar="COLUMN", help="Column that counterfactuals may only decrease; repeatable."),
     ] = ()
     wanted: Annotated[
-        str | None, typer.Option(metavar="CLASS", help="Class the smallest change should lead to; by default any.")
+        str | None, typer.Option(metavar="CLASS", help="Class that counterfactuals should lead to; any by default.")
     ] = None
     seconds: Annotated[
         float,
-        typer.Option(min=0, metavar="NUMBER", help="Time to search for the smallest change of a row; 0: no search."),
+        typer.Option(min=0, metavar="NUMBER", help="Seconds to search for a counterfactual of each row; 0 for none."),
     ] = 5.0
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page instead of text.")] = None
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write an HTML page instead of text.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(TargetOptions, ModelOptions, WriteOptions):
-    """The options of `hedgerow report`."""
+    """Options of `hedgerow report`."""
 
     model: Model
     data: Data
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Page to write, or - for standard output.")]
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write, or - for standard output.")
+    ]
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column with the true classes; not needed if only one column fits."),
+        typer.Option(metavar="COLUMN", help="Column with true targets; detected if only one column qualifies."),
     ] = None
     id: Id = None
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Headline of the page.")] = None
+    groups: GroupsCounted = None
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.")] = None
     train: Train = None
     cases: Annotated[
-        Literal["some", "all"], typer.Option(help="Explain the hundred most doubtful and some of each place, or all.")
+        Literal["some", "all"], typer.Option(help="Cases to explain: the 100 most uncertain and a sample, or all.")
     ] = "some"
     seconds: Annotated[
         float,
-        typer.Option(min=0, metavar="NUMBER", help="Time to search for smallest changes of all rows; 0: no search."),
+        typer.Option(min=0, metavar="NUMBER", help="Seconds to search for counterfactuals of all rows; 0 for none."),
     ] = 5.0
     immutable: Immutable = ()
     labels: Labels = None
@@ -366,18 +377,18 @@ class ReportOptions(TargetOptions, ModelOptions, WriteOptions):
     costs: CostsFile = None
     coverage: Annotated[
         float | None,
-        typer.Option(min=0, max=1, metavar="SHARE", help="Share of targets that intervals of a regression hold; 0.9."),
+        typer.Option(min=0, max=1, metavar="SHARE", help="Target coverage of regression intervals; 0.9 by default."),
     ] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print metrics as JSON on standard output.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions(ReadOptions, WriteOptions):
-    """The options of `hedgerow learn`."""
+    """Options of `hedgerow learn`."""
 
     model: Model
-    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File of answers that a report has saved.")]
-    data: Annotated[tuple[str, ...], typer.Argument(metavar="DATA", help="The table that the report was about.")]
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File of labels saved from a report.")]
+    data: Annotated[tuple[str, ...], typer.Argument(metavar="DATA", help="Table of the report.")]
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write, or - for standard output.")
     ]
@@ -386,51 +397,57 @@ class LearnOptions(ReadOptions, WriteOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SuggestOptions(ModelOptions, WriteOptions):
-    """The options of `hedgerow suggest`."""
+    """Options of `hedgerow suggest`."""
 
     model: Model
     data: Data
-    number: Annotated[int, typer.Option("--number", "-n", min=1, metavar="NUMBER", help="How many cases to list.")] = 20
+    number: Annotated[int, typer.Option("--number", "-n", min=1, metavar="NUMBER", help="Number of rows to list.")] = 20
     id: Id = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MonitorOptions(ModelOptions, WriteOptions):
-    """The options of `hedgerow monitor`."""
+    """Options of `hedgerow monitor`."""
 
     model: Model
     data: Data
     reference: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Earlier rows that were fine, not those of fit; compare with these."),
+        typer.Option(
+            metavar="FILE", help="Earlier rows to compare with instead of the training rows; must not include them."
+        ),
     ] = None
+    groups: GroupsJudged = None
     level: Annotated[
-        float, typer.Option(min=0, max=1, metavar="SHARE", help="How often an ordinary table may raise an alarm.")
+        float,
+        typer.Option(
+            min=0, max=1, metavar="SHARE", help="False-alarm rate: share of ordinary tables that are flagged."
+        ),
     ] = 0.05
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page as well.")] = None
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write an HTML page too.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions(WriteOptions):
-    """The options of `hedgerow demo`."""
+    """Options of `hedgerow demo`."""
 
-    seed: Annotated[int, typer.Option(help="Seed of the forest and of the split of the data.")] = 0
+    seed: Annotated[int, typer.Option(help="Seed of the forest and the train-test split.")] = 0
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="Report to write; the notebook goes beside it.")
+        str, typer.Option("--out", "-o", metavar="FILE", help="Report to write; --notebook uses the same name.")
     ] = "hedgerow-demo.html"
-    notebook: Annotated[bool, typer.Option("--notebook", help="Write a notebook that does the same, too.")] = False
+    notebook: Annotated[bool, typer.Option("--notebook", help="Write a Jupyter notebook of the demo too.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions(WriteOptions):
-    """The options of `hedgerow reproduce`."""
+    """Options of `hedgerow reproduce`."""
 
-    paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021, sutton-2012, or lectures.")]
-    study: Annotated[str | None, typer.Option(help="A question the paper leaves open: forests, of busch-2021.")] = None
-    quick: Annotated[bool, typer.Option("--quick", help="A first result, in under two minutes on two cores.")] = False
-    out: Annotated[Path | None, typer.Option(help="Folder for report, figures and finished parts.")] = None
+    paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021, sutton-2012 or lectures.")]
+    study: Annotated[str | None, typer.Option(help="Extension of a paper: forests, for busch-2021.")] = None
+    quick: Annotated[bool, typer.Option("--quick", help="Run a short version, under two minutes on two cores.")] = False
+    out: Annotated[Path | None, typer.Option(help="Folder for the report, plots and intermediate results.")] = None
     data: Annotated[
-        Path | None, typer.Option(help="Folder of data sets; by default HEDGEROW_DATA, the cache, or a download.")
+        Path | None, typer.Option(help="Folder of data sets; HEDGEROW_DATA, the cache or a download by default.")
     ] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on standard output.")] = False
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1
+    jobs: Annotated[int, typer.Option(help="Number of processes; -1 for one per core.")] = -1

@@ -1,4 +1,4 @@
-"""Predictions as CSV, JSON lines, Parquet, Arrow or spreadsheet."""
+"""Predictions as CSV, JSON lines, Parquet, Arrow or Excel files."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from hedgerow.cli.files.arrow import write_arrow, write_parquet
 from hedgerow.cli.files.csv import has_pyarrow
 from hedgerow.cli.files.excel import write_workbook
 from hedgerow.cli.files.paths import ARROW, CSV, JSON, PARQUET, WORKBOOK
-from hedgerow.cli.files.sheet import NUMBER, Sheet
+from hedgerow.cli.files.sheet import NUMBER, Array, Sheet
 from hedgerow.inference.columns import BAR, Columns
 from hedgerow.util.disk import whole_file
 from hedgerow.util.text import number_of, printable_lines
 
-#: Decimals in CSV, which people read; JSON and Parquet have all digits.
+#: Decimals in CSV; other formats keep full precision.
 DECIMALS = 6
 
-#: A spreadsheet takes a cell that begins with one of these for a formula.
+#: First characters by which spreadsheets recognise a formula.
 FORMULA = frozenset("=+-@\t\r\n＝＋－＠")
 
 _BLOCK = 10_000
 
-#: What the name of a file asks for, and what cannot be written.
+#: Formats by file name, and suffixes that cannot be written.
 _FORMATS = {
     ".parquet": PARQUET,
     ".pq": PARQUET,
@@ -52,17 +52,17 @@ _WRITERS: dict[str, Callable[[dict[str, Any], Any], None]] = {
 
 @dataclass(frozen=True)
 class Kept:
-    """Columns of the input that are copied to the front of the answers."""
+    """Columns of the input that are copied to the front of the output."""
 
     sheet: Sheet
     names: tuple[str, ...]
 
-    def columns(self) -> list[list[Any]]:
-        """Each column as it is in the file."""
+    def columns(self) -> list[list[object]]:
+        """Return each column as written in the file."""
         return [self.sheet.cells(name).tolist() for name in self.names]
 
-    def columns_with_gaps(self) -> list[list[Any]]:
-        """Each column, None where a value is missing."""
+    def columns_with_gaps(self) -> list[list[object]]:
+        """Return each column with None for missing values."""
         gaps = [self.sheet.is_missing(name).tolist() for name in self.names]
         return [
             [None if gap else cell for cell, gap in zip(column, where, strict=True)]
@@ -71,20 +71,20 @@ class Kept:
 
 
 def format_for(out: str | None, as_json: bool) -> str:
-    """The name of a file, and --json -> what to write, as its name says: CSV unless it says otherwise."""
+    """Return the output format by file name and --json; CSV by default."""
     suffix = Path(out or "").suffix.lower()
     if suffix in _CANNOT:
-        raise UsageError(f"--out must be CSV, JSON lines, Parquet, Arrow or .xlsx, got {out!r}; name another file")
+        raise UsageError(f"--out must be .csv, .tsv, .jsonl, .parquet, .feather or .xlsx, got {out!r}.")
     if suffix == ".json" and not as_json:
-        raise UsageError(f"--out must be named .jsonl for JSON lines, got {out!r}; name it so, or add --json")
+        raise UsageError(f"--out must be named .jsonl for JSON lines, got {out!r}. Rename it, or add --json.")
     form = _FORMATS.get(suffix, CSV)
     if as_json and form not in (CSV, JSON):
-        raise UsageError(f"the output must be JSON or {form}, got --json and {out!r}; leave one out")
+        raise UsageError(f"--json excludes {form}, got --out {out!r}. Remove one of them.")
     return JSON if as_json else form
 
 
 def write_text(text: str, out: str | None) -> None:
-    """Write to a file, or to standard output for None and ``-``."""
+    """Write text to a file, or to standard output for None and ``-``."""
     with _text_file(out) as file:
         file.write(text)
 
@@ -92,7 +92,10 @@ def write_text(text: str, out: str | None) -> None:
 def write_answers(
     answers: Columns, kept: Kept, out: str | None, *, as_json: bool, prefix: str, raw: bool = False
 ) -> None:
-    """Write to a file, or to standard output for None and ``-``; with `raw`, cells of CSV are not guarded."""
+    """Write predictions to a file, or to standard output for None and ``-``.
+
+    With `raw`, text in CSV that resembles a formula gets no apostrophe.
+    """
     _refuse_clash([*answers.names, *(answers.json_names if as_json else ())], kept, prefix)
     kind = format_for(out, as_json)
     if kind in _WRITERS:
@@ -107,7 +110,7 @@ def write_answers(
 
 
 def columns_of(answers: Columns, kept: Kept, prefix: str, *, lists: bool = True) -> dict[str, Any]:
-    """Answers and the columns to keep -> columns by name; a set is a list, or text as in CSV."""
+    """Return columns by name; prediction sets are lists, or text as in CSV."""
     _refuse_clash(answers.names, kept, prefix)
     names = [*kept.names, *(prefix + name for name in answers.names)]
     columns = [*kept.columns_with_gaps(), *(answers.typed() if lists else answers.texts()), *answers.numbers()]
@@ -115,17 +118,15 @@ def columns_of(answers: Columns, kept: Kept, prefix: str, *, lists: bool = True)
 
 
 def _refuse_clash(names: Iterable[str], kept: Kept, prefix: str) -> None:
-    """Refuse kept columns with the same names as answers."""
+    """Raise `UsageError` if a copied column has the name of a prediction column."""
     clash = sorted({prefix + name for name in names} & set(kept.names))
     if clash:
-        raise UsageError(
-            f"kept columns must not have the names of answers, got {clash[0]!r}; give the answers a --prefix"
-        )
+        raise UsageError(f"Copied columns must not have names of prediction columns, got {clash[0]!r}. Add a --prefix.")
 
 
 def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str, raw: bool, delimiter: str) -> None:
-    """A header and a line per row."""
-    names: list[Any] = [*kept.names, *(prefix + name for name in answers.names)]
+    """Write a header and a line per row."""
+    names: list[object] = [*kept.names, *(prefix + name for name in answers.names)]
     columns, numbers = [*kept.columns(), *answers.texts()], answers.numbers()
     if not raw:
         names, *columns = _guarded([names, *columns])
@@ -138,48 +139,48 @@ def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str, raw: boo
         file.write("\n".join(map(delimiter.join, zip(*texts, *rounded, strict=True))) + "\n")
 
 
-def _cell(delimiter: str, value: Any) -> str:
-    """A value -> its text, in quotes if a reader could take it for more than one cell."""
+def _cell(delimiter: str, value: object) -> str:
+    """Return the text of a cell, quoted if necessary."""
     return "" if value is None else _quoted(str(value), delimiter)
 
 
-@lru_cache(maxsize=1024)  # labels and sets are few, and rows many
+@lru_cache(maxsize=1024)  # few distinct labels and sets, many rows
 def _quoted(text: str, delimiter: str) -> str:
-    """A text -> the same, in quotes if it needs them."""
+    """Quote a text that contains the delimiter, a quote or a line break."""
     needs = any(mark in text for mark in (delimiter, '"', "\n", "\r"))
     return '"' + text.replace('"', '""') + '"' if needs else text
 
 
-def _rounded(numbers: Any) -> list[str]:
-    """Numbers (n,) -> their texts with few decimals, a point, and no exponent if they are small."""
+def _rounded(numbers: Array) -> list[str]:
+    """Format numbers (n,) with `DECIMALS` decimals, without negative exponents."""
     rounded = np.round(numbers, DECIMALS)
     if len(rounded) < _BLOCK or not np.all(np.abs(rounded) < 1e6) or not has_pyarrow():
         return [_decimal(each) for each in rounded.tolist()]
     from pyarrow import array, compute
 
-    # In a third of the time, which is most of the time of a large file.
+    # Three times as fast; formatting numbers dominates the time of a large file.
     texts = compute.cast(array(rounded), "string")
     with_point = compute.binary_join_element_wise(texts, ".0", "")
     return cast("list[str]", compute.if_else(array(np.trunc(rounded) == rounded), with_point, texts).to_pylist())
 
 
 def _decimal(number: float) -> str:
-    """A rounded number -> its text."""
+    """Format a rounded number without a negative exponent."""
     text = repr(number)
     return f"{number:.{DECIMALS}f}".rstrip("0") if "e-" in text else text
 
 
-def _guarded(columns: list[list[Any]]) -> list[list[Any]]:
-    """Columns -> the same with an apostrophe before each text that a spreadsheet would take for a formula."""
+def _guarded(columns: list[list[object]]) -> list[list[object]]:
+    """Put an apostrophe before each text that a spreadsheet would read as a formula."""
     n_cells = sum(_is_formula(cell) for column in columns for cell in column)
     if not n_cells:
         return columns
-    note(f"note: {number_of(n_cells, 'cell')} like a formula with an apostrophe in front; --raw writes them unchanged")
+    note(f"note: Apostrophe added to {number_of(n_cells, 'cell')} like a formula. --raw writes them unchanged.")
     return [[f"'{cell}" if _is_formula(cell) else cell for cell in column] for column in columns]
 
 
-def _is_formula(cell: Any) -> bool:
-    """Whether a cell is text that begins like a formula, and neither a number nor numbers with bars between them."""
+def _is_formula(cell: object) -> bool:
+    """Test whether a cell is text that a spreadsheet would read as a formula."""
     return not isinstance(cell, int | float) and _reads_as_formula(str(cell))
 
 
@@ -189,7 +190,7 @@ def _reads_as_formula(text: str) -> bool:
 
 
 def _write_json_lines(file: TextIO, answers: Columns, kept: Kept, prefix: str) -> None:
-    """An object per line."""
+    """Write an object per line."""
     given = [
         dict(zip(kept.names, map(_plain, row), strict=True)) for row in zip(*kept.columns_with_gaps(), strict=True)
     ]
@@ -198,14 +199,14 @@ def _write_json_lines(file: TextIO, answers: Columns, kept: Kept, prefix: str) -
         file.write(to_json(whole) + "\n")
 
 
-def _plain(cell: Any) -> Any:
-    """A cell -> a value of JSON."""
+def _plain(cell: object) -> object:
+    """Return a cell as a JSON value."""
     return cell if cell is None or isinstance(cell, str | int | float | bool) else str(cell)
 
 
 @contextmanager
 def _text_file(out: str | None) -> Iterator[TextIO]:
-    """Standard output, or a file that appears whole or not at all."""
+    """Open standard output, or a file that is renamed into place when complete."""
     if out in (None, "-"):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")  # type: ignore[union-attr]
         yield cast("TextIO", _Shown(sys.stdout)) if sys.stdout.isatty() else sys.stdout
@@ -218,7 +219,7 @@ def _text_file(out: str | None) -> Iterator[TextIO]:
 
 
 class _Shown:
-    """A terminal as a file that cannot be controlled by what is written."""
+    """A terminal as a file, protected from control characters."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal

@@ -1,12 +1,12 @@
-"""`hedgerow predict`: predictions of a model for each row of a table."""
+"""`hedgerow predict`: predictions for each row of a table."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hedgerow import _core
 from hedgerow.cli.console import note
-from hedgerow.cli.costs import costs_for
+from hedgerow.cli.evaluation import costs_for
 from hedgerow.cli.files.paths import check_out
 from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
@@ -17,16 +17,19 @@ from hedgerow.cli.output import Kept, format_for, write_answers
 from hedgerow.inference.columns import Columns
 from hedgerow.util.text import number_of
 
+if TYPE_CHECKING:
+    from hedgerow.estimators.supervised import SupervisedTrees
+
 
 def predict(options: PredictOptions) -> None:
-    """Load, read, predict, write."""
+    """Predict a table and write the predictions."""
     require_one_stdin(options.model, *options.data)
     form = format_for(options.out, options.as_json)
     check_out(options.out, form, [options.model, *options.data, options.costs], force=options.force)
     model = model_for(options)
     sheet = read_sheet(options.data, options)
     columns, kept = predictions_of(model, sheet, options)
-    if sheet.n_rows >= LARGE_ROWS:  # the table
+    if sheet.n_rows >= LARGE_ROWS:  # return the memory of the table
         _core.give_back_memory()
     write_answers(
         columns, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix, raw=options.raw
@@ -34,8 +37,8 @@ def predict(options: PredictOptions) -> None:
     note(number_of(sheet.n_rows, "row") + undecided_words(presenter_of(model), columns.n_undecided))
 
 
-def predictions_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Columns, tuple[str, ...]]:
-    """A model and a sheet -> the predictions of each row, and the names of the columns to keep."""
+def predictions_of(model: SupervisedTrees, sheet: Sheet, options: PredictOptions) -> tuple[Columns, tuple[str, ...]]:
+    """Return the predictions of each row and the names of the columns to copy."""
     named = [(name, option) for name, option in ((options.id, "--id"), (options.target, "--target")) if name]
     named += [(name, "--keep") for name in options.keep]
     for name, option in named:

@@ -1,16 +1,15 @@
-"""`hedgerow report`: one page with metrics and the most uncertain rows."""
+"""`hedgerow report`: an HTML report with metrics and the most uncertain rows."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.console import note, progress, write_json
-from hedgerow.cli.costs import costs_for
-from hedgerow.cli.evaluation import groups_of, rows_of_fit
+from hedgerow.cli.evaluation import costs_for, group_numbers, groups_of, rows_of_fit
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import PAGE, check_out
-from hedgerow.cli.files.sheet import Sheet
+from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import SomeRows, labelled_rows
 from hedgerow.cli.match import immutable_columns, prepare_for, read_labels, table_for
@@ -21,22 +20,27 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
 from hedgerow.util.text import listed, number_of
 
+if TYPE_CHECKING:
+    from hedgerow.estimators.supervised import SupervisedTrees
+
 
 def report(options: ReportOptions) -> None:
-    """Load, read, write the page."""
+    """Write a report on a table."""
     require_one_stdin(options.model, *options.data, options.train, options.costs)
     if options.as_json and options.out == "-":
-        raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
+        raise UsageError("--out must be a file with --json, got -. Standard output is for the JSON.")
     check_out(options.out, PAGE, [options.model, *options.data, options.train, options.costs], force=options.force)
     model = model_for(options, explained=True)
     presenter = presenter_of(model)
     sheet = _read(model, options)
-    target = target_columns(presenter, options) or _found_target(model, sheet, (options.id, *options.by))
+    target = target_columns(presenter, options) or _found_target(
+        model, sheet, (options.id, options.groups, *options.by)
+    )
     y = presenter.read_y(sheet, target, model) if target else None
     arguments = _arguments(model, sheet, options, target)
     if not target and (options.by or options.costs):
-        raise UsageError("--by and --costs must be used with --target, got none; name the column of what is true")
-    other = tuple(dict.fromkeys(name for name in (*target, options.id, *options.by) if name))
+        raise UsageError("--by and --costs require --target COLUMN.")
+    other = tuple(dict.fromkeys(name for name in (*target, options.id, options.groups, *options.by) if name))
     table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
     if y is not None:
         rows_of_fit(model, table)
@@ -49,13 +53,15 @@ def report(options: ReportOptions) -> None:
     if options.as_json:
         write_json({"report": options.out, "target": target[0] if target else None, **made.figures})
     summary = number_of(made.figures["rows"], "row")
+    if "groups" in made.figures:
+        summary += f" in {number_of(made.figures['groups'], 'group')}"
     summary += undecided_words(presenter, made.figures.get("indeterminate", 0))
     size = f"{len(made.html.encode()) / 1e6:.2f} MB"
     note(summary if options.out == "-" else f"{summary}; written to {options.out} ({size})")
 
 
-def _arguments(model: Any, sheet: Sheet, options: ReportOptions, target: tuple[str, ...]) -> dict[str, Any]:
-    """Return the arguments of `report` besides the table and its target."""
+def _arguments(model: SupervisedTrees, sheet: Sheet, options: ReportOptions, target: tuple[str, ...]) -> dict[str, Any]:
+    """Return the keyword arguments of `model.report`."""
     names = _names(sheet, options.id)
     train, y_train = _training(model, options, target)
     return {
@@ -71,11 +77,12 @@ def _arguments(model: Any, sheet: Sheet, options: ReportOptions, target: tuple[s
         "coverage": options.coverage,
         "by": {name: groups_of(sheet, name) for name in options.by},
         "costs": costs_for(model, options.costs, options),
+        "groups": group_numbers(sheet, options.groups) if options.groups else None,
     }
 
 
-def _read(model: Any, options: ReportOptions) -> Sheet:
-    """The rows of the report, with the columns that were named."""
+def _read(model: SupervisedTrees, options: ReportOptions) -> Sheet:
+    """Read the table of the report."""
     sheet = read_sheet(options.data, options)
     if options.id:
         sheet.require(options.id, "--id")
@@ -84,26 +91,28 @@ def _read(model: Any, options: ReportOptions) -> Sheet:
         sheet.require(name, "--by")
     if options.skip_unlabelled:
         if not target:
-            raise UsageError("--skip-unlabelled must be used with --target, got none; name the column of what is true")
+            raise UsageError("--skip-unlabelled requires --target COLUMN.")
         sheet = labelled_rows(sheet, target[0])
     prepare_for(model, sheet, [*target, *options.by], [options.id])
     return sheet
 
 
-def _names(sheet: Sheet, id: str | None) -> list[Any] | None:
-    """What the column of names says of each row; without one, the number of each row if some were left out."""
+def _names(sheet: Sheet, id: str | None) -> list[object] | None:
+    """Return the row names of --id, or row numbers if rows were skipped."""
     if id is not None:
         return list(sheet.cells(id).tolist())
     return [f"row {row + 1}" for row in sheet.rows.tolist()] if isinstance(sheet, SomeRows) else None
 
 
 def _name_of(path: str) -> str:
-    """A path -> the name of the file, for people."""
+    """Return the file name of a path."""
     return "standard input" if path == "-" else Path(path).name
 
 
-def _training(model: Any, options: ReportOptions, target: tuple[str, ...]) -> tuple[NamedColumns | None, Any]:
-    """The training table and its labels, or None for what was not given."""
+def _training(
+    model: SupervisedTrees, options: ReportOptions, target: tuple[str, ...]
+) -> tuple[NamedColumns | None, Array | None]:
+    """Return the training table and its labels, or None for those not given."""
     if options.train is None:
         return None, None
     sheet = read_sheet([options.train], options)
@@ -116,8 +125,8 @@ def _training(model: Any, options: ReportOptions, target: tuple[str, ...]) -> tu
     return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), y
 
 
-def _found_target(model: Any, sheet: Sheet, taken: tuple[str | None, ...]) -> tuple[str, ...]:
-    """The column, besides the features, that can hold the target; none unless there is exactly one."""
+def _found_target(model: SupervisedTrees, sheet: Sheet, taken: tuple[str | None, ...]) -> tuple[str, ...]:
+    """Return the only column besides the features that can be the target, if any."""
     predictor = predictor_of(model)
     features = set(predictor.fitted.schema.names or ())
     if not features:
@@ -127,24 +136,24 @@ def _found_target(model: Any, sheet: Sheet, taken: tuple[str | None, ...]) -> tu
     found = [name for name in others if _can_be_target(model, sheet, name)]
     what = "true classes" if len(predictor.classes) else "true targets"
     if len(found) == 1:
-        note(f"note: {what} taken from {found[0]!r}; use --target to name another column")
+        note(f"note: Using column {found[0]!r} for {what}. --target selects another column.")
         return (found[0],)
-    also = f"; these columns could hold the {what}: {listed(found)}" if found else ""
+    also = f" Columns with possible {what}: {listed(found)}" if found else ""
     known = {str(label) for label in predictor.classes.tolist()}
     nearly = [name for name in others if not found and _n_known(sheet, name, known) > sheet.n_rows / 2]
     if nearly:
-        also = f"; {nearly[0]!r} does not hold classes in some rows: add --target {nearly[0]} to see which"
-    note(f"note: no --target given, so the report has no metrics{also}")
+        also = f" Column {nearly[0]!r} has values that are not classes; add --target {nearly[0]} to list them."
+    note(f"note: The report has no metrics without --target.{also}")
     return ()
 
 
 def _n_known(sheet: Sheet, name: str, known: set[str]) -> int:
-    """How many cells of a column are one of the classes."""
+    """Count the cells of a column that are classes."""
     return sum(str(cell) in known for cell in sheet.cells(name).tolist())
 
 
-def _can_be_target(model: Any, sheet: Sheet, name: str) -> bool:
-    """Whether a column alone can be the target: every cell is a class, or a number."""
+def _can_be_target(model: SupervisedTrees, sheet: Sheet, name: str) -> bool:
+    """Test whether all cells of a column are classes, or numbers for a regressor."""
     presenter = presenter_of(model)
     if len(presenter.target_options) > 1:
         return False

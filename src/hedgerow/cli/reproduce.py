@@ -21,7 +21,7 @@ WIDTH = 150  # columns if the output is not a terminal
 
 
 def reproduce(options: ReproduceOptions) -> None:
-    """Run an experiment and print its report, which is also written to the folder."""
+    """Run an experiment, write its report to a folder and print it."""
     folder = options.out or Path("-".join(filter(None, (options.paper, options.study))))
     check_study(folder, options.data, force=options.force)
     start = time.monotonic()
@@ -30,9 +30,7 @@ def reproduce(options: ReproduceOptions) -> None:
         report = run_experiment(experiment, folder, data=options.data, quick=options.quick, jobs=options.jobs)
     except KeyboardInterrupt:
         kept = folder / "units"
-        raise KeyboardInterrupt(
-            f"stopped; finished parts are kept in {kept}, and the same command continues from there"
-        ) from None
+        raise KeyboardInterrupt(f"Stopped. Finished parts are in {kept}; run the same command to resume.") from None
     except (DatasetError, ImportError, ValueError) as reason:
         raise UsageError(str(reason)) from None
     if options.as_json:
@@ -40,4 +38,4 @@ def reproduce(options: ReproduceOptions) -> None:
     else:
         terminal = Console(highlight=False)
         report.show(terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH))
-    note(f"{time.monotonic() - start:.0f} s; report and figures: {folder / 'README.md'}")
+    note(f"{time.monotonic() - start:.0f} s; report and plots in {folder / 'README.md'}")

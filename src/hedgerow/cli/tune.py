@@ -1,14 +1,14 @@
-"""`hedgerow tune`: a model with the rule, caution and decision that are best out of bag."""
+"""`hedgerow tune`: a model with the best rule, caution and decision out of bag."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.cli.console import grid, show
-from hedgerow.cli.costs import read_costs
+from hedgerow.cli.evaluation import read_costs
 from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.paths import MODEL, STREAM, check_out
 from hedgerow.cli.files.sheet import Array
@@ -20,23 +20,26 @@ from hedgerow.inference.evidence import CAUTIONS
 from hedgerow.metrics import determinacy, single_set_accuracy
 from hedgerow.util.text import score
 
-#: Settings that are shown.
+if TYPE_CHECKING:
+    from hedgerow.estimators.supervised import SupervisedTrees
+
+#: Maximum number of settings shown.
 MOST_SHOWN = 8
 
 
 def tune(options: TuneOptions) -> None:
-    """Fit, try settings, save the best."""
+    """Fit a model, choose its settings out of bag, and save it."""
     if not presenter_for(options).has_classes or options.model in ("tree", "random-decision"):
-        raise UsageError("hedgerow tune must be used with a classification forest; leave out --regression and --model")
+        raise UsageError("hedgerow tune requires a classification forest. Remove --regression, or use --model forest.")
     if (options.by == "cost") != (options.costs is not None):
-        raise UsageError("--by cost and --costs FILE must be given together, got one of them; add the other")
+        raise UsageError("--by cost and --costs FILE require each other. Add the other one.")
     check_out(options.out, MODEL, [*options.data, options.costs], force=options.force)
     over = _settings(options)
     fit(options, lambda model: _tuned(model, options, over))
 
 
 def _settings(options: TuneOptions) -> dict[str, list[Any]]:
-    """Options -> values to try."""
+    """Return the values to try of each parameter."""
     cautions = _listed(options.cautions)
     return {
         "rule": [checked_rule(name) for name in _listed(options.rules)] or [options.rule],
@@ -49,33 +52,31 @@ def _listed(text: str | None) -> list[str]:
     return [] if text is None else [each.strip() for each in text.split(",") if each.strip()]
 
 
-def _tuned(model: Any, options: TuneOptions, over: dict[str, list[Any]]) -> dict[str, Any]:
-    """A fitted forest -> the same with the best setting, and what is reported."""
+def _tuned(model: SupervisedTrees, options: TuneOptions, over: dict[str, list[Any]]) -> dict[str, Any]:
+    """Set the best setting of a fitted forest; return the results for JSON."""
     try:
         model.tune(_metric(model, options), over)
     except (AttributeError, ValueError) as reason:
-        raise UsageError(f"the settings must be possible together, got some that are not: {reason}") from None
+        raise UsageError(f"Invalid combination of settings: {reason}") from None
     if not options.as_json:
-        words = {"cost": "cost of a row", "risk": f"share decided, at most {options.risk:g} of them wrong"}
+        words = {"cost": "mean cost", "risk": f"decided, error <= {options.risk:g}"}
         what, sign = words.get(options.by, options.by), -1 if options.by == "cost" else 1
         rows = [
             [setting["rule"], f"{setting['caution']:g}", str(setting["decision"]), score(sign * value)]
             for value, setting in model.tuning_[:MOST_SHOWN]
         ]
-        title = f"The best of {len(model.tuning_):,} settings, out of bag"
+        title = f"Best of {len(model.tuning_):,} settings, out of bag"
         show(grid(title, ["rule", "caution", "decision", what], rows, left=3), "", stderr=options.out == STREAM)
     return {"tuning": [{"score": value, **setting} for value, setting in model.tuning_]}
 
 
-def _metric(model: Any, options: TuneOptions) -> str | Callable[[Array, Array], float]:
-    """What to choose by: a name, or a function of the true classes and the sets; larger is better."""
+def _metric(model: SupervisedTrees, options: TuneOptions) -> str | Callable[[Array, Array], float]:
+    """Return the metric: a name, or a function of true classes and sets to maximise."""
     classes = model.classes_
     if options.by == "cost":
         costs = read_costs(str(options.costs), classes, options)
         if costs.of_sets(np.ones((1, len(classes)), dtype=bool)) is None:
-            raise UsageError(
-                "--costs must have a column for each class and one named 'look again' to tune by, got fewer"
-            )
+            raise UsageError("--by cost requires a column for each class and a column 'look again' in --costs.")
 
         def cheapness(y: Array, sets: Array) -> float:
             return -costs.mean(np.searchsorted(classes, y), costs.of_sets(sets))  # type: ignore[arg-type]

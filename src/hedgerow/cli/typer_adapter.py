@@ -1,4 +1,4 @@
-"""Commands for typer from classes of options."""
+"""Typer commands from dataclasses of options."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import typer
 
 Options = TypeVar("Options")
 
-#: The type of a field for an option that may be repeated, or for an argument of several words.
+#: The field type of repeatable options and of arguments with several values.
 SEVERAL = tuple[str, ...]
 
 
 def command(options: type[Options], function: Callable[[Options], None]) -> Callable[..., None]:
-    """Make a function of options a function with a parameter for each field; it ends with the exit code.
+    """Return a function with a parameter for each field of the options, for typer.
 
-    Parameters are in the order of the help: the fields of the class itself, then those of its bases.
+    It builds the options, runs `function` and raises `typer.Exit` with the exit code. Parameters are in the order of
+    the help: the fields of the class itself, then those of its bases.
     """
     hints = get_type_hints(options, include_extras=True)
     parameters = [_parameter(field, hints[field.name]) for field in _in_order(options)]
@@ -36,14 +37,14 @@ def command(options: type[Options], function: Callable[[Options], None]) -> Call
 
 
 def _in_order(options: Any) -> Iterator[Field[Any]]:
-    """The fields of a class, then those of its bases."""
+    """Return the fields of a class, then those of its bases."""
     own = {field.name: field for field in fields(options)}
     names = [name for each in options.__mro__ for name in get_annotations(each)]
     return (own[name] for name in dict.fromkeys(names))
 
 
 def _parameter(field: Field[Any], hint: Any) -> Parameter:
-    """A field -> the parameter that typer reads: several words are a list."""
+    """Return the parameter for typer, which expects a list for repeatable options."""
     default = Parameter.empty if field.default is MISSING else field.default
     if get_origin(hint) is Annotated and (args := get_args(hint))[0] == SEVERAL:
         hint = Annotated[list[str] if default is Parameter.empty else list[str] | None, args[1]]

@@ -1,4 +1,4 @@
-"""Dask engine: tasks of a fit -> tasks of a Dask cluster, with errors that say what failed; it never waits for ever."""
+"""Engine for Dask clusters, with timeouts and errors that name the failed task."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ from hedgerow.forest.payload import LeafPayload
 from hedgerow.forest.target import CoreTarget
 from hedgerow.table.bins import Bins
 
-#: How long a cluster may be without workers before a fit gives up, in seconds.
+#: Seconds without workers after which a fit gives up.
 PATIENCE = 30.0
-#: All workers may be paused for this many times as long, because they may be writing data to disk that does not fit
-#: into memory.
+#: Factor of this time if all workers are paused, because they may be spilling data to disk.
 PAUSES = 10
 
 
 class DaskEngine(Engine):
-    """An engine for Dask. Handles are futures; a partition is the arguments of `rows_from`, some of them delayed.
+    """An engine for Dask.
+
+    Handles are futures. A partition is a tuple of arguments of `rows_from`, some of them delayed.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ class DaskEngine(Engine):
             self._opening.__exit__(kind, error, trace)
 
     def workers(self) -> list[Worker]:
-        """The workers that the scheduler knows."""
+        """Return the workers that the scheduler knows."""
         return [Worker(each["memory_limit"] or 0, each["nthreads"]) for each in self._workers()]
 
     def read(
@@ -81,14 +82,14 @@ class DaskEngine(Engine):
     def compute(
         self, name: str, function: Callable[..., Any], partitions: Sequence[Any], *columns: Sequence[Any]
     ) -> list[Handle]:
-        """``function(*partition, *arguments)`` for each partition, which holds delayed objects."""
+        """Submit ``function(*partition, *arguments)`` for each delayed partition."""
         call = delayed(function, pure=False, traverse=False)
         each = zip(self._keys(name, len(partitions)), partitions, *columns, strict=True)
         tasks = [call(*partition, *arguments, dask_key_name=key) for key, partition, *arguments in each]
         return self._with(self.client.compute(tasks))
 
     def each(self, name: str, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Handle]:
-        """Submit all tasks in one message to the scheduler; Dask's dashboard shows their names. See `Engine.each`."""
+        """Submit all tasks in one message to the scheduler; see `Engine.each`."""
         n_tasks = len(columns[0])
         if not n_tasks:
             return []
@@ -96,8 +97,8 @@ class DaskEngine(Engine):
         return self._with(self.client.map(_call, [function] * n_tasks, *columns, key=keys, pure=False))
 
     def some(self, waiting: Mapping[Handle, str]) -> list[Handle]:
-        """Check the futures every few milliseconds and the workers every second; see `Engine.some`."""
-        pause, longest = 0.001, min(0.05, 0.005 + len(waiting) * 2e-5)  # looking at a future takes a microsecond
+        """Check futures every few milliseconds, workers every second; see `Engine.some`."""
+        pause, longest = 0.001, min(0.05, 0.005 + len(waiting) * 2e-5)  # checking a future takes a microsecond
         while not (done := [future for future in waiting if future.done()]):
             self._check_alive(next(iter(waiting.values())))
             time.sleep(pause)
@@ -107,7 +108,7 @@ class DaskEngine(Engine):
         return done
 
     def result(self, handle: Handle, label: str) -> Any:
-        """Fetch a result; if its worker dies meanwhile, it is computed again."""
+        """Fetch a result, which is computed again if its worker dies meanwhile."""
         pause = 5.0
         while True:
             try:
@@ -129,7 +130,7 @@ class DaskEngine(Engine):
         return [f"{name}-{id(self):x}-{first + i}" for i in range(n_tasks)]
 
     def _with(self, futures: Any) -> list[Handle]:
-        """Remember that these futures belong to this fit, and return them."""
+        """Register futures as those of this fit, and return them."""
         self._made.update(made := list(futures))
         return made
 
@@ -137,13 +138,13 @@ class DaskEngine(Engine):
         return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
 
     def _check_result(self, future: Any, label: str) -> None:
-        if future.status in ("finished", "pending", "lost"):  # the last two if a worker died with the result
+        if future.status in ("finished", "pending", "lost"):  # the last two if a worker died and lost the result
             return
         reason = future.exception() if future.status == "error" else None
         raise failure(label, reason, f"a {future.status} task" if reason is None else "") from reason
 
     def _check_alive(self, label: str) -> None:
-        """Give up if no worker is left, or if none has memory for the work."""
+        """Raise ClusterError if there has been no running worker for too long."""
         now = time.monotonic()
         if now - self._looked < 1:
             return
@@ -153,20 +154,22 @@ class DaskEngine(Engine):
         self._running = now if "running" in states else self._running
         if now - self._alive > self.patience:
             raise ClusterError(
-                f"a cluster must have a worker, got none for {self.patience:.0f} seconds while waiting for {label};"
-                " start workers and fit again"
+                f"The cluster had no workers for {self.patience:.0f} seconds while waiting for {label}. Start workers"
+                " and fit again."
             )
         if now - self._running > PAUSES * self.patience:
             raise ClusterError(
-                f"a cluster must have a worker that takes tasks, got only paused ones for {now - self._running:.0f}"
-                f" seconds while waiting for {label}; their memory is full: give them more, or make partitions"
-                " smaller"
+                f"All workers were paused for {now - self._running:.0f} seconds while waiting for {label}, because"
+                " their memory is full. Give them more memory, or use smaller partitions."
             )
 
 
 @contextmanager
 def client_for(client: Any) -> Iterator[Any]:
-    """A client, the address of a scheduler, or None -> a client; None means the current one, or else a local one."""
+    """Open a Dask client.
+
+    `client` is a client, the address of a scheduler, or None for the current client, or else a local cluster.
+    """
     if client is not None and not isinstance(client, str):
         yield client
         return
@@ -178,8 +181,7 @@ def client_for(client: Any) -> Iterator[Any]:
         if current is not None:
             yield current
             return
-    # A worker that replaces a lost one imports what tasks need before it takes any. An error says what fails and where,
-    # and pages of log around it would hide it.
+    # Workers that replace lost ones preload the modules of tasks. Logs of a local cluster would bury the error.
     here: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "preload": ["hedgerow.dask"]}
     options: dict[str, Any] = {"address": client} if client else here | {"silence_logs": logging.CRITICAL}
     with Client(**options) as own:  # type: ignore[no-untyped-call]
@@ -187,22 +189,22 @@ def client_for(client: Any) -> Iterator[Any]:
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a task from this module, so that its worker imports the module and knows the sizes of results."""
+    """Call a task from this module, which makes its worker import the sizes below."""
     return function(*arguments)
 
 
 def _of_rows(function: Callable[..., Any], *given: Any) -> Any:
-    """Call a function with the rows of a computed partition and further arguments."""
+    """Call a function with the rows of a computed partition and its other arguments."""
     return function(rows_from(*given[:5]), *given[5:])
 
 
-def _bytes_held(held: Any) -> int:
-    """A dataclass -> the size of its fields in bytes."""
-    return int(sum(sizeof(getattr(held, each.name)) for each in fields(held)))
+def _bytes_of(item: Any) -> int:
+    """Return the size in bytes of the fields of a dataclass."""
+    return int(sum(sizeof(getattr(item, each.name)) for each in fields(item)))
 
 
-# Dask needs sizes to decide when to spill to disk, and what is expensive to send. It would assume some fifty bytes for
-# an object of an unknown type, however large its arrays are.
+# Dask decides by sizes when to spill to disk and where to run tasks. It would assume some fifty bytes for an object of
+# an unknown type, however large its arrays are.
 _KNOWN = (Bins, CoreTarget, Forest, LeafPayload, Nodes, Part, PartitionTarget, PartPlan, Piece, Targets, Weighed)
 for _kind in _KNOWN:
-    sizeof.register(_kind, _bytes_held)  # type: ignore[no-untyped-call]
+    sizeof.register(_kind, _bytes_of)  # type: ignore[no-untyped-call]

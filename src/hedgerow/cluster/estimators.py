@@ -1,6 +1,6 @@
-"""Estimators: an estimator, partitions of a table and an engine -> the estimator, fitted as on one machine.
+"""Fit of an estimator on a cluster.
 
-No other module of this room uses the private parts of estimators.
+No other module of this package uses private attributes of estimators.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hedgerow.forest.prune import prune
 from hedgerow.forest.training import Fingerprint
 from hedgerow.forest.unseen import unseen_from
 from hedgerow.inference.fitted import Fitted, publish
-from hedgerow.params.checks import check_parameters, refuse_unsettled
+from hedgerow.params.checks import check_parameters, require_resolved
 from hedgerow.params.resolve import most_trees, resolve_settings
 from hedgerow.table import Schema
 
@@ -40,8 +40,11 @@ def fit_on_cluster(
     gather_bytes: int | None = None,
     sum_bytes: int | None = None,
 ) -> None:
-    """Fit an estimator to partitions, which the engine can read; the two limits are those of `ClusterLimits`."""
-    refuse_unsettled(estimator, f"on {engine.name}", "training rows, which would settle it, stay where they are")
+    """Fit an estimator to partitions that the engine can read.
+
+    For the limits see `ClusterLimits`.
+    """
+    require_resolved(estimator, f"on {engine.name}", "It would be chosen on training rows, which stay on the workers.")
     target = checked_target(estimator)
     n_trees = most_trees(estimator)
     with engine, progress_on_cluster(estimator.verbose, n_trees) as show:
@@ -63,23 +66,23 @@ def fit_on_cluster(
 
 
 def checked_target(estimator: Any) -> DistributedTarget:
-    """Check the parameters of an estimator, as far as this is possible before reading -> what it predicts."""
+    """Check the parameters of an estimator before reading, and return its target."""
     check_parameters(estimator)
     target: DistributedTarget | None = estimator._task.distributed(estimator)
     if target is None:
-        raise TypeError(f"{type(estimator).__name__} must be fitted on one machine, got a cluster")
+        raise TypeError(f"{type(estimator).__name__} does not support clusters. Fit on one machine.")
     return target
 
 
 def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> GrowthParams:
-    """How an estimator grows trees on a table with so many rows and classes."""
+    """Return the growth parameters of an estimator for a table of this size."""
     settings = resolve_settings(estimator, n_rows, schema.n_features, schema.names, n_classes)
     check_constraints(settings, schema)
     return settings
 
 
 def published(estimator: Any, training: ClusterTable, forest: Forest) -> Fitted:
-    """A table on a cluster and the trees grown on it -> what the fit publishes."""
+    """Return the fit of trees grown on a cluster."""
     plan, info, settings = training.plan, training.info, training.plan.settings
     forest = prune(forest, settings.criterion, estimator.ccp_alpha)
     forest = forest.with_unseen(unseen_from(plan.has_missing.astype(bool), estimator.unseen))

@@ -1,4 +1,4 @@
-"""Forest: partitions of codes on a cluster -> the forest that one machine would grow from all of them."""
+"""Growth of a forest on a cluster, bitwise identical to that on one machine."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from hedgerow.fit.engine import Asking, Engine, Handle, add_arrays
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import forest_from
 
-#: Small parts are joined until there are this many for each thread.
+#: Number of pieces per thread down to which small parts are joined.
 PIECES = 1
-#: Workers whose memory is at least so many times the table keep which rows are in which nodes.
+#: Workers cache the rows of nodes if their memory is at least this many times the table.
 ROOM = 6
-#: Nodes are gathered together, though at least so many groups for each thread remain.
+#: Minimum number of groups of gathered nodes per thread.
 GROUPS = 4
-#: Tops are grown in batches of trees, of which so many are under way at a time.
+#: Number of batches of trees whose tops are grown at a time.
 BATCHES = 2
-#: A wave has at most so many tasks, of which workers must remember a few kilobytes each.
+#: Maximum number of tasks of a wave; workers need a few kilobytes for each.
 MOST_TASKS = 4_000
-#: Shows progress: the number of finished trees, and what is being done.
+#: Shows progress, given the number of finished trees and a text.
 Show = Callable[[int, str], None]
 
 
@@ -53,7 +53,7 @@ def grow_on_cluster(
     limits: ClusterLimits,
     show: Show,
 ) -> Forest:
-    """Handles of parts, in the order of the table, and their numbers of rows -> the forest.
+    """Grow a forest from parts, in the order of the table.
 
     A table of at most ``limits.gather_bytes`` is gathered as a whole, and each task grows some trees. For a larger
     table, the tops of trees are grown where the rows are, until nodes are small enough to be gathered.
@@ -61,7 +61,7 @@ def grow_on_cluster(
     table_bytes = plan.n_rows * plan.row_bytes
     if table_bytes <= limits.gather_bytes:
         return _grow_whole(engine, engine.put("plan", plan), parts, n_trees, show)
-    _refuse_what_needs_all_rows(plan, limits.gather_bytes)
+    _check_divisible(plan, limits.gather_bytes)
     plan = replace(plan, keeps=has_room(engine.workers(), ROOM * table_bytes))
     plan_there = engine.put("plan", plan)
     part_bytes = [n_rows * plan.row_bytes for n_rows in part_rows]
@@ -72,9 +72,9 @@ def grow_on_cluster(
 def join_small(
     engine: Engine, plan_there: Handle, parts: list[Handle], part_bytes: list[int], piece_bytes: int
 ) -> list[Handle]:
-    """Parts, and their bytes -> pieces, for which small parts are joined, though enough for all threads remain."""
+    """Join small parts to pieces, but keep enough pieces for all threads."""
     enough = sum(part_bytes) // (PIECES * max(1, n_threads_of(engine)))
-    size = min(piece_bytes, enough + max(part_bytes) // 2)  # half a part more, since parts are not quite alike
+    size = min(piece_bytes, enough + max(part_bytes) // 2)  # half a part more, because parts differ in size
     batches = in_batches(range(len(parts)), part_bytes.__getitem__, size)
     pieces = [engine.one("piece", piece_of, plan_there, *(parts[i] for i in batch)) for batch in batches]
     engine.forget(parts)
@@ -82,14 +82,14 @@ def join_small(
 
 
 def _grow_whole(engine: Engine, plan_there: Handle, parts: list[Handle], n_trees: int, show: Show) -> Forest:
-    """Gather the whole table, and grow trees in tasks."""
+    """Gather the whole table, and grow some trees per task."""
     table = engine.one("table", join_parts, *parts)
     size = max(1, n_trees // (4 * max(1, n_threads_of(engine))))
     firsts = list(range(0, n_trees, size))
     lasts = [min(first + size, n_trees) for first in firsts]
     same_for_all = [table] * len(firsts), [plan_there] * len(firsts)
     tasks = engine.each("trees", grow_trees, *same_for_all, firsts, lasts)
-    label = {task: f"trees {first} and on" for task, first in zip(tasks, firsts, strict=True)}
+    label = {task: f"trees from {first}" for task, first in zip(tasks, firsts, strict=True)}
     grown: dict[Any, Forest] = {}
     for task in engine.as_finished(label):  # fetched while others grow
         grown[task] = engine.result(task, label[task])
@@ -99,9 +99,10 @@ def _grow_whole(engine: Engine, plan_there: Handle, parts: list[Handle], n_trees
 
 @dataclass
 class _Tree:
-    """A tree that is being grown: how many of its groups are not finished, what tasks share, and its leaf counts.
+    """A tree in growth, at `place` among some tops.
 
-    It is the tree at `place` of some tops.
+    `waiting` counts its unfinished groups, `gathering` is the request that its tasks share, `counts` are its leaf
+    counts.
     """
 
     tops: TopGrower
@@ -124,7 +125,7 @@ class _Tree:
 
 
 class _Request(NamedTuple):
-    """Tops that are being grown, and the tasks that they wait for."""
+    """Tops in growth, and the tasks that they wait for."""
 
     tops: TopGrower
     asking: Asking
@@ -140,14 +141,14 @@ class _Wave(NamedTuple):
 
 
 class _Flight(NamedTuple):
-    """What a task grows: one of the groups of a wave."""
+    """A group of a wave, grown by one task."""
 
     wave: _Wave
     nodes: NDArray[np.uint32]
 
 
 class _Growing:
-    """A forest that is being grown: the tops of some trees, then what is below them, in waves of bounded size."""
+    """A forest in growth: first the tops of trees, then subtrees in bounded waves."""
 
     def __init__(
         self,
@@ -165,16 +166,16 @@ class _Growing:
         n_threads, tree_bytes = max(1, n_threads_of(self.engine)), self.plan.n_rows * self.plan.row_bytes
         enough = n_trees * tree_bytes // (GROUPS * n_threads)
         n_groups = -(-tree_bytes // max(1, min(self.limits.group_bytes, enough)))
-        # A tenth more than a group needs if all are alike, since nodes are not cut to fill them.
+        # A tenth more than equal groups need, because nodes do not fill groups exactly.
         self.group_bytes = max(self.limits.gather_bytes, 11 * tree_bytes // (10 * n_groups))
         self.wave_bytes = 2 * self.group_bytes * n_threads
         if not self.plan.keeps:
-            # Every wave reads all pieces from disk, so a wave is a tree, though its rows may be spilled in turn.
+            # Every wave reads all pieces from disk, so a wave is a whole tree, even if its rows are spilled in turn.
             self.wave_bytes = max(self.wave_bytes, tree_bytes)
         starting, under_way = deque(self._batches(n_trees)), list[_Request]()
         waves, flying, finished = deque[_Wave](), dict[Handle, _Flight](), dict[int, Forest]()
         while len(finished) < n_trees:
-            # While the sums of some tops travel, workers add up those of others, or grow what is below finished tops.
+            # While the sums of some tops travel, workers add up those of others, or grow below finished tops.
             while starting and len(under_way) + bool(waves) < BATCHES:
                 tops = starting.popleft()
                 under_way.append(_Request(tops, tops.grow(self.limits.sum_bytes // BATCHES, self._say), {}))
@@ -185,7 +186,7 @@ class _Growing:
                 flying |= self._submit(wave)
                 if not wave.groups:
                     self._finish_if_complete(wave.tree, finished)
-            label = {task: f"the part below tree {flight.wave.tree.number}" for task, flight in flying.items()}
+            label = {task: f"the subtrees of tree {flight.wave.tree.number}" for task, flight in flying.items()}
             for asked in under_way:
                 label |= asked.waiting
             for task in self.engine.some(label) if label else []:
@@ -197,7 +198,10 @@ class _Growing:
         return join_forests(*(finished[number] for number in range(n_trees)))
 
     def _batches(self, n_trees: int) -> list[TopGrower]:
-        """The tops of all trees, in batches; in one if pieces are on disk, since every level of a batch reads them."""
+        """Divide all trees into batches.
+
+        There is one batch if pieces are on disk, because each level of a batch reads them.
+        """
         n_batches = 1
         if self.plan.keeps:
             tree_bytes = 4 * (1 - math.exp(-self.plan.bags.mean) if self.plan.bags.mean else 1)
@@ -209,7 +213,10 @@ class _Growing:
         return [TopGrower(*shared, range(*span), gather_rows) for span in pairwise(firsts)]
 
     def _ask_more(self, under_way: list[_Request], waves: deque[_Wave]) -> None:
-        """Ask for the next level of tops whose sums have all arrived; finished tops become waves."""
+        """Request the next level of tops whose sums have arrived.
+
+        Finished tops become waves.
+        """
         for asked in list(under_way):
             if asked.waiting:
                 continue
@@ -224,7 +231,10 @@ class _Growing:
         self.show(self.n_done, what)
 
     def _waves(self, tree: _Tree) -> list[_Wave]:
-        """The groups below a top, in waves; there is at least one wave, which may be empty."""
+        """Divide the groups below a top into waves.
+
+        There is at least one, which may be empty.
+        """
         groups = tree.top.groups(tree.place, self.plan.row_bytes, self.group_bytes)
         tree.waiting = len(groups)
         gathering = Gathering(tree.sketch, [nodes for nodes, _ in groups])
@@ -238,14 +248,14 @@ class _Growing:
         ]
 
     def _submit(self, wave: _Wave) -> dict[Handle, _Flight]:
-        """Tasks that gather and grow the groups of a wave."""
+        """Submit the tasks that gather and grow the groups of a wave."""
         tree, n_pieces, n_groups = wave.tree, len(self.pieces), len(wave.groups)
         if tree.counts is None:
             tree.counts = self._count(tree)
         if not wave.groups:
             return {}
         inherited = {number: tree.top.heritage(tree.place, nodes) for number, nodes in wave.groups.items()}
-        # Piece by piece, so that one that was spilled to disk is read once for all groups.
+        # Piece by piece, because a piece that was spilled to disk is then read once for all groups.
         each_piece = [piece for piece in self.pieces for _ in wave.groups]
         plans, gatherings = ([each] * (n_groups * n_pieces) for each in (self.plan_there, tree.gathering))
         rows = self.engine.each("gather", gather_rows, each_piece, plans, gatherings, list(wave.groups) * n_pieces)
@@ -254,7 +264,7 @@ class _Growing:
         return {task: _Flight(wave, nodes) for task, nodes in zip(tasks, wave.groups.values(), strict=True)}
 
     def _count(self, tree: _Tree) -> Handle | None:
-        """The handle of the counts of the leaves of a top; None if it has no leaves that can be counted."""
+        """Submit the counts of the leaves of a top; None if it has no leaves to count."""
         leaves = tree.top.counted(tree.place)
         if not leaves:
             return None
@@ -263,7 +273,7 @@ class _Growing:
         return self.engine.sum("count", tasks, add_arrays)
 
     def _collect(self, task: Handle, flight: _Flight, label: str, finished: dict[int, Forest]) -> None:
-        """Take what has grown below some nodes, and assemble the tree if it is complete."""
+        """Graft the result of a task onto its tree; assemble the tree if complete."""
         tree = flight.wave.tree
         grown, alike = self.engine.result(task, label)
         tree.top.graft(tree.place, flight.nodes, grown.arrays(), alike)
@@ -278,23 +288,23 @@ class _Growing:
         finished[tree.number] = forest_from(self.plan.labels, tree.top.tree(tree.place))
         tree.counts = tree.gathering = None
         self.n_done += 1
-        self._say("growing the parts below the tops")
+        self._say("growing subtrees below the tops")
 
 
 def _bytes_of(flying: dict[Handle, _Flight]) -> int:
-    """Bytes that the waves of these tasks gather."""
+    """Return the bytes that the waves of these tasks gather."""
     return sum({id(flight.wave): flight.wave.n_bytes for flight in flying.values()}.values())
 
 
 def n_threads_of(engine: Engine) -> int:
-    """Threads of all workers."""
+    """Return the number of threads of all workers."""
     return sum(each.n_threads for each in engine.workers())
 
 
-def _refuse_what_needs_all_rows(plan: PartPlan, gather_bytes: int) -> None:
-    """Refuse settings with which trees can only be grown if all rows are in one place, unless the table fits."""
+def _check_divisible(plan: PartPlan, gather_bytes: int) -> None:
+    """Raise ValueError for settings that need the whole table in one place."""
     size = plan.n_rows * plan.row_bytes
-    advice = f"raise gather_bytes above {size:,}, the size of the table, if a worker has several times as much memory"
+    hint = f"Raise gather_bytes above {size:,}, the size of the table, if a worker has several times as much memory."
     if needed := plan.settings.needs_all_rows:
         must, why = needed
-        raise ValueError(f"{must} for a table of more than gather_bytes={gather_bytes:,}, {why}; {advice}")
+        raise ValueError(f"{must} for a table of more than gather_bytes={gather_bytes:,}, {why}. {hint}")

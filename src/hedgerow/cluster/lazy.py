@@ -1,4 +1,4 @@
-"""Lazy: a fitted forest and a dask collection -> its answers for each partition, computed when they are needed."""
+"""Lazy predictions for dask collections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.fit.engine import FAN_IN
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies
 
-#: Methods of the evidence of a model, not of the model itself.
+#: Names of methods of the evidence of a model, not of the model itself.
 _LEAVES, _COMBINE = "evidence.leaves", "evidence.combine"
 
 
@@ -26,18 +26,18 @@ def lazily(model: Any, method: str, X: Any, /, *args: Any, **options: Any) -> An
     model : fitted estimator
         Any fitted estimator of hedgerow; it need not have been fitted on Dask.
     method : str
-        The name of a method, such as "predict_proba".
+        Name of a method, such as "predict_proba".
     X : dask array or data frame of shape (n_samples, n_features)
         Samples.
     *args, **options
-        Further arguments of the method, also one that is called ``method``.
+        Other arguments of the method, also one named ``method``.
 
     Returns
     -------
     dask array, data frame or series
-        Nothing is computed yet. The result for a data frame keeps its index; it has one column for each class, or for
-        each result that has a name. Other results of several arrays, such as labels and sets with ``return_set=True``,
-        are a tuple. Compute all of them in one ``dask.compute``, so that there is one pass over the samples.
+        A lazy result. For a data frame, it keeps the index and has one column per class or named result. Other results
+        of several arrays, such as labels and sets with ``return_set=True``, are a tuple. Compute all of them in one
+        ``dask.compute`` to read the samples once.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def lazily(model: Any, method: str, X: Any, /, *args: Any, **options: Any) -> An
 
 
 class LazyEvidence:
-    """The leaves that the rows of a dask collection reach; any rule can combine them. Nothing is computed yet.
+    """Lazy evidence of the leaves that the rows of a dask collection reach.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ class LazyEvidence:
 
     @property
     def leaves(self) -> Any:
-        """(n, T): number of the leaf reached within each tree."""
+        """Number of the leaf reached within each tree, of shape (n, T)."""
         return lazily(self.model, _LEAVES, self.X)
 
     def combine(self, rule: Any = None, *, caution: float | None = None, prior: Any = None, weights: Any = None) -> Any:
-        """The opinion of a rule: lower bound, probability and upper bound of each class.
+        """Combine the evidence by a rule.
 
         Parameters
         ----------
@@ -92,26 +92,27 @@ class LazyEvidence:
         Returns
         -------
         dask array of shape (n, K, 3), or data frame of 3 K columns
+            Lower probability, probability and upper probability of each class.
         """
         return lazily(self.model, _COMBINE, self.X, rule, caution=caution, prior=prior, weights=weights)
 
 
 def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> Any:
-    """Measure how good a model is on a dask collection whose classes or numbers are known.
+    """Evaluate a model on a labelled dask collection.
 
     Parameters
     ----------
     model : fitted classifier or regressor
         Any fitted classifier or regressor of hedgerow; it need not have been fitted on Dask.
     X, y : dask array or data frame of shape (n_samples, n_features), dask array or series of shape (n_samples,)
-        Samples and their classes or numbers, with the same partitions.
+        Samples and their classes or targets, with the same partitions.
     coverage : float or None, default=None
-        The promised coverage of the intervals of a regressor; None means 0.9.
+        Target coverage of the intervals of a regressor; None means 0.9.
 
     Returns
     -------
     Delayed
-        ``.compute()`` returns the figures of ``hedgerow evaluate`` as a dict. They are those of all rows together, not
+        ``.compute()`` returns the metrics of ``hedgerow evaluate`` as a dict. They are those of all rows together, not
         means over partitions.
     """
     model = model.to_local() if hasattr(model, "to_local") else model
@@ -123,7 +124,7 @@ def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> An
 
 
 def _evaluate(model: Any, coverage: float | None, *given: Any) -> Any:
-    """A partition -> its tally; None if it has no rows."""
+    """Return the tally of a partition; None if it has no rows."""
     rows = rows_from(*given)
     return predictor_of(model).tally(rows.X, rows.y, coverage) if len(rows.X) else None
 
@@ -136,7 +137,10 @@ def _figures(tally: Any) -> dict[str, Any]:
 
 
 class _Fields:
-    """A method of a model with further arguments: samples -> its result. The model is sent to each worker once."""
+    """A method of a model with its arguments, to be called on samples.
+
+    The model is sent to each worker once.
+    """
 
     def __init__(self, model: Any, method: str, args: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> None:
         self.model, self.method, self.args, self.options = model, method, args, options
@@ -151,7 +155,10 @@ class _Fields:
 
 
 def _blocks(X: Any, summary: _Fields, example: NDArray[Any]) -> Any:
-    """A dask array -> a dask array of results; the example is the result for one row."""
+    """Return the lazy results for a dask array.
+
+    The example is the result for one row.
+    """
     rest = example.shape[1:]
     return X.map_blocks(
         _of_block,
@@ -166,12 +173,15 @@ def _blocks(X: Any, summary: _Fields, example: NDArray[Any]) -> Any:
 
 
 def _of_block(X: NDArray[Any], summary: _Fields, nothing: NDArray[Any]) -> NDArray[Any]:
-    """A block of samples -> results."""
+    """Return the result for a block of samples."""
     return np.asarray(summary(X)) if len(X) else nothing
 
 
 def _blocks_of_parts(X: Any, summary: _Fields, examples: list[NDArray[Any]]) -> list[Any]:
-    """A dask array -> a dask array for each part of a result; all parts of a block are computed once."""
+    """Return a dask array for each part of a result.
+
+    All parts of a block are computed once.
+    """
     nothing = [example[:0] for example in examples]
     chunks = X.chunks[0]
     whole = X.map_blocks(
@@ -191,7 +201,7 @@ def _blocks_of_parts(X: Any, summary: _Fields, examples: list[NDArray[Any]]) -> 
 
 
 def _parts_of_block(X: NDArray[Any], summary: _Fields, nothing: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """A block of samples -> the parts of its result."""
+    """Return the parts of the result for a block of samples."""
     return [np.asarray(part) for part in summary(X)] if len(X) else nothing
 
 
@@ -200,7 +210,10 @@ def _part(parts: list[NDArray[Any]], number: int) -> NDArray[Any]:
 
 
 def _frames(X: Any, summary: _Fields) -> Any:
-    """A dask data frame -> a data frame or series of results; a tuple of them if the result has parts."""
+    """Return a lazy data frame or series of results.
+
+    Return a tuple of them if the result has parts.
+    """
     row = _row_without_values(X._meta)
     tables = _tables(summary(row), summary, row.index)
     whole = X.map_partitions(_of_frame, summary, meta=_of_nothing(X._meta, summary))
@@ -218,7 +231,10 @@ def _frames(X: Any, summary: _Fields) -> Any:
 
 
 def _of_frame(X: Any, summary: _Fields) -> Any:
-    """A partition -> results with its index; parts are side by side, in numbered columns."""
+    """Return the results for a partition with its index.
+
+    Parts are in numbered columns.
+    """
     import pandas as pd
 
     if len(X) == 0:
@@ -228,7 +244,10 @@ def _of_frame(X: Any, summary: _Fields) -> Any:
 
 
 def _tables(result: Any, summary: _Fields, index: Any) -> Any:
-    """A result -> a data frame or series; a list of them if it has parts without names."""
+    """Convert a result to a data frame or series.
+
+    Return a list of them if it has parts without names.
+    """
     import pandas as pd
 
     if _has_names(result):
@@ -242,12 +261,12 @@ def _tables(result: Any, summary: _Fields, index: Any) -> Any:
 
 
 def _has_names(result: Any) -> bool:
-    """Whether a result is of several parts that have names."""
+    """Return whether a result has named parts."""
     return isinstance(result, tuple) and hasattr(result, "_fields")
 
 
 def _columns(summary: _Fields, result: NDArray[Any]) -> list[str]:
-    """Names for the columns of a result."""
+    """Return names for the columns of a result."""
     classes = [str(label) for label in getattr(summary.model, "classes_", [])]
     width = int(np.prod(result.shape[1:]))
     if result.ndim == 3 and len(classes) == result.shape[1]:
@@ -261,14 +280,17 @@ def _columns(summary: _Fields, result: NDArray[Any]) -> list[str]:
 
 
 def _of_nothing(X: Any, summary: _Fields) -> Any:
-    """A partition without rows -> a result without rows, with the columns of the result for a row of missing values."""
+    """Return an empty result for an empty partition.
+
+    Its columns are those of the result for a row of missing values.
+    """
     result = _of_frame(_row_without_values(X), summary).iloc[:0]
     result.index = X.index
     return result
 
 
 def _row_without_values(X: Any) -> Any:
-    """A data frame -> a data frame with one row of missing values."""
+    """Return a data frame with the columns of another and one row of missing values."""
     import pandas as pd
 
     return pd.DataFrame({name: pd.Series([None], dtype=object) for name in X.columns})

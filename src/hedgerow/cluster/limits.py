@@ -1,4 +1,4 @@
-"""Rows: a computed partition -> its features, targets and weights."""
+"""Rows of partitions, and limits of memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hedgerow.fit.engine import Worker
 
 
 class Rows(NamedTuple):
-    """The rows of one partition: a table of features, targets (n,) and weights (n,) or None."""
+    """Features, targets (n,) and weights (n,) or None of one partition."""
 
     X: Any
     y: Any
@@ -19,7 +19,10 @@ class Rows(NamedTuple):
 
 
 def rows_from(X: Any, y: Any, weights: Any, target: str | None = None, weight: str | None = None) -> Rows:
-    """Features, targets and weights -> rows; targets and weights may be columns of X, given by their names."""
+    """Return the rows of a partition.
+
+    `target` and `weight` name columns of X with targets and weights.
+    """
     if target is not None:
         y = X[target]
     if weight is not None:
@@ -29,8 +32,8 @@ def rows_from(X: Any, y: Any, weights: Any, target: str | None = None, weight: s
     for name, given in {"y": y, "sample_weight": weights}.items():
         if given is not None and len(given) != len(X):
             raise ValueError(
-                f"partitions of X and {name} must have the same rows, got {len(X)} and {len(given)}; repartition both"
-                " in the same way"
+                f"partitions of X and {name} must have the same rows, got {len(X)} and {len(given)}. Repartition both"
+                " in the same way."
             )
     y = np.asarray(y)
     check_one_column(y, f"an array of shape {y.shape}")
@@ -39,43 +42,43 @@ def rows_from(X: Any, y: Any, weights: Any, target: str | None = None, weight: s
 
 
 def check_one_column(y: Any, found: str) -> None:
-    """Refuse targets that are not a single column; `found` describes them."""
+    """Raise ValueError unless targets, described by `found`, are a single column."""
     if y.ndim > 1 and (y.ndim > 2 or y.shape[1] != 1):
-        raise ValueError(f"y must be a 1d array of one target per row, got {found} instead; select one column")
+        raise ValueError(f"y must be a 1d array of one target per row, got {found} instead. Select one column.")
 
 
 _Item = TypeVar("_Item")
 
 #: Limits if the memory of workers is not limited.
 GATHER_BYTES = SUM_BYTES = 64 << 20
-#: Nodes are gathered together up to this size, because a task has a fixed cost, however few rows it has. Arrays of four
-#: times that size begin with new pages of memory each time, which costs as much as the tasks that they would save.
+#: Nodes are gathered together up to this size, because a task has a fixed cost. Arrays of four times that size start
+#: with new pages of memory each time, which costs as much as the tasks that they would save.
 GROUP_BYTES = 16 << 20
-#: Small parts are joined up to this size, because a task has a fixed cost, however few rows it has.
+#: Small parts are joined up to this size, because a task has a fixed cost.
 PIECE_BYTES = 32 << 20
-#: Memory of the interpreter and libraries, which a worker needs before it reads any row.
+#: Memory of the interpreter and libraries of a worker.
 LIBRARIES = 256 << 20
-#: A task that grows gathered rows holds them three times, while those of the next task arrive.
+#: A task that grows gathered rows needs three times their memory, while the rows of the next task arrive.
 GATHER_SHARE = 1 / 8
 #: A task adds eight sums to a ninth.
 SUM_SHARE = 1 / 16
-#: A task holds a piece and its result, and its worker perhaps the next piece.
+#: A task has a piece and its result in memory, and its worker perhaps the next piece.
 PIECE_SHARE = 1 / 16
 
 
 class ClusterLimits(NamedTuple):
-    """How many bytes are put in one place at a time.
+    """Limits of memory, in bytes.
 
     Parameters
     ----------
     gather_bytes : int
-        Nodes and tables of at most this size are gathered.
+        Maximum size of nodes and tables that are gathered.
     sum_bytes : int
-        Largest size of the sums of one batch of nodes.
+        Maximum size of the sums of one batch of nodes.
     piece_bytes : int
-        Small parts of the table are joined up to this size.
+        Size up to which small parts of the table are joined.
     group_bytes : int
-        Nodes are gathered together up to this size.
+        Size up to which nodes are gathered together.
     """
 
     gather_bytes: int = GATHER_BYTES
@@ -85,7 +88,7 @@ class ClusterLimits(NamedTuple):
 
 
 def limits_for(workers: Iterable[Worker]) -> ClusterLimits:
-    """Workers -> limits that suit a thread of the smallest of them."""
+    """Return limits that suit a thread of the smallest worker."""
     threads = [_thread_bytes(each) for each in workers if each.memory_limit]
     if not threads:
         return ClusterLimits()
@@ -100,7 +103,7 @@ def limits_for(workers: Iterable[Worker]) -> ClusterLimits:
 
 
 def has_room(workers: Iterable[Worker], n_bytes: int) -> bool:
-    """Whether all workers together may hold so many bytes beside their libraries."""
+    """Return whether all workers together have this many bytes for data."""
     each = list(workers)
     return (
         any(not one.memory_limit for one in each) or sum(_thread_bytes(one) * one.n_threads for one in each) >= n_bytes
@@ -108,7 +111,10 @@ def has_room(workers: Iterable[Worker], n_bytes: int) -> bool:
 
 
 def in_batches(items: Iterable[_Item], size_of: Callable[[_Item], int], most: int) -> Iterator[list[_Item]]:
-    """Items -> lists of items whose total size is at most `most`; a larger item is a list by itself."""
+    """Divide items into lists of total size at most `most`.
+
+    A larger item is a list by itself.
+    """
     batch: list[_Item] = []
     size = 0
     for item in items:
@@ -122,6 +128,6 @@ def in_batches(items: Iterable[_Item], size_of: Callable[[_Item], int], most: in
 
 
 def _thread_bytes(worker: Worker) -> int:
-    """The memory that a thread of a worker may use for rows; always above zero."""
+    """Return the memory of a thread of a worker for rows, always above zero."""
     limit = worker.memory_limit
     return max(limit - LIBRARIES, limit // 8) // max(1, worker.n_threads)

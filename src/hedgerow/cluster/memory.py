@@ -1,7 +1,7 @@
-"""Memory: tasks on workers with little memory -> what they have freed goes back to the system.
+"""Return of freed memory to the system, on workers with little memory.
 
-Dask counts what the C library keeps for later as used. A worker that has spilled all it holds would stay paused for
-ever, since no task runs on it that could free more. So a thread gives memory back as long as tasks come.
+Dask counts memory that the C library keeps for reuse as used. A worker that has spilled all its data would stay paused
+for ever, because no task would run on it and free more. So a thread returns memory as long as tasks arrive.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from time import monotonic, sleep
 
 from hedgerow import _core
 
-#: Seconds from one time to the next, and how long after the last task the thread goes on.
+#: Seconds between two returns, and between the last task and the end of the thread.
 PAUSE, LINGER = 0.5, 60.0
 
 
 class _Returning:
-    """A thread that gives memory back until no task has come for a while."""
+    """A thread that returns memory until no task has arrived for a while."""
 
     def __init__(self) -> None:
         self._lock, self._until = Lock(), 0.0
         self._thread: Thread | None = None
 
     def go_on(self) -> None:
-        """Go on from now, in a new thread if the last one has ended."""
+        """Continue for `LINGER` seconds, in a new thread if the last one has ended."""
         with self._lock:
             self._until = monotonic() + LINGER
             if self._thread is None:
@@ -44,7 +44,7 @@ _returning = _Returning()
 
 
 def use_memory(keeps: bool) -> None:
-    """Called by tasks: memory is kept for the next ones if there is room, and else given back."""
+    """Keep freed memory for the next task if `keeps`, or return it to the system."""
     if keeps:
         _core.keep_memory()
     else:

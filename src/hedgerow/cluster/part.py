@@ -1,4 +1,4 @@
-"""Describe: the rows of each partition -> the schema and the cuts of the whole table, and the codes of each part."""
+"""Parts of a training table: summaries, schema, bins and codes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Described(NamedTuple):
     Attributes
     ----------
     n_rows : int
-        The number of its rows.
+        Number of rows.
     schema : Schema or None
-        The schema that it would have as a table of its own; None if it has no rows.
-    told : Any
-        The summary of its targets by `DistributedTarget.read`; None if it has no rows.
+        Schema of the partition as a table of its own; None if it has no rows.
+    summary : Any
+        Summary of its targets by `DistributedTarget.read`; None if it has no rows.
     weighs : bool
         Whether some row has a weight above zero.
     """
@@ -45,13 +45,13 @@ class Described(NamedTuple):
 
 
 def see(target: DistributedTarget, categorical_features: Any, rows: Rows) -> tuple[Described, Targets]:
-    """The rows of a partition -> their summary, and their targets."""
+    """Return the summary and the targets of the rows of a partition."""
     n_rows = len(rows.X)
     if n_rows == 0:
         nothing = np.empty(0)
         return Described(0, None, None, False), Targets(nothing, None, None if rows.weights is None else nothing)
     schema = read_training_table(rows.X, categorical_features=categorical_features).schema
-    # All weights of a partition may be zero, though not all weights of the table.
+    # All weights of a partition may be zero, but not all weights of the table.
     weights = read_weights_of_part(rows.weights, n_rows)
     weighs = weights is None or bool((weights > 0).any())
     values, summary = target.read(rows.y, n_rows)
@@ -59,7 +59,7 @@ def see(target: DistributedTarget, categorical_features: Any, rows: Rows) -> tup
 
 
 def schema_of_all(parts: list[Described]) -> Schema:
-    """Summaries of partitions -> the schema of the table."""
+    """Return the schema of the table, given summaries of its partitions."""
     schemas = {number: each.schema for number, each in enumerate(parts) if each.schema is not None}
     if not schemas:
         raise ValueError(f"Found array with 0 sample(s) in {len(parts)} partitions while a minimum of 1 is required")
@@ -67,7 +67,7 @@ def schema_of_all(parts: list[Described]) -> Schema:
     for number, schema in schemas.items():
         if schema.names != first.names or schema.n_features != first.n_features:
             raise ValueError(
-                f"partition {number} must have the columns of the first, {_some(first)}, got {_some(schema)}"
+                f"partition {number} must have the columns of the first, {_some(first)}, got {_some(schema)}."
             )
     merged = [_column_of_all(schemas, feature) for feature in range(first.n_features)]
     categories = tuple(known for known, _ in merged)
@@ -78,7 +78,7 @@ def schema_of_all(parts: list[Described]) -> Schema:
 def sample_columns(
     schema: Schema, n_rows: int, sample_rows: int, rows: Rows, weighed: Weighed, first_row: int
 ) -> list[Array]:
-    """The rows of a partition, and which have a weight above zero -> the columns of the rows that decide the cuts."""
+    """Return the columns of the rows of a partition that determine the bin edges."""
     table = _table(rows.X, schema)
     if table is None:
         return [np.empty(0, dtype=np.int32 if nominal else np.float64) for nominal in schema.nominal]
@@ -88,13 +88,13 @@ def sample_columns(
 
 
 def find_cuts(schema: Schema, max_bins: int, gaps: bool, *samples: list[Array]) -> Bins:
-    """Columns of the rows that decide the cuts, from all partitions -> the bins of the table."""
+    """Return the bins of the table, given the sampled columns of all partitions."""
     columns = [np.concatenate(parts) for parts in zip(*samples, strict=True)]
     return bins_from_columns(schema, [columns], None, max(1, len(columns[0])), max_bins, 1, gaps)
 
 
 def encode_rows(schema: Schema, bins: Bins, rows: Rows, weighed: Weighed) -> Codes:
-    """The rows of a partition, and which have a weight above zero -> codes (p, n) of these."""
+    """Return the codes (p, n) of the rows of a partition of weight above zero."""
     table = _table(rows.X, schema)
     if table is None:
         return np.empty((schema.n_features, 0), dtype=bins.code_type)
@@ -103,12 +103,15 @@ def encode_rows(schema: Schema, bins: Bins, rows: Rows, weighed: Weighed) -> Cod
 
 
 def _table(X: Any, schema: Schema) -> Table | None:
-    """Computed features of a partition -> a table with the schema of the whole table; None without rows."""
+    """Read the features of a partition with the schema of the whole table.
+
+    Return None without rows.
+    """
     return read_table(X, schema) if len(X) else None
 
 
 def _column_of_all(schemas: dict[int, Schema], feature: int) -> tuple[Array | None, Kind]:
-    """One column in all partitions -> its categories (None if it is numeric), and its kind."""
+    """Return the categories of a column, None if numeric, and its kind."""
     kinds = {schema.kinds[feature]: number for number, schema in schemas.items() if schema.kinds[feature] != "null"}
     if not kinds:
         return None, "null"
@@ -116,7 +119,7 @@ def _column_of_all(schemas: dict[int, Schema], feature: int) -> tuple[Array | No
     where = f"column {feature}"
     if not found:
         if "text" in kinds and len(kinds) > 1:
-            raise ValueError(f"{where} must hold values of one kind, got {sorted(kinds)} in partitions {kinds}")
+            raise ValueError(f"{where} must have values of one type, got {sorted(kinds)} in partitions {kinds}.")
         return None, "number" if len(kinds) > 1 else next(iter(kinds))
     numeric = all(known.dtype.kind != "O" for known in found)
     values = np.concatenate([known if numeric else known.astype(object) for known in found])
@@ -131,16 +134,16 @@ def _some(schema: Schema) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """Some consecutive rows of the training table.
+    """Consecutive rows of the training table, from one partition.
 
     Parameters
     ----------
     first_row : int
-        Number of its first row in the whole table.
+        Number of the first row in the whole table.
     codes : (p, n) uint8 or uint16
-        The codes of its rows.
+        Codes of the rows.
     target : PartitionTarget
-        The target of its rows.
+        Target of the rows.
     """
 
     first_row: int
@@ -155,7 +158,7 @@ class Part:
 
 @dataclass(frozen=True)
 class PartPlan:
-    """What every task of a fit must know.
+    """Data that all tasks of a fit share.
 
     Parameters
     ----------
@@ -164,11 +167,11 @@ class PartPlan:
     n_rows : int
         Number of rows of the whole table.
     has_missing : (p,) uint8
-        Which features have missing values anywhere in the table.
+        Whether each feature has missing values anywhere in the table.
     target : PartitionTarget
-        The target of a part without rows; it has the classes and units of the whole table.
+        Target of an empty part, with the classes and units of the whole table.
     keeps : bool
-        Whether workers have room to keep, from one level to the next, which rows are in which nodes.
+        Whether workers have memory to cache the rows of nodes from one level to the next.
     """
 
     bins: Bins
@@ -180,58 +183,61 @@ class PartPlan:
 
     @property
     def labels(self) -> CoreTarget:
-        """The target without rows, in the form in which the core takes it."""
+        """Target without rows, in the form that the core takes."""
         core: CoreTarget = self.target.core
         return core
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows weigh differently."""
+        """True if rows have weights."""
         return self.target.is_weighted
 
     @property
     def is_blind(self) -> bool:
-        """Whether splits do not depend on labels."""
+        """True if splits ignore labels."""
         return self.settings.splitter == "random_decision"
 
     @property
     def n_cells(self) -> int:
-        """The number of sums of a bin: those of the target, or only amounts, and rows."""
+        """Number of sums per bin: those of the target, or only amounts, and rows."""
         return 2 if self.is_blind else self.target.n_sums + 1
 
     @property
     def cell_type(self) -> type[np.uint32] | type[np.float64]:
-        """The type of sums: counts fit into 32 bits; weights and numbers are whole numbers in a double."""
+        """Type of sums.
+
+        Counts fit into 32 bits; weights and targets are whole numbers in a double.
+        """
         return self.target.cell_type
 
     @property
     def bags(self) -> Bags:
-        """How bags are drawn, and which rows leaves count."""
+        """Bootstrap samples, and the rows that leaves count."""
         return bags_of(self.settings, self.n_rows)
 
     def bag(self, tree: int) -> tuple[int, int, int, float]:
-        """What the core must know to draw the bag of a tree."""
+        """Return the arguments with which the core draws the bag of a tree."""
         bags = self.bags
         return bags.seed, tree, bags.n_rows, bags.mean
 
     @property
     def row_codes(self) -> int:
-        """Codes of a row that is stored as a whole: those of its features, and zeros up to a full word."""
+        """Number of codes of a row, padded with zeros to a full word."""
         per_word = 8 // np.dtype(self.bins.code_type).itemsize
         return -(-len(self.bins.n_bins) // per_word) * per_word
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a gathered row: codes, label, multiplicity and weight."""
+        """Bytes per gathered row: codes, label, multiplicity and weight."""
         return self.row_codes * np.dtype(self.bins.code_type).itemsize + 4 + (8 if self.is_weighted else 0)
 
 
 def join_parts(*parts: Part) -> Part:
-    """Parts in the order of the table -> one part that is the whole table."""
+    """Concatenate parts in the order of the table."""
     codes = np.concatenate([part.codes for part in parts], axis=1)
     return Part(parts[0].first_row, codes, parts[0].target.joined([part.target for part in parts]))
 
 
 def grow_trees(table: Part, plan: PartPlan, first: int, last: int) -> Forest:
-    """The whole table -> trees number `first` to ``last - 1``."""
+    """Grow trees number `first` to ``last - 1`` on the whole table."""
     return grow_forest(table.codes, plan.bins, table.target.core, plan.settings, first_tree=first, n_trees=last - first)

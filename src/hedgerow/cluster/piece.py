@@ -1,4 +1,4 @@
-"""Piece: rows and targets of some parts, on a worker -> what they add to nodes, leaves and gathered rows."""
+"""Pieces: rows of some parts on a worker, and their sums by node and leaf."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from hedgerow.forest.nodes import Nodes
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
-#: A piece keeps rows of nodes up to this many times the size of its codes.
+#: Maximum size of the cached rows of nodes, as a multiple of the codes of a piece.
 KEPT_SHARE = 2
-#: A piece keeps the rows of the nodes to gather for this many trees, which are those that are being gathered.
+#: Number of trees for which a piece caches the rows to gather.
 KEPT_GATHERINGS = 2
 
 
 class Sketch(NamedTuple):
-    """The top of a tree, as far as it has grown, and the weights of classes in its bag.
+    """The top of a tree so far, and the class weights in its bag.
 
-    Nodes are numbered in the order in which they were made; the children of a node are neighbours.
+    Nodes are numbered in the order of their creation; the children of a node are consecutive.
     """
 
     tree: int
@@ -46,7 +46,10 @@ class Sketch(NamedTuple):
 
 
 class SumRequest(NamedTuple):
-    """The nodes and features of a tree to sum: the features of node i are ``features[start[i]:start[i + 1]]``."""
+    """The nodes and features of a tree to sum.
+
+    The features of node i are ``features[start[i]:start[i + 1]]``.
+    """
 
     sketch: Sketch
     nodes: NDArray[np.uint32]
@@ -55,24 +58,24 @@ class SumRequest(NamedTuple):
 
 
 class Gathering(NamedTuple):
-    """The nodes of a tree to gather, in groups, each of which is grown in one task."""
+    """The nodes of a tree to gather, in groups that are grown in one task each."""
 
     sketch: Sketch
     groups: list[NDArray[np.uint32]]
 
 
 class CountRequest(NamedTuple):
-    """The leaves of a tree to count: for each leaf, the ends of the sketch whose rows it counts."""
+    """The leaves of a tree to count, each as a list of ends of the sketch."""
 
     sketch: Sketch
     leaves: list[list[int]]
 
 
 class Arrived(NamedTuple):
-    """The rows of a piece that reach some nodes: their numbers in it (r,), and how often the bag holds each (r,).
+    """Rows (r,) of a piece that reach some nodes, and multiplicities (r,).
 
-    The rows of node i are ``rows[start[i]:start[i + 1]]``, in the order of the table; or those in the bag are, and then
-    the others.
+    The rows of node i are ``rows[start[i]:start[i + 1]]``, in the order of the table, or first those in the bag and
+    then the others, both in the order of the table.
     """
 
     rows: NDArray[np.uint32]
@@ -81,14 +84,14 @@ class Arrived(NamedTuple):
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Where the rows of each node begin and end."""
+        """First row and last row + 1 of each node."""
         return list(pairwise(self.start.tolist()))
 
 
 class KeptRows:
-    """What a worker remembers of a piece from task to task, so that rows need not go down from the root again.
+    """Cache of the rows of nodes of a piece, which saves routing from the root.
 
-    Results do not depend on it: a piece that was sent, spilled to disk or made again begins with nothing.
+    Results do not depend on it: a piece that was sent, spilled to disk or computed again has an empty cache.
     """
 
     def __init__(self) -> None:
@@ -99,20 +102,21 @@ class KeptRows:
         return KeptRows, ()
 
     def take(self, sketch: Sketch) -> _core.RowsInNodes | None:
-        """The rows of a tree in the nodes of an earlier sketch; they are the caller's alone, who may give them back.
+        """Remove and return the rows of a tree in the nodes of an earlier sketch.
 
-        They are of no use if the sketch is not a later one, because the task of an earlier level is run again.
+        Return None if there are none. They are useless if a task of an earlier level is run again, whose sketch has
+        fewer nodes.
         """
         known = self.known.pop(sketch.tree, None)
         return known if known is None or known.n_nodes <= len(sketch.nodes) else None
 
     def keep(self, tree: int, known: _core.RowsInNodes, most_bytes: int) -> None:
-        """Remember the rows of a tree, if there is room."""
+        """Cache the rows of a tree, if there is memory."""
         if sum(each.nbytes for each in list(self.known.values())) + known.nbytes <= most_bytes:
             self.known[tree] = known
 
     def keep_gathering(self, tree: int, found: Arrived) -> None:
-        """Remember the rows to gather of a tree."""
+        """Cache the rows to gather of a tree."""
         for old in list(self.gatherings)[: 1 - KEPT_GATHERINGS]:
             self.gatherings.pop(old, None)
         self.gatherings[tree] = found
@@ -120,18 +124,18 @@ class KeptRows:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some consecutive rows of the training table, from one or several parts.
+    """Consecutive rows of the training table, from one or several parts.
 
     Parameters
     ----------
     first_row : int
-        Number of its first row in the whole table.
+        Number of the first row in the whole table.
     rows : (n, ``plan.row_codes``) uint8 or uint16
-        The codes of its rows, row after row: most tasks read few features of some rows, or copy whole rows.
+        Codes in row-major order, because most tasks read few features of some rows, or copy whole rows.
     target : PartitionTarget
-        The target of its rows.
-    kept : Kept
-        What its worker remembers.
+        Target of the rows.
+    kept : KeptRows
+        Cache on the worker.
     """
 
     first_row: int
@@ -146,7 +150,10 @@ class Piece:
 
 
 class Block(NamedTuple):
-    """The gathered rows of some nodes, node after node, in the order of the table; node i has ``n_rows[i]`` of them."""
+    """Gathered rows of some nodes, node after node, in the order of the table.
+
+    Node i has ``n_rows[i]`` rows.
+    """
 
     n_rows: NDArray[np.int64]
     rows: Codes
@@ -155,17 +162,17 @@ class Block(NamedTuple):
 
 
 def piece_of(plan: PartPlan, *parts: Part) -> Piece:
-    """Parts in the order of the table -> one piece, on a worker that has room for it."""
+    """Join parts, in the order of the table, to one piece."""
     use_memory(plan.keeps)
     whole = join_parts(*parts) if len(parts) > 1 else parts[0]
     rows = np.zeros((whole.n_rows, plan.row_codes), dtype=whole.codes.dtype)
-    for first in range(0, len(rows), 4096):  # blocks that fit into the cache
+    for first in range(0, len(rows), 4096):  # blocks that fit into the CPU cache
         rows[first : first + 4096, : len(whole.codes)] = whole.codes[:, first : first + 4096].T
     return Piece(whole.first_row, rows, whole.target)
 
 
 def sum_roots(piece: Piece, plan: PartPlan, trees: list[int], balances: list[Floats | None]) -> Floats:
-    """-> (T, cells): sums over the rows in the bag of each tree."""
+    """Sum over the rows in the bag of each tree, (T, cells)."""
     root, none = Nodes.one_leaf(), np.zeros(1, dtype=np.uint32)
     totals = []
     for tree, balance in zip(trees, balances, strict=True):
@@ -177,19 +184,25 @@ def sum_roots(piece: Piece, plan: PartPlan, trees: list[int], balances: list[Flo
 
 
 def sum_bins(piece: Piece, plan: PartPlan, requests: list[SumRequest]) -> NDArray[Any]:
-    """-> a flat array: sums over the rows of each node, for each bin of its features; see `histogram.hpp`."""
+    """Sum over the rows of each node by bin of its features, as a flat array.
+
+    See `histogram.hpp`.
+    """
     use_memory(plan.keeps)
     sums = [_sum_bins_of_tree(piece, plan, request) for request in requests]
     return np.concatenate(sums) if sums else np.empty(0, dtype=plan.cell_type)
 
 
 def look_at_numbers(piece: Piece, plan: PartPlan, requests: list[SumRequest]) -> Floats:
-    """-> (nodes, 4): smallest and largest number of each node, amount and sum of its first row; NaN without rows."""
+    """Return the range of targets of each node, and its first row, (nodes, 4).
+
+    Columns are smallest and largest target, and amount and sum of the first row; NaN for a node without rows.
+    """
     return np.concatenate([_numbers_of_tree(piece, plan, request) for request in requests])
 
 
 def first_of_numbers(*pieces: Floats) -> Floats:
-    """Results of `look_at_numbers` for several pieces, in the order of the table -> the result for all of them."""
+    """Combine results of `look_at_numbers` of pieces in the order of the table."""
     result = pieces[0].copy()
     for piece in pieces[1:]:
         result[:, 0] = np.fmin(result[:, 0], piece[:, 0])
@@ -200,11 +213,11 @@ def first_of_numbers(*pieces: Floats) -> Floats:
 
 
 def gather_rows(piece: Piece, plan: PartPlan, gathering: Gathering, number: int) -> Block:
-    """-> the rows of a piece that are in the nodes of a group."""
+    """Return the rows of a piece that are in the nodes of a group."""
     use_memory(plan.keeps)
     sketch = gathering.sketch
     found = piece.kept.gatherings.get(sketch.tree)
-    if found is None:  # for all groups at once, because rows go down the top together
+    if found is None:  # for all groups at once, because rows are routed through the top together
         found = _to_gather(piece, plan, sketch, np.concatenate(gathering.groups))
         piece.kept.keep_gathering(sketch.tree, found)
     first = sum(map(len, gathering.groups[:number]))
@@ -215,9 +228,9 @@ def gather_rows(piece: Piece, plan: PartPlan, gathering: Gathering, number: int)
 
 
 def grow_gathered(plan: PartPlan, inherited: dict[str, Any], *blocks: Block) -> tuple[Forest, NDArray[np.uint8]]:
-    """What some nodes inherit, and their rows from all pieces -> the trees below them.
+    """Grow the subtrees of some nodes from their rows in all pieces.
 
-    The second result says which of the nodes are leaves because all their numbers are equal.
+    The second result marks nodes that are leaves because all their targets are equal.
     """
     use_memory(plan.keeps)
     spans = _spans_by_node(blocks)
@@ -232,17 +245,17 @@ def grow_gathered(plan: PartPlan, inherited: dict[str, Any], *blocks: Block) -> 
 
 
 def count_leaves(piece: Piece, plan: PartPlan, request: CountRequest) -> NDArray[np.int64]:
-    """-> (2, leaves, K): rows of each class in each leaf, and their weight in units."""
+    """Count rows and weights, in units, by leaf and class, (2, leaves, K)."""
     ends = sorted({end for leaf in request.leaves for end in leaf})
     found = _arrived(piece, plan, request.sketch, np.array(ends, dtype=np.uint32), inside=True, outside=True)
-    held = piece.target.take(found.rows)
-    in_ends = held.count(plan.settings.leaf_counts, found.times, found.spans, request.sketch.balance)
+    target = piece.target.take(found.rows)
+    in_ends = target.count(plan.settings.leaf_counts, found.times, found.spans, request.sketch.balance)
     position = {end: i for i, end in enumerate(ends)}
     return np.stack([in_ends[:, [position[end] for end in leaf]].sum(axis=1) for leaf in request.leaves], axis=1)
 
 
 def _to_gather(piece: Piece, plan: PartPlan, sketch: Sketch, nodes: NDArray[np.uint32]) -> Arrived:
-    """The rows of these nodes that are to be gathered; those in the bag may be known."""
+    """Return the rows of these nodes to gather; those in the bag may be cached."""
     outside = plan.bags.mean > 0 and plan.bags.counts_oob
     known = piece.kept.take(sketch)
     if known is None:
@@ -254,7 +267,7 @@ def _to_gather(piece: Piece, plan: PartPlan, sketch: Sketch, nodes: NDArray[np.u
 
 
 def _side_by_side(one: Arrived, other: Arrived) -> Arrived:
-    """Rows of the same nodes -> all of them, node after node."""
+    """Concatenate rows of the same nodes, node after node."""
     pairs = [(slice(*mine), slice(*its)) for mine, its in zip(one.spans, other.spans, strict=True)]
     rows = np.concatenate([part for mine, its in pairs for part in (one.rows[mine], other.rows[its])])
     times = np.concatenate([part for mine, its in pairs for part in (one.times[mine], other.times[its])])
@@ -264,14 +277,14 @@ def _side_by_side(one: Arrived, other: Arrived) -> Arrived:
 def _arrived(
     piece: Piece, plan: PartPlan, sketch: Sketch, nodes: NDArray[np.uint32], *, inside: bool, outside: bool
 ) -> Arrived:
-    """The rows that reach these nodes from the root: those in the bag, or those that are not, or all."""
+    """Route rows inside or outside the bag, or both, from the root to these nodes."""
     where = (piece.rows, *sketch.top, nodes, *plan.bag(sketch.tree), piece.first_row)
     return Arrived(*_core.arrived(*where, inside, outside))
 
 
 @contextmanager
 def _in_bag(piece: Piece, plan: PartPlan, sketch: Sketch) -> Iterator[_core.RowsInNodes]:
-    """The rows in the bag of a tree; where they have gone is kept for the next level."""
+    """Provide the rows in the bag of a tree; cache their nodes for the next level."""
     known = piece.kept.take(sketch)
     if known is None:
         known = _core.RowsInNodes(*plan.bag(sketch.tree), piece.first_row, piece.n_rows)
@@ -283,7 +296,7 @@ def _in_bag(piece: Piece, plan: PartPlan, sketch: Sketch) -> Iterator[_core.Rows
 def _added(
     piece: Piece, plan: PartPlan, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
 ) -> tuple[NDArray[np.uint16] | None, NDArray[Any], Floats | None]:
-    """Groups (n,) of all rows of a piece, and what some of the rows (r,) add to the sums of their nodes."""
+    """Return the groups (n,) of a piece, and the addends of some rows (r,)."""
     amounts, sums = piece.target.amounts(rows, times, balance)
     return (None, amounts, None) if plan.is_blind else (piece.target.groups, amounts, sums)
 
@@ -308,7 +321,7 @@ def _numbers_of_tree(piece: Piece, plan: PartPlan, request: SumRequest) -> Float
 
 
 def _spans_by_node(blocks: Sequence[Block]) -> list[tuple[Block, slice]]:
-    """Blocks, each node after node -> where the rows of each node lie, node after node and block after block."""
+    """Return block and span of the rows of each node, node after node."""
     starts = [np.append(0, np.cumsum(block.n_rows)).tolist() for block in blocks]
     of_block = [[slice(*span) for span in pairwise(start)] for start in starts]
     return [

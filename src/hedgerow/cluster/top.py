@@ -1,4 +1,4 @@
-"""Top: parts of a table -> the tops of trees; the core chooses their splits from sums over all parts."""
+"""Tops of trees, whose splits the core chooses from sums over all parts."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from hedgerow.forest.grow import bins_in_core, options_in_core
 
 
 class TopGrower:
-    """Grows the tops of some trees level by level; for each level, all parts compute sums, in batches of bounded size.
+    """Level-wise growth of the tops of some trees, from sums over all parts.
 
     Parameters
     ----------
     engine : Engine
         Runs the tasks.
-    plan, plan_there, pieces : Plan, handle, list of handles
+    plan, plan_there, pieces : PartPlan, handle, list of handles
         The plan, a handle of the same plan on the workers, and handles of the pieces.
     trees : range
-        The numbers of the trees.
+        Numbers of the trees.
     gather_rows : int
-        The largest number of rows of a node that is gathered.
+        Maximum number of rows of a node that is gathered.
     """
 
     def __init__(
@@ -38,7 +38,10 @@ class TopGrower:
         self.top = _core.Top(*fields, plan.n_rows, trees.start, len(trees), gather_rows)
 
     def grow(self, sum_bytes: int, show: Callable[[str], None]) -> Asking:
-        """Grow the tops to their ends; sums of a batch take at most `sum_bytes`; `show` gets a text for each level."""
+        """Grow the tops completely.
+
+        The sums of a batch take at most `sum_bytes`. `show` gets a text per level.
+        """
         yield from self._plant()
         shown = 0
         while questions := self.top.questions(sum_bytes):
@@ -47,7 +50,7 @@ class TopGrower:
                 show(f"level {level - 1}: {n_nodes} nodes of {n_trees} trees")
             shown = level
             requests = [SumRequest(self.sketch(each[0]), *each[1:]) for each in questions]
-            # With few pieces, requests are sent with the tasks: it saves a round trip.
+            # With few pieces, sending requests with the tasks saves a round trip.
             shared = requests if len(self.pieces) <= FAN_IN else self.engine.put("requests", requests)
             sums = yield from self._total("level", sum_bins, shared, add=add_arrays)
             seen = None
@@ -56,11 +59,14 @@ class TopGrower:
             self.top.answer(sums.astype(np.float64), seen)
 
     def sketch(self, place: int) -> Sketch:
-        """The top at a place, as far as it has grown, in the form in which parts send their rows through it."""
+        """Return the top at a place so far, through which pieces route their rows."""
         return Sketch(self.trees[place], *self.top.sketch(place), self.top.balance(place))
 
     def _plant(self) -> Asking:
-        """Make the roots; their sums are computed twice if classes are balanced in each bag."""
+        """Create the roots.
+
+        Their sums are computed twice if classes are balanced in each bag.
+        """
         planted = False
         while not planted:
             balances = [self.top.balance(place) for place in range(len(self.trees))]
@@ -68,5 +74,5 @@ class TopGrower:
             planted = self.top.plant(totals)
 
     def _total(self, name: str, function: Callable[..., Any], *question: Any, add: Callable[..., Any]) -> Asking:
-        """The sum of the results of a function over all parts."""
+        """Return the sum of the results of a function over all pieces."""
         return self.engine.total(name, function, self.pieces, self.plan_there, *question, add=add)

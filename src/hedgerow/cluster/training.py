@@ -1,4 +1,4 @@
-"""Progress: what a fit on a cluster is doing -> a bar on the terminal."""
+"""Training tables on a cluster, out-of-bag samples, and progress."""
 
 from __future__ import annotations
 
@@ -29,18 +29,20 @@ from hedgerow.util.threads import reading_threads
 
 @contextmanager
 def progress_on_cluster(verbose: int, n_trees: int) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar on stderr if `verbose` and stderr is a terminal -> a function to call with trees done and a text.
+    """Show progress on stderr; yield a function of trees done and a text.
 
-    If stderr is not a terminal and `verbose` is at least 2, a line is written for each new text.
+    A bar is shown if `verbose` and stderr is a terminal. If stderr is not a terminal and `verbose` is at least 2, each
+    new text is printed as a line.
     """
     if verbose and sys.stderr.isatty():
         yield from _bar(n_trees)
     elif verbose > 1:
-        said = [""]
+        last = ""
 
         def write(done: int, what: str) -> None:
-            if what != said[0]:
-                said[0] = what
+            nonlocal last
+            if what != last:
+                last = what
                 print(f"{done}/{n_trees} trees: {what}", file=sys.stderr)
 
         yield write
@@ -68,7 +70,7 @@ def _bar(n_trees: int) -> Iterator[Callable[[int, str], None]]:
         yield show
 
 
-#: A schema, rows and classes of a table -> how trees are grown on it.
+#: Growth parameters, given the schema, the rows and the classes of a table.
 SettingsFor = Callable[[Schema, int, int], GrowthParams]
 
 
@@ -79,17 +81,17 @@ class ClusterTable:
     Parameters
     ----------
     schema : Schema
-        The schema of the whole table.
-    plan : Plan
-        What all tasks must know.
+        Schema of the whole table.
+    plan : PartPlan
+        Data that all tasks share.
     parts : list of handles
         The `Part` of each partition, in the order of the table.
     part_rows : list of int
         Number of rows of each part.
-    about : About
-        What a fitted model keeps of its target.
+    info : TargetInfo
+        The part of the target that a fitted model keeps.
     tally : dict
-        What an `Provenance` keeps of the rows, beside their number and bags.
+        Fields of `Provenance` about the rows, in addition to their number and bags.
     """
 
     schema: Schema
@@ -100,7 +102,7 @@ class ClusterTable:
     tally: dict[str, Any]
 
     def origin(self, n_trees: int) -> Provenance:
-        """The origin of trees that were grown on these rows."""
+        """Return the provenance of trees grown on these rows."""
         bags = self.plan.bags
         return Provenance(n_trees, 0, bags.seed, bags.mean, bags.leaf_counts, bags.n_rows, bags.n_rows, **self.tally)
 
@@ -121,17 +123,17 @@ def read_on_cluster(
     check_total_weight(any(each.weighs for each in seen))
     target = target.known(engine, [each.summary for each in seen if each.n_rows], given)
     table = WeighedTable.of(engine, given, target)
-    settled = target.resolve(table, partial(settings_for, schema))
-    gaps = settled.settings.splitter == "random_decision"
+    resolved = target.resolve(table, partial(settings_for, schema))
+    gaps = resolved.settings.splitter == "random_decision"
     bins = _find_bins(engine, partitions, table, schema, max_bins, gaps)
     parts = engine.read(
-        "encode", partial(_encode_part, schema, bins, settled.make), partitions, table.parts, table.first_rows
+        "encode", partial(_encode_part, schema, bins, resolved.make), partitions, table.parts, table.first_rows
     )
     missing = np.max(engine.gather(engine.each("missing", _missing_in, parts), "partition {} (encode)"), axis=0)
     engine.forget(table.parts)
-    nothing = settled.make(Weighed(np.empty(0), np.empty(0) if table.is_weighted else None))
-    plan = PartPlan(bins, settled.settings, table.n_rows, missing, nothing)
-    return ClusterTable(schema, plan, parts, table.part_rows, settled.info, settled.tally)
+    empty = resolved.make(Weighed(np.empty(0), np.empty(0) if table.is_weighted else None))
+    plan = PartPlan(bins, resolved.settings, table.n_rows, missing, empty)
+    return ClusterTable(schema, plan, parts, table.part_rows, resolved.info, resolved.tally)
 
 
 def _find_bins(
@@ -142,13 +144,13 @@ def _find_bins(
     max_bins: int | str | None,
     gaps: bool,
 ) -> Bins:
-    """A sample of the rows of all partitions -> where features are cut."""
+    """Find the bins of the table from a sample of the rows of all partitions."""
     sample_rows, most_bins = bin_limits(table.n_rows, max_bins)
     columns = (table.parts, table.first_rows)
     samples = engine.read("sample", partial(sample_columns, schema, table.n_rows, sample_rows), partitions, *columns)
     cuts = engine.one("cuts", partial(find_cuts, schema, most_bins, gaps), *samples)
     engine.wait(samples, "partition {} (sample)")
-    bins: Bins = engine.fetch(cuts, "the cuts")
+    bins: Bins = engine.fetch(cuts, "the bin edges")
     engine.forget(samples)
     return bins
 
@@ -156,12 +158,12 @@ def _find_bins(
 def _encode_part(
     schema: Schema, bins: Bins, make: Callable[[Weighed], PartitionTarget], rows: Rows, weighed: Weighed, first_row: int
 ) -> Part:
-    """The rows of a partition, and their weighed targets -> its part of the table."""
+    """Return the part of a partition, given its rows and weighed targets."""
     return Part(first_row, encode_rows(schema, bins, rows, weighed), make(weighed))
 
 
 def _missing_in(part: Part) -> NDArray[np.uint8]:
-    """-> (p,): whether a value of each feature is missing in some row."""
+    """Return whether each feature has missing values, (p,)."""
     return np.asarray((part.codes == np.iinfo(part.codes.dtype).max).any(axis=1), dtype=np.uint8)
 
 
@@ -172,7 +174,10 @@ def _first(given: tuple[Described, Any]) -> Described:
 def sample_on_cluster(
     engine: Engine, estimator: Any, target: DistributedTarget, training: ClusterTable
 ) -> list[Handle]:
-    """The rows on which one machine would learn out of bag, taken from each part; none if nothing is learned."""
+    """Take the rows for out-of-bag learning from each part.
+
+    They are the same as on one machine; the list is empty if nothing is learned.
+    """
     plan = training.plan
     if plan.bags.mean == 0:
         return []
@@ -188,9 +193,9 @@ def learn_on_cluster(
     training: ClusterTable,
     fitted: Fitted,
 ) -> None:
-    """Samples of all parts, what the fit publishes -> the same with what is learned on the samples.
+    """Make the out-of-bag choices of a fit on samples of all parts.
 
-    Only codes that trees ask for travel.
+    Only the codes of features that trees use are sent.
     """
     if not samples:
         return
@@ -206,7 +211,7 @@ def learn_on_cluster(
 
 
 def _sample(part: Part, some: NDArray[np.int64]) -> Sample:
-    """Numbers of rows of the whole table -> those that are in this part."""
+    """Return the rows of the whole table, given by number, that are in this part."""
     rows = some[(some >= part.first_row) & (some < part.first_row + part.n_rows)]
     at = rows - part.first_row
     target = part.target.take(at)
@@ -214,5 +219,5 @@ def _sample(part: Part, some: NDArray[np.int64]) -> Sample:
 
 
 def _narrow(sample: Sample, features: NDArray[np.int64]) -> Sample:
-    """The same with the codes of some features."""
+    """Return a sample with the codes of some features only."""
     return sample._replace(codes=np.ascontiguousarray(sample.codes[features]))

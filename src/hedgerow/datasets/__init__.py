@@ -1,15 +1,15 @@
-"""Datasets: the name of a public data set -> its table, from a folder, from the cache, or downloaded.
+"""Public data sets, from a folder, from the cache, or downloaded.
 
 =====================  =====================================================================================
-`load_dataset`         name -> `Dataset`: features, labels, and facts about the data set
-`find_dataset`         name -> its file, downloaded if necessary
-`known_datasets`       all names
-`describe_dataset`     name -> `DatasetInfo`: checksum, shape, classes, kinds of columns, origin
+`load_dataset`         `Dataset` with features, labels and metadata
+`find_dataset`         file of a data set, downloaded if necessary
+`known_datasets`       names of all data sets
+`describe_dataset`     `DatasetInfo` with checksum, shape, classes, types of columns and origin
 `take_rows`            some rows of an array or of an Arrow table
-`cache_folder`         the folder for downloads
+`cache_folder`         folder for downloads
 =====================  =====================================================================================
 
-The package contains no data; `registry.json` has what is needed to find and check them.
+The package contains no data; `registry.json` has the information to find and check them.
 """
 
 from hedgerow.datasets.files import cache_folder, find_dataset

@@ -1,4 +1,4 @@
-"""ARFF: lines of an attribute-relation file -> names and rows of text."""
+"""Reader of attribute-relation files (ARFF)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ArffRows:
     rows: Iterable[list[str | None]]
 
     def select(self, names: list[str]) -> ArffRows:
-        """The columns of these names, in this order."""
+        """Return the columns of these names, in this order."""
         at = [self.names.index(name) for name in names]
         return ArffRows(names, ([row[i] for i in at] for row in self.rows))
 
 
 def read_arff(lines: Iterable[str]) -> ArffRows:
-    """Lines -> names and rows; rows may be sparse (``{3 1, 7 2.5}``).
+    """Read names and rows of lines; rows may be sparse (``{3 1, 7 2.5}``).
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def read_arff(lines: Iterable[str]) -> ArffRows:
 
     Returns
     -------
-    Rows
+    ArffRows
 
     Examples
     --------
@@ -55,7 +55,7 @@ def read_arff(lines: Iterable[str]) -> ArffRows:
 
 
 def _rows(lines: Iterable[str], first_values: list[str]) -> Iterator[list[str | None]]:
-    """Data lines -> rows; cells that a sparse row leaves out are zero, or the first category."""
+    """Yield rows; cells omitted in a sparse row are zero, or the first category."""
     content = (line.strip() for line in lines)
     kept = (line for line in content if line and not line.startswith("%"))
     for line in kept:
@@ -70,19 +70,19 @@ def _rows(lines: Iterable[str], first_values: list[str]) -> Iterator[list[str | 
 
 
 def _cells(line: str) -> list[str]:
-    """One line -> its cells; text may be in single or double quotes."""
+    """Split a line into cells; text may be in single or double quotes."""
     quote = '"' if '"' in line and "'" not in line else "'"
     cells = next(csv.reader([line], quotechar=quote, skipinitialspace=True, escapechar="\\"), [])
     return [cell.strip() for cell in cells if cell is not None]
 
 
 def _value(cell: str) -> str | None:
-    """A cell -> its text, None for a question mark."""
+    """Return the text of a cell, None for a question mark."""
     cell = cell.strip("'\"") if len(cell) > 1 else cell
     return None if cell == "?" else cell
 
 
-def _first_value(kind: str) -> str:
-    """An attribute's kind -> the value of a cell that a sparse row leaves out."""
-    kind = kind.strip()
-    return _cells(kind.strip("{}"))[0].strip("'\"") if kind.startswith("{") else "0"
+def _first_value(attribute_type: str) -> str:
+    """Return the value of a cell omitted in a sparse row, by the attribute's type."""
+    attribute_type = attribute_type.strip()
+    return _cells(attribute_type.strip("{}"))[0].strip("'\"") if attribute_type.startswith("{") else "0"

@@ -1,4 +1,4 @@
-"""Files: the name of a data set -> its file, checked."""
+"""Files of data sets."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from hedgerow.datasets.registry import DatasetError, DatasetInfo, describe_datas
 
 
 def find_dataset(name: str, *, data: str | Path | None = None, download: bool = True) -> Path:
-    """The file of a data set, from `data`, ``HEDGEROW_DATA`` or the cache, or downloaded into the cache.
+    """Return the file of a data set, from a folder or the cache, or downloaded.
+
+    Folders are `data`, ``HEDGEROW_DATA`` and the cache, in this order.
 
     Parameters
     ----------
     name : str
         One of `known_datasets`.
     data : path, default=None
-        A folder of prepared files.
+        Folder of prepared files.
     download : bool, default=True
-        Whether to download a set that is in none of these folders.
+        Whether to download a data set that is in none of these folders.
 
     Returns
     -------
     Path
-        A file with the right checksum.
+        File with the right checksum.
     """
     info = describe_dataset(name)
     for folder in _folders(data):
@@ -37,15 +39,15 @@ def find_dataset(name: str, *, data: str | Path | None = None, download: bool = 
         from hedgerow.datasets.fetch import fetch_dataset
 
         return fetch_dataset(info, cache_folder())
-    how = "no download is known" if info.origin is None else f"download=True would fetch it from {info.origin}"
+    origin = "No download is known." if info.origin is None else f"download=True fetches it from {info.origin}."
     raise DatasetError(
-        f"the file {info.file} of {name!r} must be in --data DIR, in HEDGEROW_DATA or in {cache_folder()}, got none;"
-        f" put it into one of these folders ({how})"
+        f"{info.file}: not found in --data DIR, HEDGEROW_DATA or {cache_folder()}."
+        f" Put it into one of these folders. {origin}"
     )
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for downloads; it is not created here.
+    """Return the user's cache folder for downloads, without creating it.
 
     Examples
     --------
@@ -62,41 +64,40 @@ def cache_folder() -> Path:
 
 
 def receipt_of(path: Path) -> Path:
-    """The file beside a downloaded set that holds its checksum."""
+    """Return the path of the checksum of a downloaded data set."""
     return path.with_name(path.name + ".sha256")
 
 
 def sha256_of(path: Path) -> str:
-    """A file -> its checksum."""
+    """Return the checksum of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _folders(data: str | Path | None) -> list[Path]:
-    """The folders to search, in this order."""
+    """Return the folders to search, in order."""
     if data is not None:
         named = Path(data)
         if not named.is_dir():
-            raise DatasetError(f"the data folder must exist, got {named}; name another with --data DIR")
+            raise DatasetError(f"{named}: no such folder. Choose another with --data DIR.")
         return [named, cache_folder()]
     environment = os.environ.get("HEDGEROW_DATA")
     return [Path(environment), cache_folder()] if environment else [cache_folder()]
 
 
 def _checked(path: Path, info: DatasetInfo) -> Path:
-    """The path, refused unless the file has the checksum of the registry or of its download."""
+    """Return the path; raise if the checksum of the file is wrong."""
     receipt = receipt_of(path)
     wanted = receipt.read_text().strip() if receipt.is_file() else info.sha256
     found = _sha256_once(path, path.stat().st_mtime_ns)
     if found != wanted:
         raise DatasetError(
-            f"{path} must have the checksum {wanted[:12]}…, got {found[:12]}…; it is damaged or another"
-            " version: delete it"
+            f"{path}: damaged or another version (expected checksum {wanted[:12]}…, got {found[:12]}…). Delete it."
         )
     return path
 
 
 @cache
 def _sha256_once(path: Path, changed: int) -> str:
-    """A file and the time of its last change -> its checksum, computed once."""
+    """Return the checksum of a file, computed once per change."""
     return sha256_of(path)

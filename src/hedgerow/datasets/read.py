@@ -1,4 +1,4 @@
-"""Read: the file of a data set -> features and labels."""
+"""Features and labels of data sets."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Features, labels, and facts about the data set.
+    """Features, labels and metadata of a data set.
 
     Attributes
     ----------
     X : pyarrow.Table (n, p)
-        Numbers, and categories as dictionary columns; missing values are null. Every estimator takes such a table.
+        Numbers, and categories as dictionary columns; missing values are null. Every estimator accepts such a table.
     y : ndarray (n,)
         Labels as text, or numbers for regression.
-    about : About
+    info : DatasetInfo
     """
 
     X: pyarrow.Table
@@ -34,16 +34,16 @@ class Dataset:
     info: DatasetInfo
 
     def as_floats(self) -> NDArray[np.float64]:
-        """(n, p) numbers, NaN where missing; only for sets without nominal columns."""
+        """Return features (n, p) as floats; raise if a column is categorical."""
         if self.info.nominal:
             raise DatasetError(
-                f"{self.info.name!r} must have numeric columns only, got the nominal {self.info.nominal[0]!r}; use X"
+                f"{self.info.name}: as_floats requires numeric columns, got {self.info.nominal[0]!r}. Use X."
             )
         columns = [column.to_numpy().astype(np.float64) for column in self.X.itercolumns()]
         return np.ascontiguousarray(np.stack(columns, axis=1))
 
     def is_positive(self) -> NDArray[np.int64]:
-        """(n,): 1 for rows of the positive class of a two-class set, 0 for the others."""
+        """Return 1 for rows of the positive class of a binary data set, else 0, (n,)."""
         return np.asarray(self.y == self.info.positive, dtype=np.int64)
 
 
@@ -55,9 +55,9 @@ def load_dataset(name: str, *, data: str | Path | None = None, download: bool = 
     name : str
         One of `known_datasets`.
     data : path, default=None
-        A folder of prepared files. By default the folder in the environment variable ``HEDGEROW_DATA``, then the cache.
+        Folder of prepared files. By default the folder in the environment variable ``HEDGEROW_DATA``, then the cache.
     download : bool, default=True
-        Whether to download a set that is in none of these folders.
+        Whether to download a data set that is in none of these folders.
 
     Returns
     -------
@@ -67,20 +67,20 @@ def load_dataset(name: str, *, data: str | Path | None = None, download: bool = 
     table = _read(find_dataset(name, data=data, download=download), info)
     labels = table.column("target").to_numpy(zero_copy_only=False)
     X = table.drop_columns("target")
-    kind = np.str_ if info.task == "classification" else np.float64
-    dataset = Dataset(X, labels.astype(kind), info)
+    label_type = np.str_ if info.task == "classification" else np.float64
+    dataset = Dataset(X, labels.astype(label_type), info)
     _check(dataset)
     return dataset
 
 
 def take_rows(X: Any, chosen: NDArray[np.int64]) -> Any:
-    """Some rows of an array or of an Arrow table.
+    """Take rows of an array or of an Arrow table.
 
     Parameters
     ----------
     X : ndarray or pyarrow.Table (n, p)
     chosen : (m,) int
-        Rows.
+        Row numbers.
 
     Returns
     -------
@@ -96,14 +96,12 @@ def take_rows(X: Any, chosen: NDArray[np.int64]) -> Any:
 
 
 def _read(path: Path, info: DatasetInfo) -> pyarrow.Table:
-    """A prepared file -> table with nominal columns as dictionaries, other columns as floats, the target as text."""
+    """Read a prepared file as a table with typed columns and its target."""
     try:
         import pyarrow as pa
         from pyarrow import csv, parquet
     except ImportError:
-        raise DatasetError(
-            "data sets need pyarrow, which is not installed; pip install 'hedgerow[reproduce]'"
-        ) from None
+        raise DatasetError("data sets require pyarrow. Install it with pip install pyarrow.") from None
     text = {*info.nominal, "target"} if info.task == "classification" else set(info.nominal)
     if path.suffix == ".parquet":
         table = parquet.read_table(path)
@@ -126,15 +124,15 @@ def _read(path: Path, info: DatasetInfo) -> pyarrow.Table:
 
 
 def _check(dataset: Dataset) -> None:
-    """Refuse a table that does not match the registry."""
+    """Raise if a table does not match the registry."""
     info = dataset.info
     shape = (dataset.X.num_rows, dataset.X.num_columns)
     if shape != (info.rows, info.features):
         raise DatasetError(
-            f"{info.name!r} must have {info.rows} rows and {info.features} features, got {shape}; delete the file"
+            f"{info.name}: expected {info.rows} rows and {info.features} features, got {shape}. Delete the file."
         )
     if info.task == "classification":
         labels, counts = np.unique(dataset.y, return_counts=True)
         found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
         if found != info.classes:
-            raise DatasetError(f"the classes of {info.name!r} must be {info.classes}, got {found}; delete the file")
+            raise DatasetError(f"{info.name}: expected classes {info.classes}, got {found}. Delete the file.")

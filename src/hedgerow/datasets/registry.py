@@ -1,4 +1,4 @@
-"""Registry: the name of a data set -> its shape, classes, checksum and origin."""
+"""Registry of data sets."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from importlib.resources import files
 
 
 class DatasetError(Exception):
-    """A data set is not known, not found, or not what it should be."""
+    """A data set is unknown, missing or damaged."""
 
 
 class UnreachableError(DatasetError):
-    """A data set must be downloaded, but its server does not answer."""
+    """The server of a data set cannot be reached."""
 
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """Facts about a data set that are known before its file is opened.
+    """Metadata of a data set.
 
     Attributes
     ----------
     name, file : str
-        Short name, and the name of its prepared file.
+        Short name, and name of the prepared file.
     sha256 : str
         Checksum of the prepared file.
     task : {"classification", "regression"}
     rows, features, missing : int
-        Shape, and how many feature cells are empty.
+        Shape, and number of empty feature cells.
     classes : dict of str to int
-        Rows of each class; empty for regression.
+        Rows per class; empty for regression.
     positive : str or None
-        The class whose share the papers give, for two classes.
+        Class whose share the papers report, for two classes.
     nominal : tuple of str
-        Columns that hold categories; the others hold numbers.
+        Categorical columns; the others are numeric.
     openml, url : int or None, str or None
-        Where to download it: its number at OpenML, or the address of a file.
+        Origin of a download: its number at OpenML, or the address of a file.
     licence : str
     """
 
@@ -56,12 +56,12 @@ class DatasetInfo:
 
     @property
     def origin(self) -> str | None:
-        """Where a download comes from, in words."""
+        """Origin of a download, as text."""
         return f"OpenML {self.openml}" if self.openml is not None else self.url
 
 
 def known_datasets() -> tuple[str, ...]:
-    """Names of all data sets.
+    """Return the names of all data sets.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def known_datasets() -> tuple[str, ...]:
 
 
 def describe_dataset(name: str) -> DatasetInfo:
-    """Facts about a data set.
+    """Return metadata of a data set.
 
     Parameters
     ----------
@@ -81,24 +81,24 @@ def describe_dataset(name: str) -> DatasetInfo:
 
     Returns
     -------
-    About
+    DatasetInfo
 
     Examples
     --------
-    >>> about = describe_dataset("sonar")
-    >>> about.rows, about.features, about.classes
+    >>> info = describe_dataset("sonar")
+    >>> info.rows, info.features, info.classes
     (208, 60, {'Mine': 111, 'Rock': 97})
     """
     known = _registry()
     if name not in known:
         close = ", ".join(other for other in known if name[:3] == other[:3]) or ", ".join(known)
-        raise DatasetError(f"name must be that of a known data set, got {name!r}; similar names: {close}")
+        raise DatasetError(f"name must be a known data set, got {name!r}. Similar names: {close}.")
     return known[name]
 
 
 @cache
 def _registry() -> dict[str, DatasetInfo]:
-    """Name -> facts, in the order of the file."""
+    """Return metadata by name, in the order of the file."""
     text = files("hedgerow.datasets").joinpath("registry.json").read_text(encoding="utf-8")
     return {
         name: DatasetInfo(name=name, **{**entry, "nominal": tuple(entry.get("nominal", ()))})

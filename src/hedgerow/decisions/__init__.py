@@ -1,7 +1,7 @@
-"""Decisions: opinion -> the classes that remain.
+"""Decision rules: opinions become prediction sets.
 
 ==================  =====================================================================================
-name                object: what remains
+name                object: prediction set
 ==================  =====================================================================================
 dominance           `Dominance`: classes whose upper probability is not below any other lower probability
 maximality          `Maximality`: classes that no other class beats under every distribution
@@ -13,13 +13,13 @@ pignistic           `Pignistic`: the class of the largest pignistic probability
 expected_utility    `ExpectedUtility`: the most probable class
 u65, u80, f1        `UtilitySet`: the set of the largest expected utility
 top_probability     `TopProbability`: the fewest classes that together are probable enough
-coverage            `Coverage`: as many classes as a promised coverage needs
-risk                `Risk`: one class where a promised share of decisions is right, else all classes
+coverage            `Coverage`: as many classes as the target coverage requires
+risk                `Risk`: one class where errors are rare enough, else all classes
 auto, rule          `RuleChoice`: the set that the combination rule has chosen, else dominance
 ==================  =====================================================================================
 
 The first eight accept a matrix ``utility`` (actions x classes). Bounds are made reachable first. Every row
-keeps at least one class. Decisions that return sets keep ties; those that return one class break them, as
+keeps at least one class. Decision rules that return sets keep ties; those that return one class break them, as
 their docstrings describe.
 
 Apply one with `hedgerow.decide`: ``hedgerow.decide(opinion, "maximin")``.
@@ -75,20 +75,20 @@ __all__ = [
 
 
 def decide(opinion: OpinionLike, decision: str | Decision = "auto") -> Bools:
-    """Choose the classes that remain.
+    """Return prediction sets by a decision rule.
 
     Parameters
     ----------
     opinion : object with ``lower``, ``upper`` and ``probability``, (n, K) each
-        An opinion about n rows, for instance ``hedgerow.combine(counts, rule)``.
+        Opinion about n rows, for instance ``hedgerow.combine(counts, rule)``.
     decision : str or Decision
-        A name from the table in `hedgerow.decisions`, or a decision object with its own parameters. "auto" takes the
+        Name from the table in `hedgerow.decisions`, or a decision object with its own parameters. "auto" takes the
         sets of a rule that chooses sets itself (`mva`, `cdm_ave` …), and interval dominance otherwise.
 
     Returns
     -------
     bool array (n, K)
-        True for the chosen classes, at least one in each row. With a utility matrix of A actions, (n, A).
+        True for classes in the set, at least one per row. With a utility matrix of A actions, (n, A).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Decision: a checked opinion -> a boolean matrix; what every decision shares."""
+"""Base classes of decision rules, and checks of opinions."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from hedgerow.decisions.intervals import TIE, Floats, reachable
-from hedgerow.rules.base import Rule
+from hedgerow.rules.base import OnPage, Rule
 
 Bools = NDArray[np.bool_]
 
 
 class OpinionLike(Protocol):
-    """What a decision needs of an opinion: three arrays of shape (n, K).
+    """Opinion as decision rules use it: three arrays of shape (n, K).
 
-    If an opinion also has ``chosen``, bool (n, K) or None, these are the sets that the rule itself has chosen.
+    It may also have ``chosen``, bool (n, K) or None: sets that the combination rule itself has chosen.
     """
 
     @property
-    def lower(self) -> Any: ...
+    def lower(self) -> ArrayLike: ...
     @property
-    def upper(self) -> Any: ...
+    def upper(self) -> ArrayLike: ...
     @property
-    def probability(self) -> Any: ...
+    def probability(self) -> ArrayLike: ...
 
 
 class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
-    """An opinion -> the classes that remain.
+    """Base class of decision rules, which turn opinions into prediction sets.
 
-    A decision is a small object with parameters and one method. ``__init__`` must do nothing but store the parameters,
-    so that ``get_params``, ``set_params``, ``clone`` and ``decision__...`` in a grid search work. The method is `pick`,
-    which gets an opinion whose parts are checked when they are read, or `choose`, which must do its own checks. To add
-    a decision, derive from this class; the object can then be passed to a forest or to `hedgerow.decide`. Model
-    files and the command line also need a name, which `hedgerow.decisions.register` gives it.
+    A decision is an object with parameters and one method. ``__init__`` must only store the parameters, so that
+    ``get_params``, ``set_params``, ``clone`` and ``decision__...`` in a grid search work. The method is `pick`, which
+    gets an opinion whose parts are checked on first access, or `choose`, which must do its own checks. To add a
+    decision, derive from this class; the object can then be passed to a forest or to `hedgerow.decide`. Model files and
+    the command line also need a name: decorate the class with `hedgerow.decisions.register`.
 
     Attributes
     ----------
     needs_calibration : bool
-        Whether ``calibrate(opinion, y)`` has to be called before `choose`.
+        Whether ``calibrate(opinion, y)`` must be called before `choose`.
     learned_fields : mapping of str to type
-        What `calibrate` learns, and its type in a model file: bool, int, float, a NumPy type for one number per class,
-        a list of one NumPy type for a row of such numbers per group, or ``[str]`` for the names of the groups.
+        Attributes that `calibrate` sets, and their types in a model file: bool, int, float, a NumPy type for one number
+        per class, a list of one NumPy type for a row of such numbers per group, or ``[str]`` for the names of the
+        groups.
     groups : str, int or None
-        The column whose values are groups, if the decision makes its promise for each of them. The forest then fills
+        Column whose values are groups, if the decision has a guarantee per group. The forest then fills
         ``opinion.groups``.
     page : str or None
-        The name of the function in the report's ``arithmetic.js`` that chooses the same classes. With None the report
-        does not offer the decision. A subclass does not inherit this attribute: it must set it again if it chooses the
-        same.
+        Function in the report's ``arithmetic.js`` that chooses the same classes. With None the report does not offer
+        the decision. A subclass does not inherit this attribute: it must set it again if it chooses the same.
     """
 
     needs_calibration: ClassVar[bool] = False
@@ -63,79 +63,76 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
     groups: str | int | None = None
     page: ClassVar[str | None] = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """Reset `page` unless the subclass sets it: its arithmetic may differ."""
         super().__init_subclass__(**options)
         cls.page = vars(cls).get("page")
 
     def choose(self, opinion: OpinionLike) -> Bools:
-        """Opinion of n rows and K classes -> bool (n, K), at least one True in each row.
+        """Return prediction sets, bool (n, K), with at least one class per row.
 
         With a utility matrix of A actions the result is (n, A).
         """
         return self.pick(Checked(opinion))
 
     def pick(self, opinion: Checked) -> Bools:
-        """Checked opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
-        raise NotImplementedError(
-            f"a decision must define pick or choose, got neither in {type(self).__name__}; see Decision"
-        )
+        """Return prediction sets, bool (n, K), or (n, A) with a utility matrix."""
+        raise NotImplementedError(f"{type(self).__name__} must define pick or choose. See hedgerow.decisions.Decision.")
 
-    def calibrate(self, opinion: Any, y: ArrayLike, *, classes: ArrayLike | None = None) -> Self:
-        """Opinion (n, K), labels (n,), class of each column (K,) -> the decision itself, after it has learned."""
-        raise NotImplementedError(
-            f"a decision must define calibrate to be calibrated, got none in {type(self).__name__}; see Decision"
-        )
+    def calibrate(self, opinion: OpinionLike | ArrayLike, y: ArrayLike, *, classes: ArrayLike | None = None) -> Self:
+        """Learn from an opinion (n, K) and labels (n,), and return the decision itself."""
+        raise NotImplementedError(f"{type(self).__name__} does not define calibrate. See hedgerow.decisions.Decision.")
 
     def check_ready(self) -> None:
-        """Refuse to decide before everything has been learned."""
+        """Raise unless the decision has been calibrated, if it needs to."""
         if not self.is_ready:
             raise NotFittedError(
-                f"{type(self).__name__} must be calibrated before it decides, got no threshold; call "
-                "calibrate(opinion, y) on out-of-bag evidence or on rows set aside"
+                f"{type(self).__name__} requires calibration. Call calibrate(opinion, y) with out-of-bag or held-out "
+                "rows."
             )
 
     @property
     def is_ready(self) -> bool:
-        """Whether `choose` can be called: there is nothing to learn, or it has been learned."""
+        """True if `choose` can be called: no calibration is needed, or it is done."""
         return not self.needs_calibration or any(name.endswith("_") for name in vars(self))
 
     @property
     def has_actions(self) -> bool:
-        """Whether actions are chosen instead of classes, because a utility matrix is set."""
+        """True if actions are chosen instead of classes, because a utility matrix is set."""
         return False
 
     @property
     def onnx(self) -> bool:
-        """Whether `hedgerow.to_onnx` can translate `pick` so that it finds the same sets."""
+        """True if `hedgerow.to_onnx` can translate `pick` exactly."""
         return type(self).choose is Decision.choose and not self.has_actions
 
     @property
     def by_bounds(self) -> bool:
-        """Whether exactly those classes are dropped whose upper bound is below the largest lower bound."""
+        """True if the sets are exactly those of interval dominance."""
         return False
 
     @property
     def follows_dominance(self) -> bool:
-        """Whether a single class remains exactly if its lower bound is above all other upper bounds."""
+        """True if rows are decided exactly if interval dominance decides them."""
         return self.by_bounds
 
     def under(self, rule: Rule) -> Decision:
-        """A rule -> the decision that is made about its opinions: this one, or the one it falls back to."""
+        """Return the decision for opinions of a rule: this one, or its fallback."""
         return self
 
-    def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """-> the name of the decision in the report's script and its options there; None if the script lacks it."""
+    def on_page(self) -> OnPage:
+        """Return the decision's name and options in the report's script, or None."""
         return None if self.page is None else (self.page, self.get_params())
 
 
 class ActionDecision(Decision):
-    """A decision that can choose among actions, given what each action is worth if each class is true.
+    """Base class of decisions that can choose among actions by a utility matrix.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth if each class is true. None means one action per class, worth 1 if that class is true.
+        Utility of each action if each class is true. None means one action per class, of utility 1 if that class is
+        true.
     """
 
     def __init__(self, utility: ArrayLike | None = None) -> None:
@@ -143,11 +140,11 @@ class ActionDecision(Decision):
 
     @property
     def has_actions(self) -> bool:
-        """Whether there is a utility matrix."""
+        """True with a utility matrix."""
         return self.utility is not None
 
-    def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The script has no actions."""
+    def on_page(self) -> OnPage:
+        """Return None with actions, which the script lacks."""
         known = super().on_page()
         if known is None or self.has_actions:
             return None
@@ -155,100 +152,100 @@ class ActionDecision(Decision):
 
 
 class Checked:
-    """An opinion whose parts are checked when they are first read; bounds are also made reachable.
+    """Opinion whose parts are checked on first access, with reachable bounds.
 
     Parameters
     ----------
     opinion : opinion
-        An opinion about n rows and K classes.
+        Opinion about n rows and K classes.
     """
 
-    def __init__(self, opinion: OpinionLike) -> None:
+    def __init__(self, opinion: object) -> None:
         self._opinion: Any = opinion
         self._bounds: tuple[Floats, Floats] | None = None
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
-        """Reachable lower and upper, (n, K) each."""
+        """Reachable lower and upper probabilities, (n, K) each."""
         if self._bounds is None:
             lower, upper = reachable(self._opinion.lower, self._opinion.upper)
             if lower.ndim != 2:
-                raise ValueError(
-                    f"opinion.lower must have shape (n, K), got {lower.shape}; give one row as lower[None]"
-                )
+                raise ValueError(f"opinion.lower must have the shape (n, K), got {lower.shape}. Use lower[None].")
             self._bounds = lower, upper
         return self._bounds
 
     @cached_property
     def probability(self) -> Floats:
-        """(n, K)."""
+        """Probabilities (n, K)."""
         return checked_probability(self._opinion.probability)
 
     @property
-    def log_odds(self) -> Any:
-        """(n, K), or None if the opinion has no log-odds."""
-        return getattr(self._opinion, "log_odds", None)
+    def log_odds(self) -> Floats | None:
+        """Log-odds (n, K), or None if the opinion has none."""
+        log_odds: Floats | None = getattr(self._opinion, "log_odds", None)
+        return log_odds
 
     @property
-    def groups(self) -> Any:
-        """(n,), or None if the opinion has no groups."""
-        return getattr(self._opinion, "groups", None)
+    def groups(self) -> NDArray[np.str_] | None:
+        """Groups (n,), or None if the opinion has none."""
+        groups: NDArray[np.str_] | None = getattr(self._opinion, "groups", None)
+        return groups
 
     @property
     def chosen(self) -> Bools | None:
-        """(n, K): the sets that the rule itself has chosen, or None."""
-        chosen: Any = getattr(self._opinion, "chosen", None)
+        """Sets (n, K) that the combination rule itself has chosen, or None."""
+        chosen: ArrayLike | None = getattr(self._opinion, "chosen", None)
         if chosen is None:
             return None
         sets = np.array(chosen, dtype=bool)
         if sets.ndim != 2 or not sets.any(axis=1).all():
             raise ValueError(
-                f"opinion.chosen must be a bool matrix (n, K) with a class in every row, got shape "
-                f"{sets.shape}; a rule that rules out no class must keep all of them"
+                f"opinion.chosen must be a bool matrix (n, K) with at least one class per row, got shape {sets.shape}. "
+                "A rule that excludes no class must keep all of them."
             )
         return sets
 
 
-def check_share(name: str, share: Any, advice: str) -> None:
-    """Refuse what is not a number strictly between 0 and 1."""
+def check_share(name: str, share: object, hint: str) -> None:
+    """Raise unless a value is a number strictly between 0 and 1."""
     if not (isinstance(share, Real) and 0 < float(share) < 1):
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {share!r}; {advice}")
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {share!r}. {hint}")
 
 
 def probability_and_log_odds(opinion: Any) -> tuple[Floats, Floats | None]:
-    """An opinion, or probabilities (n, K) alone -> probabilities (n, K), and log-odds (n, K) if it has any."""
+    """Return probabilities of an opinion or array, and its log-odds or None."""
     return checked_probability(getattr(opinion, "probability", opinion)), Checked(opinion).log_odds
 
 
 def checked_probability(probability: ArrayLike) -> Floats:
-    """(n, K) -> the same as float64; refused unless it is a matrix of finite numbers."""
+    """Return probabilities as float64; raise unless they are a finite matrix."""
     values = np.asarray(probability, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(
-            f"probability must have shape (n, K) with K >= 1, got {values.shape}; give one row as probability[None]"
+            f"probability must have the shape (n, K) with K >= 1, got {values.shape}. Pass a row as probability[None]."
         )
     if not np.isfinite(values).all():
         row = int(np.nonzero(~np.isfinite(values).all(axis=1))[0][0])
         raise ValueError(
-            f"probability must be finite, got {values[row].tolist()} in row {row}; leave out rows without an opinion"
+            f"probability must be finite, got {values[row].tolist()} in row {row}. Drop rows without an opinion."
         )
     return values
 
 
 def checked_utility(utility: ArrayLike, n_classes: int) -> Floats:
-    """Array-like (A, K) -> float64 (A, K); refused unless it has one column per class."""
+    """Return the utility matrix (A, K) as float64; raise unless it fits the classes."""
     matrix = np.asarray(utility, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] != n_classes or matrix.shape[0] == 0:
         raise ValueError(
-            f"utility must have shape (actions, {n_classes}), one column per class, got {matrix.shape}; "
-            "utility[a, k] is what action a is worth if k is the true class (pass a cost matrix as -cost)"
+            f"utility must have the shape (actions, {n_classes}), one column per class, got {matrix.shape}. "
+            "utility[a, k] is the utility of action a if k is the true class (pass a cost matrix as -cost)."
         )
     if not np.isfinite(matrix).all():
-        raise ValueError(f"utility must be finite, got {matrix.tolist()}; use a large number in place of infinity")
+        raise ValueError(f"utility must be finite, got {matrix.tolist()}. Use a large number in place of infinity.")
     return matrix
 
 
 def tie_of(utility: Floats) -> float:
-    """(A, K) -> the difference of expected utilities that still counts as a tie."""
+    """Return the largest difference of expected utilities that is a tie."""
     largest = float(np.abs(utility).max())
     return TIE * largest

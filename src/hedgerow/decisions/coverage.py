@@ -1,4 +1,4 @@
-"""Coverage: probabilities of rows whose class is known -> thresholds that keep a promise."""
+"""Split conformal prediction sets."""
 
 from __future__ import annotations
 
@@ -17,46 +17,48 @@ from hedgerow.util.clusters import cluster_numbers
 
 
 class Coverage(Decision):
-    """Sets that hold the true class with a promised probability (split conformal prediction).
+    """Prediction sets that contain the true class with a target probability.
 
-    `calibrate` computes the score of the true class for n rows from which the model has not learned. The threshold is
-    the ``ceil((n + 1) * target)``-th smallest of these scores. `choose` keeps the classes whose score does not exceed
-    the threshold.
+    This is split conformal prediction. `calibrate` computes the score of the true class for n rows that were not used
+    for fitting. The threshold is the ``ceil((n + 1) * target)``-th smallest of these scores. `choose` keeps the classes
+    whose score does not exceed the threshold.
 
-    **The promise.** Suppose the calibration rows and the new row are exchangeable: they are drawn in the same way, and
-    the same model gives an opinion about each without its label. Then the set holds the true class with probability at
-    least ``target``, for any n and any model. The probability is at most ``target + 1/(n + 1)`` if scores do not tie
-    and no set would be empty. This is an average over calibrations: for one calibration the coverage has a Beta
-    distribution with a standard deviation of about ``sqrt(target (1 - target) / n)``. With ``per_class`` the promise
-    holds within each true class, with ``groups`` within each group. With out-of-bag evidence it is only approximate: a
-    training row is judged by about a third of the trees that judge a new row, which usually makes the sets larger than
-    necessary, but no theorem says so. With fewer than ``target / (1 - target)`` rows (19 for 0.95), or of one class
-    with ``per_class``, no threshold can keep the promise: then every class is kept, and a warning is issued.
+    **Guarantee.** Suppose the calibration rows and the new row are exchangeable: they are drawn in the same way, and
+    the same model gives an opinion about each without its label. Then the set contains the true class with probability
+    at least ``target``, for any n and any model. The probability is at most ``target + 1/(n + 1)`` if scores do not tie
+    and no set would be empty. The guarantee is marginal, an average over calibrations: for one calibration the coverage
+    has a Beta distribution with a standard deviation of about ``sqrt(target (1 - target) / n)``. With ``per_class`` the
+    guarantee holds within each true class, with ``groups`` within each group.
 
-    **Rows that belong together.** After a forest was fitted with ``groups`` (the visits of a patient), rows are not
-    exchangeable, but groups are. Then a calibration row counts 1 / (rows of its group), and the threshold is the
-    smallest score that reaches a share ``target`` of the G groups and one more with an infinite score (hierarchical
-    conformal prediction). If the groups are exchangeable, and so are the rows within a group, the set contains the true
-    class of a row of a *new* group with probability at least ``target``, an average over groups, not over rows. It
-    takes ``target / (1 - target)`` groups. With ``per_class`` a group consists of its rows of the class. The
-    parameter ``groups`` of this class is something else: it names a column, such as the hospital, within whose values
-    the promise holds as well; such groups occur again, and have thresholds of their own.
+    With out-of-bag evidence it is approximate: a training row is evaluated by about a third of the trees that evaluate
+    a new row, which usually makes the sets larger than necessary, but no theorem ensures it. With fewer than
+    ``target / (1 - target)`` rows (19 for 0.95), or rows of one class with ``per_class``, no threshold has the
+    guarantee: then every class is kept, and a warning is issued.
+
+    **Grouped rows.** After a fit with ``groups`` (such as the visits of a patient), rows are not exchangeable, but
+    groups are. Then a calibration row counts 1 / (rows of its group), and the threshold is the smallest score that
+    reaches a share ``target`` of the G groups and one more with an infinite score (hierarchical conformal prediction).
+    If the groups are exchangeable, and so are the rows within a group, the set contains the true class of a row of a
+    *new* group with probability at least ``target``, an average over groups, not over rows. It takes ``target / (1 -
+    target)`` groups. With ``per_class`` a group consists of its rows of the class. The parameter ``groups`` of this
+    class is different: it names a column, such as the hospital, within whose values the guarantee holds as well. Such
+    groups recur, and have their own thresholds.
 
     A set is never empty: if no class passes, the most probable one (the first of a tie) is chosen, which can only raise
-    the coverage. Only ``opinion.probability`` is used, and ``opinion.log_odds`` if there are any.
+    the coverage. Only ``opinion.probability`` is used, and ``opinion.log_odds`` if it exists.
 
     Parameters
     ----------
     target : float in (0, 1)
-        The promised coverage.
+        Target coverage.
     per_class : bool
         Whether each class has its own threshold, calibrated on the rows of that class (Mondrian).
     groups : str, int or None
-        The name or number of a column with at most 100 distinct values, such as a hospital, a sex or a region: the rows
+        Name or number of a column with at most 100 distinct values, such as a hospital, a sex or a region. The rows
         with the same value are a group, and each group has its own threshold, calibrated on its rows alone. Missing
-        values are a group; a category that is new counts as missing. A group with too few rows for a threshold, or
-        without any, has the threshold of all rows, and a warning counts the former. A forest with this decision knows
-        the groups of its rows; for other models, the opinion must have ``groups``, (n,).
+        values are a group; a new category counts as missing. A group with too few rows for a threshold, or without any,
+        has the threshold of all rows; a warning lists the former. A forest with this decision fills in the groups of
+        its rows; for other models, the opinion must have ``groups``, (n,).
     score : "lac" or "aps"
         "lac" is ``1 - probability`` of the class, or ``-log_odds`` if the opinion has them, which have the same order;
         it gives the smallest sets on average. "aps" is the total probability of all classes that are more probable (of
@@ -66,13 +68,13 @@ class Coverage(Decision):
     Attributes
     ----------
     threshold_ : float array (K,)
-        Largest score with which each class is kept; infinite if there were too few rows.
+        Largest score of a class in the set; infinite if there were too few rows.
     n_rows_ : int array (K,)
-        How many calibration rows each threshold comes from; if rows belong together, how many groups of rows.
+        Number of calibration rows per threshold; with grouped rows, number of groups.
     groups_ : list of G str
-        The groups of the calibration rows, if there are ``groups``; "" are missing values.
+        Groups of the calibration rows, with ``groups``; "" are missing values.
     group_threshold_, group_rows_ : float array (G, K), int array (G, K)
-        The thresholds of each group, and how many rows it had.
+        Thresholds of each group, and its numbers of rows.
 
     References
     ----------
@@ -111,28 +113,28 @@ class Coverage(Decision):
         classes: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
     ) -> Coverage:
-        """Learn the thresholds from rows whose class is known.
+        """Learn the thresholds from rows with known classes.
 
         Parameters
         ----------
         opinion : opinion or array-like (n, K)
-            Opinion about rows from which the model has not learned (out-of-bag rows, or rows set aside), or their
-            probabilities. Leave out rows that are in the bag of every tree. With ``groups`` it must be an opinion of a
-            forest with this decision, or have ``groups``, (n,).
+            Opinion about rows that were not used for fitting (out-of-bag or held-out rows), or their probabilities.
+            Drop rows that are in every bootstrap sample. With ``groups`` it must be an opinion of a forest with this
+            decision, or have ``groups``, (n,).
         y : array-like (n,)
-            The classes of these rows.
+            Classes of these rows.
         classes : array-like (K,) or None
-            The class of each column. None means the sorted distinct labels of ``y``.
+            Class of each column. None means the sorted distinct labels of ``y``.
         clusters : array-like (n,) or None
-            Labels of groups of rows that belong together (``groups`` of ``fit``): the promise is then about a row of a
-            new group. None means that rows are independent.
+            Labels of groups of dependent rows (``groups`` of ``fit``): the guarantee is then for a row of a new group.
+            None means that rows are independent.
 
         Returns
         -------
         Coverage
-            The decision itself. Calibrate a ``clone`` if the object must not change.
+            The decision itself. Calibrate a ``clone`` to keep the object unchanged.
         """
-        check_share("target", self.target, "try 0.95")
+        check_share("target", self.target, "Try 0.95.")
         probability, log_odds = probability_and_log_odds(opinion)
         columns, order = columns_of_rows(y, probability, classes)
         groups = None if self.groups is None else self._groups_of(opinion, len(columns))
@@ -140,19 +142,19 @@ class Coverage(Decision):
         self._by_log_odds = log_odds is not None
         own = np.take_along_axis(self._scores(probability, log_odds), columns[:, None], axis=1)[:, 0]
         self.threshold_, self.n_rows_ = self._learned_from(own, columns, len(order), together)
-        self._say_where_rows_are_few(order, "rows" if together is None else "groups of rows")
+        self._warn_if_rows_are_few(order, "rows" if together is None else "groups of rows")
         if groups is not None:
             self._calibrate_groups(own, columns, groups, together)
         return self
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K)."""
+        """Return prediction sets, bool (n, K)."""
         self.check_ready()
         probability = opinion.probability
         if probability.shape[1] != len(self.threshold_):
             raise ValueError(
-                f"opinion must have the {len(self.threshold_)} classes of the calibration, got "
-                f"{probability.shape[1]}; calibrate again"
+                f"opinion must have the {len(self.threshold_)} classes of the calibration, got {probability.shape[1]}."
+                " Calibrate again."
             )
         chosen: Bools = self._scores(probability, opinion.log_odds) <= self._thresholds(opinion)
         most_probable = np.arange(probability.shape[1]) == np.argmax(probability, axis=1)[:, None]
@@ -160,34 +162,34 @@ class Coverage(Decision):
 
     @property
     def learned_fields(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """What `calibrate` learns, and its type in a model file."""
+        """Attributes that `calibrate` sets, and their types in a model file."""
         each = {"threshold_": np.float64, "n_rows_": np.int64, "_by_log_odds": bool}
         of_groups = {"groups_": [str], "group_threshold_": [np.float64], "group_rows_": [np.int64]}
         return each if self.groups is None else each | of_groups
 
     @property
     def is_ready(self) -> bool:
-        """Whether thresholds have been learned, with groups also theirs."""
+        """True if thresholds have been learned, also those of groups."""
         return super().is_ready and (self.groups is None or "groups_" in vars(self))
 
     @property
     def onnx(self) -> bool:
-        """False with groups, and for "aps": ONNX rounds its sums differently, and a sum must equal its threshold."""
+        """False with groups, and for "aps", whose sums ONNX may round differently."""
         return super().onnx and self.score == "lac" and self.groups is None
 
     def _learned_from(
         self, own: Floats, columns: NDArray[np.int64], n_classes: int, clusters: NDArray[np.int64] | None
-    ) -> tuple[Floats, NDArray[Any]]:
-        """Scores of the true classes (n,), their columns (n,) -> thresholds (K,), rows that each comes from (K,)."""
+    ) -> tuple[Floats, NDArray[np.int64]]:
+        """Return thresholds and numbers of rows, (K,) each, from scores (n,)."""
         rows = [columns == k for k in range(n_classes)] if self.per_class else [np.ones(len(own), dtype=bool)]
         found = [_threshold(own[each], self.target, None if clusters is None else clusters[each]) for each in rows]
         threshold, number = zip(*found, strict=True)
         return np.broadcast_to(threshold, n_classes).copy(), np.broadcast_to(number, n_classes).copy()
 
     def _calibrate_groups(
-        self, own: Floats, columns: NDArray[np.int64], groups: NDArray[Any], clusters: NDArray[np.int64] | None
+        self, own: Floats, columns: NDArray[np.int64], groups: NDArray[np.str_], clusters: NDArray[np.int64] | None
     ) -> None:
-        """Learn the thresholds of each group; where its rows are too few, it has those of all rows."""
+        """Learn the thresholds of groups; groups of few rows use those of all rows."""
         n_classes = len(self.threshold_)
         names, of_row = np.unique(groups, return_inverse=True)
         inside = [of_row == group for group in range(len(names))]
@@ -201,21 +203,21 @@ class Coverage(Decision):
         self.group_threshold_ = np.where(few, self.threshold_, threshold)
         self.group_rows_ = np.array([rows for _, rows in found], dtype=np.int64).reshape(-1, n_classes)
         if few.any() and np.isfinite(self.threshold_).any():
-            there_are = ", ".join(
+            counts = ", ".join(
                 f"{int(rows[which].min())} in {name!r}"
                 for name, rows, which in zip(self.groups_, self.group_rows_, few, strict=True)
                 if which.any()
             )
             warnings.warn(
-                f"Too few rows to promise a coverage of {self.target:g} to each group: it takes at least"
-                f" {rows_needed(self.target)} rows{' of each class' if self.per_class else ''}, and there are"
-                f" {there_are}; there the threshold of all rows is used. Join small groups, or calibrate on more rows.",
+                f"Too few rows for a coverage of {self.target:g} in each group: it takes at least"
+                f" {rows_needed(self.target)} rows{' of each class' if self.per_class else ''}, got {counts}."
+                " These groups use the threshold of all rows. Join small groups, or calibrate on more rows.",
                 UserWarning,
                 stacklevel=3,
             )
 
     def _thresholds(self, opinion: Checked) -> Floats:
-        """-> (K,), or (n, K) with groups: the largest score with which each class is kept."""
+        """Return the largest scores of classes in a set, (K,), or (n, K) with groups."""
         if self.groups is None:
             return self.threshold_
         known = dict(zip(self.groups_, self.group_threshold_, strict=True))
@@ -223,24 +225,24 @@ class Coverage(Decision):
         thresholds = [known.get(name, self.threshold_) for name in names.tolist()]
         return np.array(thresholds).reshape(-1, len(self.threshold_))[of_row]
 
-    def _groups_of(self, opinion: Any, n_rows: int) -> NDArray[Any]:
-        """An opinion -> the group of each row, as text (n,)."""
+    def _groups_of(self, opinion: OpinionLike | ArrayLike | Checked, n_rows: int) -> NDArray[np.str_]:
+        """Return the group (n,) of each row, as text."""
         groups = Checked(opinion).groups
         if groups is None or np.shape(groups) != (n_rows,):
             raise ValueError(
-                f"opinion.groups must have the group of each of the {n_rows} rows for {self!r}, got"
-                f" {'none' if groups is None else np.shape(groups)}; ask a forest with this decision"
+                f"opinion.groups must have the shape ({n_rows},) for {self!r}, got"
+                f" {None if groups is None else np.shape(groups)}. Use the opinion of a forest with this decision."
             )
         return np.asarray(groups).astype(np.str_)
 
-    def _scores(self, probability: Floats, log_odds: Any) -> Floats:
-        """(n, K), (n, K) or None -> (n, K): how surprising it would be if each class were the true one."""
+    def _scores(self, probability: Floats, log_odds: Floats | None) -> Floats:
+        """Return non-conformity scores (n, K) of all classes."""
         if self.score == "lac":
             if not self._by_log_odds:
                 return 1.0 - probability
             # The order is the same, and log-odds still differ where added evidence rounds probabilities to 0 and 1.
-            strange: Floats = -(np.log(np.maximum(probability, 1e-300)) if log_odds is None else log_odds)
-            return strange
+            nonconformity: Floats = -(np.log(np.maximum(probability, 1e-300)) if log_odds is None else log_odds)
+            return nonconformity
         if self.score == "aps":
             order = np.argsort(-probability, axis=1, kind="stable")
             before = np.zeros_like(probability)
@@ -249,22 +251,22 @@ class Coverage(Decision):
             scores = np.zeros_like(probability)
             np.put_along_axis(scores, order, before, axis=1)
             return scores
-        raise ValueError(f"score must be 'lac' or 'aps', got {self.score!r}; choose one of them")
+        raise ValueError(f"score must be 'lac' or 'aps', got {self.score!r}.")
 
-    def _say_where_rows_are_few(self, classes: NDArray[Any], units: str) -> None:
-        """Warn if there were too few rows of some of the classes (K,) for a threshold that keeps the promise."""
+    def _warn_if_rows_are_few(self, classes: NDArray[Any], units: str) -> None:
+        """Warn if some classes (K,) have too few rows for a threshold with a guarantee."""
         few = np.isinf(self.threshold_)
         if not few.any():
             return
         needed = f"it takes at least {rows_needed(self.target)} {units}"
         if self.per_class:
             pairs = zip(classes[few].tolist(), self.n_rows_[few].tolist(), strict=True)
-            there_are = ", ".join(f"{rows} of class {label!r}" for label, rows in pairs)
-            needed, consequence = f"{needed} of each class", "these classes are kept in every set"
+            counts = ", ".join(f"{rows} of class {label!r}" for label, rows in pairs)
+            needed, consequence = f"{needed} of each class", "These classes are in every set"
         else:
-            there_are, consequence = f"{self.n_rows_[0]}", "every set holds all classes"
+            counts, consequence = f"{self.n_rows_[0]}", "Every set contains all classes"
         warnings.warn(
-            f"Too few {units} to promise a coverage of {self.target:g}: {needed}, and there are {there_are}; "
+            f"Too few {units} for a coverage of {self.target:g}: {needed}, got {counts}. "
             f"{consequence}. Lower the target, or calibrate on more {units}.",
             UserWarning,
             stacklevel=3,
@@ -272,7 +274,7 @@ class Coverage(Decision):
 
 
 def rows_needed(target: float) -> int:
-    """Smallest number of calibration rows with which a coverage can be promised: the least n >= target / (1 - target).
+    """Return the fewest calibration rows, n >= target / (1 - target).
 
     Examples
     --------
@@ -283,14 +285,14 @@ def rows_needed(target: float) -> int:
 
 
 def _threshold(scores: Floats, target: float, clusters: NDArray[np.int64] | None = None) -> tuple[float, int]:
-    """Scores (n,) -> the ceil((n + 1) target)-th smallest, infinite if there are not that many, and n.
+    """Return the ceil((n + 1) target)-th smallest score, or infinity, and n.
 
     With clusters (n,), a score counts 1 / (rows of its cluster), and n is the number of clusters.
     """
     order = np.argsort(scores, kind="stable")
     if clusters is None:
         n_units = len(scores)
-        # 0.56 * 25 is 14.000000000000002; without the tolerance, one row more than necessary would be required.
+        # 0.56 * 25 is 14.000000000000002; without the tolerance, one row more than necessary would be required
         place = math.ceil((n_units + 1) * target - 1e-9) - 1
     else:
         sizes = np.bincount(clusters, minlength=1)

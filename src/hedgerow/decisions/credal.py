@@ -1,8 +1,11 @@
-"""Credal: lower and upper probabilities -> every class that cannot be ruled out."""
+"""Decision rules on credal sets."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import block_diag, csr_array
 
 from hedgerow.decisions.base import ActionDecision, Bools, Checked, checked_utility, tie_of
 from hedgerow.decisions.intervals import (
@@ -13,10 +16,15 @@ from hedgerow.decisions.intervals import (
     shared_out,
     upper_expectation,
 )
-from hedgerow.decisions.programme import largest_margins
 
-#: Margins of the linear programme up to this share of the largest difference of utilities count as ties.
+#: Margins of the linear programme up to this share of the largest difference of utilities are ties.
 MARGIN = 1e-9
+
+#: Programmes solved at once, as independent blocks of one, to pay the overhead once.
+BLOCK = 128
+
+#: Tolerances of the HiGHS solver; its default of 1e-7 is too coarse to recognise a tie.
+PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class Dominance(ActionDecision):
@@ -29,9 +37,8 @@ class Dominance(ActionDecision):
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth if each class is true. Action b is dropped if the lower expected utility of some
-        action a is above the upper expected utility of b. None means one action per class, worth 1 if that class is
-        true.
+        Utility of each action if each class is true. Action b is dropped if the lower expected utility of some action a
+        is above the upper expected utility of b. None means one action per class, of utility 1 if that class is true.
 
     Examples
     --------
@@ -45,7 +52,7 @@ class Dominance(ActionDecision):
     page = "dominance"
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
+        """Return the undominated classes, or actions with a utility matrix."""
         lower, upper = opinion.bounds
         if self.utility is None:
             return _undominated(lower, upper, TIE)
@@ -60,7 +67,7 @@ class Dominance(ActionDecision):
 
 
 class Maximality(ActionDecision):
-    """Maximality: drop class b if some class a is better than b under every distribution of the set.
+    """Maximality: drop class b if a class a is better under every distribution.
 
     That is, b is dropped if the lower expectation of ``utility[a] - utility[b]`` is above 0. Without a utility matrix
     this equals interval dominance on reachable intervals; with one it drops more. A tie (to 1e-12) drops no class.
@@ -68,7 +75,8 @@ class Maximality(ActionDecision):
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth if each class is true. None means one action per class, worth 1 if that class is true.
+        Utility of each action if each class is true. None means one action per class, of utility 1 if that class is
+        true.
 
     Examples
     --------
@@ -80,10 +88,10 @@ class Maximality(ActionDecision):
     [[True, False]]
     """
 
-    page = "dominance"  # without a utility matrix they are the same
+    page = "dominance"  # the same without a utility matrix
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
+        """Return the maximal classes, or actions with a utility matrix."""
         lower, upper = opinion.bounds
         if self.utility is None:
             # Between reachable bounds p_a = lower_a and p_b = upper_b are attained together: the other
@@ -101,18 +109,19 @@ class Maximality(ActionDecision):
 
 
 class EAdmissibility(ActionDecision):
-    """E-admissibility: keep class a if it is optimal under some distribution of the set.
+    """E-admissibility: keep class a if it is optimal under some distribution.
 
     This keeps the fewest classes of the three credal decisions: E-admissible classes are maximal, and maximal classes
-    are not dominated. Without a utility matrix a closed form gives the result. With one, a linear programme (HiGHS)
-    is solved for each action that maximality does not rule out and that no known distribution makes optimal. A tied
-    class is kept; a tie is a difference of up to 1e-12 in the closed form, and of up to 1e-9 of the largest difference
-    of utilities in the linear programme.
+    are not dominated. Without a utility matrix the result has a closed form. With one, a linear programme (HiGHS) is
+    solved for each action that maximality does not exclude and that no known distribution makes optimal. Tied classes
+    are kept; a tie is a difference of up to 1e-12 in the closed form, and of up to 1e-9 of the largest difference of
+    utilities in the linear programme.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth if each class is true. None means one action per class, worth 1 if that class is true.
+        Utility of each action if each class is true. None means one action per class, of utility 1 if that class is
+        true.
 
     Examples
     --------
@@ -128,7 +137,7 @@ class EAdmissibility(ActionDecision):
     page = "e_admissibility"
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
+        """Return the E-admissible classes, or actions with a utility matrix."""
         lower, upper = opinion.bounds
         if self.utility is None:
             return _admissible_classes(lower, upper)
@@ -136,12 +145,15 @@ class EAdmissibility(ActionDecision):
 
     @property
     def follows_dominance(self) -> bool:
-        """True without a utility matrix: if p_a = lower_a and p_b = upper_b >= lower_a, a is not the only optimum."""
+        """True without a utility matrix.
+
+        If p_a = lower_a and p_b = upper_b >= lower_a, a is not the only optimum.
+        """
         return not self.has_actions
 
 
 def _undominated(lower: Floats, upper: Floats, tie: float) -> Bools:
-    """(n, A), (n, A) -> (n, A): the actions whose upper value is not below the largest lower value."""
+    """Return actions whose upper value is not below the largest lower value."""
     if type(upper) is np.ndarray and len(upper) == 1:  # plain numbers take a third of the time
         least = max(lower[0].tolist()) - tie
         return np.array([[value >= least for value in upper[0].tolist()]])
@@ -150,7 +162,7 @@ def _undominated(lower: Floats, upper: Floats, tie: float) -> Bools:
 
 
 def _maximal(utility: Floats, lower: Floats, upper: Floats) -> Bools:
-    """(A, K), (n, K), (n, K) -> (n, A): the actions that are not worse than another one under every distribution."""
+    """Return the actions that no other beats under every distribution, (n, A)."""
     tie = tie_of(utility)
     kept = np.ones((len(lower), len(utility)), dtype=bool)
     for rival in utility:
@@ -159,7 +171,7 @@ def _maximal(utility: Floats, lower: Floats, upper: Floats) -> Bools:
 
 
 def _admissible_classes(lower: Floats, upper: Floats) -> Bools:
-    """(n, K), (n, K) -> (n, K): optimal for some distribution between the bounds."""
+    """Return classes that are optimal for some distribution between the bounds."""
     # Class a is optimal for some p of the set iff there is a value t of p_a in [lower_a, upper_a] such
     # that the others fit under it: lower_j <= t, and 1 - t lies between sum_{j != a} lower_j and
     # sum_{j != a} min(upper_j, t). Since upper_a is reachable, the former holds for every t <= upper_a.
@@ -180,7 +192,7 @@ def _admissible_classes(lower: Floats, upper: Floats) -> Bools:
 
 
 def _admissible_actions(utility: Floats, lower: Floats, upper: Floats) -> Bools:
-    """(A, K), (n, K), (n, K) -> (n, A): optimal for some distribution between the bounds."""
+    """Return actions that are optimal for some distribution between the bounds."""
     tie = tie_of(utility)
     points = [shared_out(lower, upper)]
     points += [best_distribution(action, lower, upper) for action in utility]
@@ -192,3 +204,45 @@ def _admissible_actions(utility: Floats, lower: Floats, upper: Floats) -> Bools:
     scaled = utility / max(float(np.ptp(utility, axis=0).max()), np.finfo(np.float64).tiny)
     known[row, action] = largest_margins(scaled, action, lower[row], upper[row]) >= -MARGIN
     return known
+
+
+def largest_margins(utility: Floats, action: NDArray[np.intp], lower: Floats, upper: Floats) -> Floats:
+    """Return max over p of min over b of p.(utility[a] - utility[b]), or 0."""
+    margins = np.zeros(len(action))
+    for start in range(0, len(action), BLOCK):
+        block = slice(start, start + BLOCK)
+        margins[block] = _block_margins(utility, action[block], lower[block], upper[block])
+    return margins
+
+
+def _block_margins(utility: Floats, action: NDArray[np.intp], lower: Floats, upper: Floats) -> Floats:
+    """Solve m programmes with variables (p, margin) as one."""
+    n_programmes, n_classes = lower.shape
+    total = np.clip(1.0, lower.sum(axis=1), upper.sum(axis=1))
+    bounds = np.full((n_programmes, n_classes + 1, 2), (-np.inf, 0.0))
+    bounds[:, :-1, 0], bounds[:, :-1, 1] = lower, upper
+    rivals = [_rival_rows(utility, int(a)) for a in action]
+    one_sum = csr_array(np.append(np.ones(n_classes), 0.0)[None])
+    solution = linprog(
+        np.tile(np.append(np.zeros(n_classes), -1.0), n_programmes),
+        A_ub=block_diag(rivals, format="csr"),
+        b_ub=np.zeros(sum(rows.shape[0] for rows in rivals)),
+        A_eq=block_diag([one_sum] * n_programmes, format="csr"),
+        b_eq=total,
+        bounds=bounds.reshape(-1, 2),
+        method="highs",
+        options=PRECISE,
+    )
+    if solution.status != 0:
+        raise RuntimeError(
+            f"linear programme of E-admissibility failed: {solution.message}. "
+            "Use decision='maximality' and report the utility matrix."
+        )
+    margins: Floats = solution.x.reshape(n_programmes, n_classes + 1)[:, -1]
+    return margins
+
+
+def _rival_rows(utility: Floats, action: int) -> csr_array:
+    """Return the rows of margin <= p.(utility[a] - utility[b]) for each rival b."""
+    worse = np.delete(utility, action, axis=0) - utility[action]
+    return csr_array(np.column_stack([worse, np.ones(len(worse))]))

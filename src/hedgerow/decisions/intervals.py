@@ -1,4 +1,4 @@
-"""Intervals: lower and upper probabilities -> the distributions between them (credal set), and expectations over it."""
+"""Credal sets of probability intervals, and expectations over them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Floats = NDArray[np.float64]
 #: Two numbers closer than this are a tie: bounds are sums of thousands of rounded terms.
 TIE = 1e-12
 
-#: Sums of bounds that miss 1 by no more than this count as rounded (from float32, for instance).
+#: Sums of bounds that miss 1 by no more than this are rounded (from float32, for instance).
 ROUNDING = 1e-6
 
 
 def reachable(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
-    """Tighten probability intervals until every bound is attained by some distribution.
+    """Tighten probability intervals until some distribution attains every bound.
 
-    ``l_k <- max(l_k, 1 - sum of the other u)`` and ``u_k <- min(u_k, 1 - sum of the other l)``; one pass
-    is enough. The set of distributions between the bounds stays the same. Bounds that are reachable to within 1e-12 are
-    returned unchanged, so that rounding breaks no tie. If all rows are, the arrays themselves are returned.
+    ``l_k <- max(l_k, 1 - sum of the other u)`` and ``u_k <- min(u_k, 1 - sum of the other l)``; one pass is enough. The
+    set of distributions between the bounds does not change. Bounds that are reachable to within 1e-12 are returned
+    unchanged, so that rounding breaks no tie. If all rows are, the arrays themselves are returned.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def reachable(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
     Returns
     -------
     lower, upper : float64 arrays (..., K)
-        The reachable bounds.
+        Reachable bounds.
 
     Raises
     ------
@@ -50,10 +50,10 @@ def reachable(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def tightened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """(..., K), (..., K) -> the same as `reachable`, for bounds that have been checked."""
+    """Tighten as `reachable` does, for checked bounds."""
     room, excess = _room_and_excess(low, high)
     width = high - low
-    # A bound is not reachable if the interval is wider than what the other classes can give or take.
+    # a bound is not reachable if the interval is wider than the other classes can give or take
     if not (width > np.minimum(room, excess) + TIE).any():
         return low, high
     tight_low = np.where(width > excess + TIE, np.minimum(high - excess, high), low)
@@ -62,7 +62,7 @@ def tightened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 
 def _is_reachable_row(lower: Any, upper: Any) -> bool:
-    """Whether these are surely reachable bounds (1, K); plain numbers tell it in a tenth of NumPy's time."""
+    """Return whether bounds (1, K) are surely reachable, in a tenth of NumPy's time."""
     arrays = type(lower) is np.ndarray and type(upper) is np.ndarray and lower.dtype.char == upper.dtype.char == "d"
     if not arrays or lower.ndim != 2 or len(lower) != 1 or lower.shape != upper.shape:
         return False
@@ -75,7 +75,9 @@ def _is_reachable_row(lower: Any, upper: Any) -> bool:
 
 
 def pignistic_from_bounds(lower: ArrayLike, upper: ArrayLike) -> Floats:
-    """Distribution between the bounds: what the lower bounds leave open is shared in proportion to the interval widths.
+    """Return the distribution that divides all intervals in the same ratio.
+
+    The unassigned mass is shared in proportion to the widths of the intervals.
 
     This is the pignistic probability for two classes, for imprecise Dirichlet leaves and their averages, and for any
     mass on single classes and the frame. For other intervals it is Cuzzolin's intersection probability, the only
@@ -89,7 +91,7 @@ def pignistic_from_bounds(lower: ArrayLike, upper: ArrayLike) -> Floats:
     Returns
     -------
     float64 array (..., K)
-        A distribution between the bounds.
+        Distribution between the bounds.
 
     Examples
     --------
@@ -100,7 +102,7 @@ def pignistic_from_bounds(lower: ArrayLike, upper: ArrayLike) -> Floats:
 
 
 def shared_out(low: Floats, high: Floats) -> Floats:
-    """(..., K), (..., K) -> the same as `pignistic_from_bounds`, for bounds that have been checked."""
+    """Divide intervals as `pignistic_from_bounds` does, for checked bounds."""
     width = high - low
     room = _room(low, high)
     spread = width.sum(axis=-1, keepdims=True)
@@ -109,7 +111,7 @@ def shared_out(low: Floats, high: Floats) -> Floats:
 
 
 def lower_expectation(utility: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> Floats:
-    """Smallest expected utility of each action over the distributions between the bounds.
+    """Return the smallest expected utility of each action between the bounds.
 
     Parameters
     ----------
@@ -129,13 +131,13 @@ def lower_expectation(utility: ArrayLike, lower: ArrayLike, upper: ArrayLike) ->
     """
     low, high = _checked_bounds(lower, upper)
     actions = np.asarray(utility, dtype=np.float64)
-    # A dot product for each row, because a BLAS product can give equal rows different last bits.
+    # a dot product per row, because a BLAS product can give equal rows different last bits
     smallest = [np.einsum("nk,k->n", _worst_distribution(action, low, high), action) for action in actions]
     return np.stack(smallest, axis=1)
 
 
 def upper_expectation(utility: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> Floats:
-    """Largest expected utility of each action over the distributions between the bounds.
+    """Return the largest expected utility of each action between the bounds.
 
     Parameters
     ----------
@@ -157,12 +159,12 @@ def upper_expectation(utility: ArrayLike, lower: ArrayLike, upper: ArrayLike) ->
 
 
 def best_distribution(action: Floats, lower: Floats, upper: Floats) -> Floats:
-    """(K,), (n, K), (n, K) -> (n, K): the distribution between the bounds under which the action is worth most."""
+    """Return the distribution (n, K) of the largest expected utility."""
     return _worst_distribution(-action, lower, upper)
 
 
 def _worst_distribution(action: Floats, lower: Floats, upper: Floats) -> Floats:
-    """(K,), (n, K), (n, K) -> (n, K): what is left open goes to the classes of the smallest utility first."""
+    """Return the distribution (n, K) of the smallest expected utility."""
     order = np.argsort(action, kind="stable")
     width = (upper - lower)[:, order]
     room = _room(lower, upper)
@@ -174,30 +176,29 @@ def _worst_distribution(action: Floats, lower: Floats, upper: Floats) -> Floats:
 
 
 def _room(lower: Floats, upper: Floats) -> Floats:
-    """(..., K), (..., K) -> (..., 1): 1 minus the sum of lower bounds, at most what the upper bounds can take."""
+    """Return 1 minus the sum of lower bounds, at most the total width."""
     return _room_and_excess(lower, upper)[0]
 
 
 def _room_and_excess(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """The same, and the sum of upper bounds minus 1, at most what the lower bounds can give up."""
+    """Return the same, and the sum of upper bounds minus 1, at most the total width."""
     low, high = _sum(lower), _sum(upper)
     whole = np.minimum(np.maximum(low, 1.0), high)  # np.clip takes three times as long for a row
     return whole - low, high - whole
 
 
 def _sum(values: Floats) -> Floats:
-    """(..., K) -> (..., 1); for few classes several times as fast as ``sum(axis=-1)``."""
+    """Sum over classes; for few classes several times as fast as ``sum(axis=-1)``."""
     total: Floats = np.einsum("...k->...", values)[..., None]
     return total
 
 
 def _checked_bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
-    """(..., K), (..., K) -> the same as float64; refused if no distribution lies between them."""
+    """Return bounds as float64; raise if no distribution lies between them."""
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     if low.shape != high.shape or low.ndim == 0 or low.shape[-1] == 0:
         raise ValueError(
-            f"lower and upper must have the same shape (..., K) with K >= 1, got {low.shape} and "
-            f"{high.shape}; give both one column per class"
+            f"lower and upper must have the same shape (..., K) with K >= 1, got {low.shape} and {high.shape}."
         )
     if low.size and not _surely_bounds(low, high):
         _refuse_rows(~(np.isfinite(low) & np.isfinite(high)), "lower and upper must be finite", low, high)
@@ -212,17 +213,16 @@ def _checked_bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]
 
 
 def _surely_bounds(lower: Floats, upper: Floats) -> bool:
-    """(..., K), (..., K) -> whether 0 <= lower <= upper <= 1 everywhere; False if there is a NaN."""
+    """Return whether 0 <= lower <= upper <= 1 everywhere; False with a NaN."""
     return bool(lower.min() >= 0 and upper.max() <= 1 and (lower <= upper).all())
 
 
 def _refuse_rows(bad: NDArray[np.bool_], constraint: str, lower: Floats, upper: Floats) -> None:
-    """Raise an error that shows the first row that breaks the constraint (..., K or 1), if one does."""
+    """Raise with the first row that violates the constraint, if there is one."""
     if not bad.any():
         return
     row = tuple(int(position[0]) for position in np.nonzero(bad.any(axis=-1, keepdims=True)))[:-1]
     raise ValueError(
         f"{constraint}, got lower {lower[row].tolist()} and upper {upper[row].tolist()} in row "
-        f"{row[0] if len(row) == 1 else row}; where sources contradict each other, combine them with a rule "
-        "that reports conflict instead"
+        f"{row[0] if len(row) == 1 else row}. Combine contradicting sources with a rule that reports conflict."
     )

@@ -1,4 +1,4 @@
-"""Registry: the name of a decision -> the decision."""
+"""Registry of decision rules."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _DECISIONS: dict[str, Callable[[], Decision]] = {
 
 
 def register(name: str) -> Callable[[D], D]:
-    """Register a decision, so that its name can be used wherever a decision is expected.
+    """Register a decision under a name.
 
     Parameters
     ----------
     name : str
-        The name that users, model files and the command line use.
+        Name for users, model files and the command line.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def register(name: str) -> Callable[[D], D]:
     def enter(decision: D) -> D:
         taken = _DECISIONS.get(name)
         if taken is not None and taken is not decision:
-            raise ValueError(f"a decision's name must be new, got {name!r}, which is taken; choose another")
+            raise ValueError(f"name must not be registered yet, got {name!r}.")
         _DECISIONS[name] = decision
         return decision
 
@@ -65,12 +65,12 @@ def register(name: str) -> Callable[[D], D]:
 
 
 def resolve_decision(decision: str | Decision) -> Decision:
-    """Return the decision object for what a user passes as ``decision``.
+    """Return the decision with this name; a decision is returned unchanged.
 
     Parameters
     ----------
     decision : str or Decision
-        A name, which gives a new object with default parameters, or an object, which is returned unchanged.
+        Name of a decision with default parameters, or a decision object.
 
     Examples
     --------
@@ -84,15 +84,15 @@ def resolve_decision(decision: str | Decision) -> Decision:
     names = ", ".join(repr(name) for name in _DECISIONS)
     if isinstance(decision, type) and issubclass(decision, Decision):
         raise TypeError(
-            f"decision must be a name or an object, got the class {decision.__name__}; pass {decision.__name__}()"
+            f"decision must be a name or an object, got the class {decision.__name__}. Pass {decision.__name__}()."
         )
     if not isinstance(decision, str):
-        raise TypeError(f"decision must be a name or a Decision object, got {decision!r}; the names are {names}")
-    raise ValueError(f"decision must be one of {names}, got {decision!r}; or pass a Decision object")
+        raise TypeError(f"decision must be a name or a Decision object, got {decision!r}. Names: {names}.")
+    raise ValueError(f"decision must be one of {names}, got {decision!r}. Or pass a Decision object.")
 
 
 def decision_in_force(decision: str | Decision, rule: Rule) -> str:
-    """What a user passes as ``decision``, and a rule -> the name of what decides, or how Python writes the object.
+    """Return the name of the decision under a rule, or the repr of an object.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def decision_in_force(decision: str | Decision, rule: Rule) -> str:
 
 
 def all_decisions() -> dict[str, Decision]:
-    """A new object of every named decision, with default parameters.
+    """Return every named decision with default parameters.
 
     Those with ``needs_calibration`` must be calibrated before they can decide.
 

@@ -1,8 +1,6 @@
-"""Sets: probabilities -> the most useful set of classes, or the smallest one that is probable enough."""
+"""Decision rules that choose sets by utility or total probability."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +8,14 @@ from numpy.typing import NDArray
 from hedgerow.decisions.base import Bools, Checked, Decision
 from hedgerow.decisions.credal import Dominance
 from hedgerow.decisions.intervals import TIE, Floats
-from hedgerow.rules.base import Rule
+from hedgerow.rules.base import OnPage, Rule
 from hedgerow.rules.utility import Utility, first_of, utility_of_size
 
 
 class UtilitySet(Decision):
-    """The set A that maximises ``g(|A|) * P(A)``, where g is the utility of a correct set of that size.
+    """Set A of largest ``g(|A|) * P(A)``, with the utility g of correct sets.
 
-    For each size, the best set holds the classes of the largest scores, so only K sets are compared, not 2^K. With
+    For each size, the best set contains the classes of the largest scores, so only K sets are compared, not 2^K. With
     ``evidence="probability"`` this is the non-deterministic classifier (NDC). With ``"lower"`` it is CDM-Ave: P(A) is
     the sum of the lower probabilities, and 1 for all classes together. Among equally good sets (to 1e-12) the smallest
     is chosen; among classes of equal score the more probable one, then the first.
@@ -25,12 +23,12 @@ class UtilitySet(Decision):
     Parameters
     ----------
     utility : "u65", "u80", "f1", "f_beta", callable or array-like (K,)
-        The function g. "u65" and "u80" are `quadratic_utility` with z = .65 and .80, "f1" and "f_beta" are
+        Function g. "u65" and "u80" are `quadratic_utility` with z = 0.65 and 0.80, "f1" and "f_beta" are
         `f_beta_utility`. A callable maps one size to its utility; an array has the utilities of the sizes 1 to K.
     evidence : "probability" or "lower"
-        What P(A) is the sum of.
+        Terms of the sum P(A).
     beta : float
-        The beta of "f_beta"; otherwise it is not used.
+        Parameter of "f_beta"; otherwise not used.
 
     Examples
     --------
@@ -56,7 +54,7 @@ class UtilitySet(Decision):
         self.beta = beta
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K)."""
+        """Return the best sets, bool (n, K)."""
         score, order = self._scores(opinion)
         belief = np.cumsum(np.take_along_axis(score, order, axis=1), axis=1)
         if self.evidence == "lower":
@@ -65,8 +63,8 @@ class UtilitySet(Decision):
         best = worth >= worth.max(axis=1, keepdims=True) - TIE
         return first_of(order, np.argmax(best, axis=1))
 
-    def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The script has the three utilities that are decisions with a name."""
+    def on_page(self) -> OnPage:
+        """Return the name of the utility, if the script has it."""
         if super().on_page() is None or self.evidence != "probability" or not isinstance(self.utility, str):
             return None
         if self.utility != "f_beta":
@@ -74,19 +72,21 @@ class UtilitySet(Decision):
         return ("f1", {}) if self.beta == 1.0 else None
 
     def _scores(self, opinion: Checked) -> tuple[Floats, NDArray[np.int64]]:
-        """Opinion -> scores (n, K), whose sum is P(A), and the classes in order of falling score (n, K)."""
+        """Return scores (n, K), whose sum is P(A), and the classes by falling score."""
         by_probability = np.argsort(-opinion.probability, axis=1, kind="stable")
         if self.evidence == "probability":
             return opinion.probability, by_probability
         if self.evidence != "lower":
-            raise ValueError(f"evidence must be 'probability' or 'lower', got {self.evidence!r}; choose one of them")
+            raise ValueError(f"evidence must be 'probability' or 'lower', got {self.evidence!r}.")
         lower = opinion.bounds[0]
         again = np.argsort(-np.take_along_axis(lower, by_probability, axis=1), axis=1, kind="stable")
         return lower, np.take_along_axis(by_probability, again, axis=1)
 
 
 class TopProbability(Decision):
-    """The fewest classes, most probable first, whose total probability is at least ``1 - epsilon`` (CR).
+    """Fewest classes of total probability at least ``1 - epsilon`` (CR).
+
+    The most probable classes come first.
 
     A total that misses ``1 - epsilon`` by at most 1e-12 is enough. Among equally probable classes the first columns
     are taken first.
@@ -94,7 +94,7 @@ class TopProbability(Decision):
     Parameters
     ----------
     epsilon : float in [0, 1]
-        The probability that may be left out.
+        Probability that may be excluded.
 
     Examples
     --------
@@ -110,9 +110,9 @@ class TopProbability(Decision):
         self.epsilon = epsilon
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K)."""
+        """Return the sets, bool (n, K)."""
         if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon!r}; it is the probability left out")
+            raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon!r}.")
         probability = opinion.probability
         order = np.argsort(-probability, axis=1, kind="stable")
         reached = np.cumsum(np.take_along_axis(probability, order, axis=1), axis=1) >= 1 - self.epsilon - TIE
@@ -121,11 +121,11 @@ class TopProbability(Decision):
 
 
 class RuleChoice(Decision):
-    """The sets that the combination rule itself has chosen (MVA, CDM-Vote, ...), else interval dominance.
+    """Sets that the combination rule itself has chosen, else interval dominance.
 
-    Some rules are decisions by themselves: they put their sets into ``opinion.chosen``, which all other decisions
-    ignore. For any other rule (``chosen`` is None or missing) this decision is `Dominance`, so that the same name can
-    be used in a search over all rules.
+    Some rules are decisions by themselves (MVA, CDM-Vote, ...): they put their sets into ``opinion.chosen``, which all
+    other decisions ignore. For any other rule (``chosen`` is None or missing) this decision is `Dominance`, so that the
+    same name can be used in a search over all rules.
 
     Examples
     --------
@@ -137,10 +137,10 @@ class RuleChoice(Decision):
     """
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K)."""
+        """Return the chosen or the undominated classes, bool (n, K)."""
         chosen = opinion.chosen
         return Dominance().pick(opinion) if chosen is None else chosen
 
     def under(self, rule: Rule) -> Decision:
-        """Dominance, unless the rule chooses sets itself."""
+        """Return `Dominance`, unless the rule chooses sets itself."""
         return self if rule.chooses else Dominance()

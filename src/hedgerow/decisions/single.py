@@ -1,4 +1,4 @@
-"""Single: an opinion -> one class."""
+"""Decision rules that choose one class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hedgerow.decisions.intervals import TIE, Floats, lower_expectation, shared_
 
 
 class Maximin(ActionDecision):
-    """The class of the largest lower probability: the best class in the worst case.
+    """Class of the largest lower probability: the best class in the worst case.
 
     Ties (to 1e-12) go to the class of the larger probability (the action of the larger expected utility), then to the
     first column. This holds for every decision that chooses one class.
@@ -18,8 +18,8 @@ class Maximin(ActionDecision):
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth if each class is true; the action of the largest lower expected utility
-        is chosen. None means one action per class, worth 1 if that class is true.
+        Utility of each action if each class is true; the action of the largest lower expected utility is chosen. None
+        means one action per class, of utility 1 if that class is true.
 
     Examples
     --------
@@ -33,19 +33,19 @@ class Maximin(ActionDecision):
     page = "maximin"
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        """Return one class per row, bool (n, K), or one action (n, A)."""
         worst, _ = _expectations(opinion, self.utility)
         return _best(worst, opinion, self.utility)
 
 
 class Maximax(ActionDecision):
-    """The class of the largest upper probability: the best class in the best case.
+    """Class of the largest upper probability: the best class in the best case.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth if each class is true; the action of the largest upper expected utility
-        is chosen. None means one action per class, worth 1 if that class is true.
+        Utility of each action if each class is true; the action of the largest upper expected utility is chosen. None
+        means one action per class, of utility 1 if that class is true.
 
     Examples
     --------
@@ -59,20 +59,21 @@ class Maximax(ActionDecision):
     page = "maximax"
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        """Return one class per row, bool (n, K), or one action (n, A)."""
         _, best = _expectations(opinion, self.utility)
         return _best(best, opinion, self.utility)
 
 
 class Hurwicz(ActionDecision):
-    """The class of the largest ``optimism * upper + (1 - optimism) * lower``.
+    """Class of the largest ``optimism * upper + (1 - optimism) * lower``.
 
     Parameters
     ----------
     optimism : float in [0, 1]
         0 is maximin, 1 is maximax.
     utility : array-like (A, K) or None
-        What each action is worth if each class is true. None means one action per class, worth 1 if that class is true.
+        Utility of each action if each class is true. None means one action per class, of utility 1 if that class is
+        true.
 
     Examples
     --------
@@ -90,24 +91,24 @@ class Hurwicz(ActionDecision):
         self.optimism = optimism
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        """Return one class per row, bool (n, K), or one action (n, A)."""
         if not 0 <= self.optimism <= 1:
-            raise ValueError(f"optimism must lie in [0, 1], got {self.optimism!r}; 0 is maximin, 1 is maximax")
+            raise ValueError(f"optimism must lie in [0, 1], got {self.optimism!r}. 0 is maximin, 1 is maximax.")
         worst, best = _expectations(opinion, self.utility)
         return _best(self.optimism * best + (1 - self.optimism) * worst, opinion, self.utility)
 
 
 class Pignistic(ActionDecision):
-    """The class of the largest pignistic probability, which is `pignistic_from_bounds` of the intervals.
+    """Class of the largest pignistic probability, `pignistic_from_bounds`.
 
-    If trees differ in how much evidence they have, this may not be the class that the ordinary forest finds most
-    probable; `ExpectedUtility` chooses that one.
+    If trees have different amounts of evidence, this may not be the most probable class of the ordinary forest, which
+    `ExpectedUtility` chooses.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth if each class is true; the action of the largest pignistic expected
-        utility is chosen. None means one action per class, worth 1 if that class is true.
+        Utility of each action if each class is true; the action of the largest pignistic expected utility is chosen.
+        None means one action per class, of utility 1 if that class is true.
 
     Examples
     --------
@@ -122,19 +123,19 @@ class Pignistic(ActionDecision):
     page = "pignistic"
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        """Return one class per row, bool (n, K), or one action (n, A)."""
         shared = shared_out(*opinion.bounds)
         return _best(_expected(shared, self.utility), opinion, self.utility)
 
 
 class ExpectedUtility(ActionDecision):
-    """The class of the largest ``opinion.probability``: the prediction of ``predict``, as a set of one class.
+    """Class of the largest ``opinion.probability``, as ``predict`` returns it.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth if each class is true; the action of the largest expected utility is
-        chosen. None means one action per class, worth 1 if that class is true.
+        Utility of each action if each class is true; the action of the largest expected utility is chosen. None means
+        one action per class, of utility 1 if that class is true.
 
     Examples
     --------
@@ -147,12 +148,12 @@ class ExpectedUtility(ActionDecision):
     page = "expected_utility"
 
     def pick(self, opinion: Checked) -> Bools:
-        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        """Return one class per row, bool (n, K), or one action (n, A)."""
         return _best(_expected(opinion.probability, self.utility), opinion, self.utility)
 
 
 def _expectations(opinion: Checked, utility: ArrayLike | None) -> tuple[Floats, Floats]:
-    """Opinion, (A, K) -> (n, A), (n, A): lower and upper expected utility of each action."""
+    """Return lower and upper expected utility of each action, (n, A) each."""
     lower, upper = opinion.bounds
     if utility is None:
         return lower, upper
@@ -161,7 +162,7 @@ def _expectations(opinion: Checked, utility: ArrayLike | None) -> tuple[Floats, 
 
 
 def _expected(probability: Floats, utility: ArrayLike | None) -> Floats:
-    """(n, K), (A, K) -> (n, A): expected utility of each action."""
+    """Return the expected utility (n, A) of each action."""
     if utility is None:
         return probability
     matrix = checked_utility(utility, probability.shape[1])
@@ -170,7 +171,7 @@ def _expected(probability: Floats, utility: ArrayLike | None) -> Floats:
 
 
 def _best(score: Floats, opinion: Checked, utility: ArrayLike | None) -> Bools:
-    """(n, A) -> (n, A): one True per row, at the largest score; ties are broken as `Maximin` describes."""
+    """Return the largest score per row, bool (n, A), with ties as in `Maximin`."""
     expected = _expected(opinion.probability, utility)
     tie = TIE if utility is None else tie_of(np.asarray(utility, dtype=np.float64))
     tied = score >= score.max(axis=1, keepdims=True) - tie

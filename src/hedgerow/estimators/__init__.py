@@ -5,6 +5,8 @@ from hedgerow.estimators.classifiers import ExtraTreeClassifier as ExtraTreeClas
 from hedgerow.estimators.classifiers import ExtraTreesClassifier as ExtraTreesClassifier
 from hedgerow.estimators.classifiers import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
 from hedgerow.estimators.classifiers import RandomForestClassifier as RandomForestClassifier
+from hedgerow.estimators.mixed import MixedForestClassifier as MixedForestClassifier
+from hedgerow.estimators.mixed import MixedForestRegressor as MixedForestRegressor
 from hedgerow.estimators.pairwise import PairwiseTreesClassifier as PairwiseTreesClassifier
 from hedgerow.estimators.regressors import DecisionTreeRegressor as DecisionTreeRegressor
 from hedgerow.estimators.regressors import ExtraTreeRegressor as ExtraTreeRegressor

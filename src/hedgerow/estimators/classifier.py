@@ -1,4 +1,4 @@
-"""Base class of the classifiers."""
+"""Base class for classifiers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from hedgerow.criteria import Criterion
+from hedgerow.decisions import Decision
 from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
-from hedgerow.estimators.trees import figure, or_not_there, stacked
+from hedgerow.estimators.trees import as_attribute_error, require_metric, stacked
+from hedgerow.fit.groups import NOT_GIVEN
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
@@ -24,6 +26,7 @@ from hedgerow.inference.fitted import fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
 from hedgerow.labels import read_labels
+from hedgerow.rules import Rule
 from hedgerow.tasks.classification.evaluation import grid_scores
 from hedgerow.tasks.classification.target import labels_as_given
 from hedgerow.tasks.classification.task import Classification
@@ -44,63 +47,83 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
     _task: ClassVar[SupervisedTask] = Classification()
 
-    rule: Any
-    decision: Any
+    rule: str | Rule
+    decision: str | Decision
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, checkpoint: Any = None) -> Self:
-        """Fit to a table and labels.
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN, checkpoint: Any = None
+    ) -> Self:
+        """Grow the trees on a table and its labels.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             The training table: numbers, booleans, categories or text. NaN, None and null are missing values.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or UncertainLabels
-            Labels. A label may be uncertain (`hedgerow.labels`). With several columns, the trees are grown for all
-            outputs together, and most answers are lists with one entry for each output; see `outputs_`.
+            Labels, which may be uncertain (`hedgerow.labels`). With several columns, the same trees predict all
+            outputs, and most methods return a list with one entry per output; see `outputs_`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They change splits and class shares, but never the amount of evidence.
-        groups : array-like of shape (n_samples,) or str, default=None
+        groups : array-like of shape (n_samples,), str or None, optional
             Groups of rows that belong together, such as the visits of a patient: their labels, or the name of a column
             of X, which is then not a feature. A bootstrap sample contains all rows of a group or none, and
-            ``max_samples`` counts groups. Out-of-bag answers about a row come from trees without its whole group, so
-            calibration, ``caution="auto"``, `Coverage`, `Risk` and scores are about rows of new groups. With groups,
-            ``leaf_counts="all"`` becomes "distinct": leaves must not count the group of an out-of-bag row. The model
-            does not keep the labels of groups. Without bootstrap they are ignored.
+            ``max_samples`` counts groups. Trees evaluate a row out of bag only if they lack its whole group, so
+            calibration, ``caution="auto"``, `Coverage`, `Risk` and scores apply to rows of new groups. With groups,
+            ``leaf_counts="all"`` becomes "distinct", because leaves must not count the group of an out-of-bag row. The
+            model does not keep the labels of groups. Without bootstrap, groups are ignored.
+            By default, `fit` warns of rows that seem to belong
+            together (`DependentRowsWarning`); None declares that all rows are independent.
         checkpoint : str or path, default=None
-            A folder for trees while the fit runs. After an interruption, the same call continues with them.
+            Folder in which trees are stored during the fit. After an interruption, the same call continues with them
+            and ends with the same forest, bit for bit.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X, y, `sample_weight` or `groups` is invalid.
+        CheckpointError
+            If `checkpoint` is not an empty folder or one of the same fit.
         """
         return publish(self, fit(self, X, y, sample_weight, groups=groups, checkpoint=checkpoint))
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add the evidence of new rows to the existing leaves; the splits do not change.
+        """Add the evidence of new rows to the leaves; splits do not change.
 
-        The result does not depend on how many calls add the rows. New rows are numbered after the earlier ones and
-        drawn into bags in the same way: ``leaf_counts`` keeps its meaning, and new rows are out-of-bag evidence too.
+        The result does not depend on the number of calls that add the rows. New rows are numbered after the earlier
+        ones and drawn into bootstrap samples in the same way: ``leaf_counts`` keeps its meaning, and new rows are
+        out-of-bag evidence too.
 
-        A forest that has not been fitted is fitted to these rows; then `classes` must be given. Later calls grow no
-        trees (`grow_more` does), so pass many rows in this first call.
+        The first call on an unfitted forest fits it to these rows and requires `classes`. Later calls grow no trees
+        (use `grow_more`), so pass many rows in the first call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New rows, with the columns of the first table. New categories count as missing.
+            New rows, with the columns of the first table. New categories count as missing values.
         y : array-like of shape (n_samples,)
-            The labels of the new rows.
+            Labels of the new rows.
         classes : array-like of shape (n_classes,), default=None
-            All classes that may occur; later calls may leave it out, or add new ones.
+            All classes that may occur. Required in the first call; later calls may omit it or add classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, as in `fit`.
+            Weights of the rows, as in `fit`.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        AttributeError
+            If ``monotonic_cst`` is set.
+        ValueError
+            If the forest was fitted with `groups` or is a multi-output model.
 
         Examples
         --------
@@ -114,27 +137,32 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, classes))
 
     def predict(self, X: Any, return_set: bool = False) -> Any:
-        """The most probable class of each sample.
+        """Predict the most probable class of each sample.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         return_set : bool, default=False
-            Whether to return also what `predict_set` returns. A pipeline passes this parameter on.
+            Whether to return prediction sets too, as `predict_set` does. A pipeline passes this parameter on.
 
         Returns
         -------
-        y : ndarray of shape (n_samples,), or (n_samples, n_outputs); with `return_set`, also the sets
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The classes.
+        sets : bool ndarray of shape (n_samples, n_classes), or a list with one per output
+            The prediction sets; only with ``return_set=True``.
         """
         predictor = self._predictor()
         batch = predictor.read(X, uncertain=True)
         return predictor.labels_and_sets(batch) if return_set else predictor.labels(batch)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, calibrated if ``calibration_`` says so.
+        """Predict the probability of each class.
 
-        Uncalibrated probabilities of the rule "average" are the mean of the class shares in the leaves reached.
+        With ``calibration="oob"``, probabilities are calibrated on out-of-bag rows; ``calibration_.why`` is the reason
+        if they are not. Uncalibrated probabilities of the rule "average" are the mean class shares of the leaves
+        reached.
 
         Parameters
         ----------
@@ -143,14 +171,14 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
         Returns
         -------
-        probability : ndarray of shape (n_samples, n_classes), or a list of one for each output
+        probability : ndarray of shape (n_samples, n_classes), or a list with one per output
             Rows sum to one. The columns are in the order of ``classes_``.
         """
         predictor = self._predictor()
         return predictor.probability(predictor.read(X, uncertain=True))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of `predict_proba`; minus infinity for a class of probability 0.
+        """Predict the logarithm of the probability of each class.
 
         Parameters
         ----------
@@ -159,17 +187,20 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
         Returns
         -------
-        log_probability : ndarray of shape (n_samples, n_classes)
+        log_probability : ndarray of shape (n_samples, n_classes), or a list with one per output
+            Logarithm of `predict_proba`; minus infinity for a class of probability 0.
         """
-        said = self.predict_proba(X)
+        probability = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return [np.log(each) for each in said] if isinstance(said, list) else np.asarray(np.log(said))
+            if isinstance(probability, list):
+                return [np.log(each) for each in probability]
+            return np.asarray(np.log(probability))
 
     def predict_confidence(self, X: Any) -> Floats:
-        """Return the probability that the label of `predict` is right.
+        """Predict the probability that the class of `predict` is correct.
 
-        Only with ``calibration="oob"`` it is calibrated. With `novelty` it is discounted for strangers: r · p +
-        (1 − r) / K, where r is how far the forest trusts its opinion.
+        It is calibrated only with ``calibration="oob"``. With `novelty`, the confidence in a novel sample shrinks from
+        p to r · p + (1 − r) / K, where the discount factor r falls with the novelty p-value.
 
         Parameters
         ----------
@@ -178,13 +209,13 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
         Returns
         -------
-        confidence : ndarray of shape (n_samples,), or a list of one for each output
+        confidence : ndarray of shape (n_samples,), or a list with one per output
         """
         predictor = self._predictor()
         return predictor.confidence(predictor.read(X, uncertain=True))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of `predict`; for uncertain labels, the mean plausibility of the predicted classes.
+        """Return the accuracy of `predict`.
 
         Parameters
         ----------
@@ -198,7 +229,8 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         Returns
         -------
         score : float
-            The share of correct predictions; with several outputs, of samples for which all are correct.
+            Share of correct predictions. For multi-output models, all outputs of a sample must be correct; for
+            uncertain labels, it is the mean plausibility of the predicted classes.
         """
         if columns := columns_of(y):
             right = (side_by_side(columns) == self.predict(X)).all(axis=1)
@@ -208,19 +240,20 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         return float(np.average(labels.plausibility_of(self.predict(X)), weights=sample_weight))
 
     def predict_set(self, X: Any, *, labels: bool = False) -> NDArray[np.bool_] | list[list[Any]]:
-        """The set of classes that remain for each sample after the decision; never empty.
+        """Predict a set of classes for each sample by the decision rule.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         labels : bool, default=False
-            Whether to return the classes of each set instead of a matrix; only for one output.
+            Whether to return the classes of each set instead of a matrix; only for a single output.
 
         Returns
         -------
-        chosen : bool ndarray of shape (n_samples, n_classes), or a list of one for each output
-            With `labels`, a list of the classes of each sample's set.
+        sets : bool ndarray of shape (n_samples, n_classes), or a list with one per output
+            True for the classes in the prediction set, which is never empty. With ``labels=True``, a list with the
+            classes of each set.
         """
         predictor = self._predictor()
         chosen = predictor.sets(predictor.read(X, uncertain=True))
@@ -230,7 +263,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         return [[names[place] for place in np.flatnonzero(row)] for row in chosen]
 
     def predict_bounds(self, X: Any) -> Floats:
-        """Lower and upper probability of each class (belief and plausibility).
+        """Predict lower and upper probabilities (belief and plausibility).
 
         Parameters
         ----------
@@ -239,39 +272,46 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
         Returns
         -------
-        bounds : ndarray of shape (n_samples, n_classes, 2), or a list of one for each output
+        bounds : ndarray of shape (n_samples, n_classes, 2), or a list with one per output
         """
         predictor = self._predictor()
         return predictor.bounds(predictor.read(X, uncertain=True))
 
     def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
-        """Masses over all subsets of the classes: the mean of the masses of the leaves reached.
+        """Predict a mass function over all subsets of the classes.
 
-        The rule is not used. Belief and plausibility of the result are the means of those of the leaves; with
-        ``model="idm"`` those of single classes are the bounds of "average" before any map. An empty leaf is vacuous.
+        It is the mean of the mass functions of the leaves reached; the combination rule is not used. Belief and
+        plausibility are the means of those of the leaves. With ``model="idm"``, those of single classes are the
+        uncalibrated lower and upper probabilities of the rule "average". An empty leaf is vacuous.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         model : {"idm", "dabt", "multinomial"}, default="idm"
-            How counts become a mass (`hedgerow.belief.mass_from_counts`). On the set of all classes, "idm" puts the
-            caution, "dabt" (only for two classes) one row, "multinomial" what confidence intervals leave open.
+            Mass function of leaf counts; see `hedgerow.belief.mass_from_counts`. "idm" gives the set of all classes
+            the weight of ``caution`` rows, "dabt" (two classes only) that of one row. "multinomial" uses simultaneous
+            confidence intervals.
         alpha : float, default=0.05
             Only for "multinomial": one minus the confidence level.
         ordinal : bool, default=False
-            Only for "multinomial": whether the classes are ordered; then only runs of neighbours have mass.
+            Only for "multinomial": whether the classes are ordered. Then only sets of consecutive classes have mass.
 
         Returns
         -------
         mass : ndarray of shape (n_samples, 2**n_classes)
-            ``mass[:, 5]`` is the mass of the first and third of ``classes_`` together. At most 16 classes.
+            The index of a set is its bit mask: ``mass[:, 5]`` is the mass of the first and third of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If there are more than 16 classes.
         """
         predictor = self._predictor()
         return predictor.mass(predictor.read(X).codes, model, alpha, ordinal)
 
     def predict_frame(self, X: Any) -> Any:
-        """Everything about each sample in a data frame, with the columns of ``hedgerow predict``.
+        """Return all predictions as a data frame, as ``hedgerow predict`` does.
 
         Parameters
         ----------
@@ -282,8 +322,8 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         -------
         frame : data frame with n_samples rows
             ``label``, ``set`` (a list of classes), ``probability`` (of the label), ``lower_…`` and ``upper_…`` of each
-            class, uncertainty by kind, and ``novelty``. It is a frame of polars if X is one or `set_output` asks for
-            it, otherwise of pandas; the index is that of X. Only for one output.
+            class, uncertainty by source, and ``novelty``. It is a polars frame if X is one or `set_output` requests
+            it, otherwise a pandas frame with the index of X. Only for a single output.
 
         Examples
         --------
@@ -300,7 +340,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         return self._framed(X, [*found.typed(), *found.numbers()], found.names)
 
     def predict_uncertainty(self, X: Any) -> PredictionUncertainty:
-        """Return the uncertainty of each sample by kind; entropies are uncalibrated.
+        """Predict the uncertainty of each sample by source.
 
         Parameters
         ----------
@@ -311,17 +351,19 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         -------
         PredictionUncertainty
             ``total``, ``aleatoric``, ``epistemic``, ``conflict``, ``vacuity`` and others, (n_samples,) each; a data
-            frame with these columns if `set_output` asks for one.
+            frame with these columns if `set_output` requests one. Entropies are uncalibrated.
         """
         predictor = self._predictor()
-        return self._as_requested(X, predictor.uncertainty(predictor.read(X)))  # type: ignore[no-any-return]
+        found: PredictionUncertainty = self._as_requested(X, predictor.uncertainty(predictor.read(X)))
+        return found
 
     def predict_variance(self, X: Any) -> SamplingVariance:
-        """Return the variance of the probabilities (rule "average") over training tables.
+        """Estimate the variance of the probabilities over training sets.
 
         The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
-        correlation of two. Both are estimated by leaving out one training row after the other: the trees whose bags do
-        not hold the row are a forest without it. Such a jackknife tends to overestimate the variance.
+        correlation of two. Both are estimated by the jackknife after bootstrap: the trees for which a training row is
+        out-of-bag are a forest grown without it. It tends to overestimate the variance. Probabilities are those of the
+        rule "average", uncalibrated.
 
         Parameters
         ----------
@@ -330,15 +372,20 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
         Returns
         -------
-        VarianceOf
+        SamplingVariance
             ``forest``, ``tree`` (σ²), ``correlation`` (ρ), ``limit`` (ρσ²), (n_samples, n_classes) each; noisy unless
             there are about as many trees as training rows.
+
+        Raises
+        ------
+        AttributeError
+            If the forest has no out-of-bag rows: it was fitted without bootstrap, loaded or merged.
         """
         predictor = self._predictor()
         return predictor.variance(predictor.read(X).codes)
 
     def evidence(self, X: Any) -> Evidence:
-        """The leaves that samples reach, with their counts; any rule can combine them.
+        """Return the leaves that samples reach, with their class counts.
 
         Parameters
         ----------
@@ -348,25 +395,27 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         Returns
         -------
         Evidence
-            With ``leaves`` (n, T), ``counts`` (n, T, K) and ``combine(rule, caution=...)``.
+            With ``leaves`` (n_samples, n_trees), ``counts`` (n_samples, n_trees, n_classes), and
+            ``combine(rule, caution=...)``, which applies any combination rule.
         """
         predictor = self._predictor()
         return predictor.evidence(predictor.read(X).codes)
 
     def tune(self, metric: Any = "u65", param_grid: dict[str, Any] | None = None) -> Self:
-        """Choose rule, caution or decision by their scores on out-of-bag evidence; no tree is grown again.
+        """Choose rule, caution or decision on out-of-bag rows, without refitting.
 
         Parameters
         ----------
         metric : str or callable, default="u65"
-            A name of `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
+            "accuracy", a name that `hedgerow.metrics.scorer` accepts, or a function ``metric(y, sets)``; larger is
+            better.
         param_grid : dict of str to list, default={"caution": [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5]}
             Values of ``rule``, ``caution`` and ``decision`` to try, in all combinations.
 
         Returns
         -------
         self
-            The best combination is set as parameters, and ``tuning_`` is a list of (score, parameters), best first.
+            The best combination is set as parameters; ``tuning_`` is a list of (score, parameters), best first.
         """
         predictor = self._predictor()
         results = grid_scores(predictor, metric, {"caution": list(CAUTIONS)} if param_grid is None else param_grid)
@@ -375,57 +424,67 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
     @property
     def oob_evidence_(self) -> Evidence:
-        """Evidence about the training rows from trees whose bags do not hold them, without their own counts."""
-        with or_not_there():
+        """Out-of-bag evidence about the training rows, without their own counts."""
+        with as_attribute_error():
             return self._predictor().oob_evidence()
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """(n_classes,): the labels; with several outputs, a list with the labels of each output."""
+        """Classes, of shape (n_classes,); for multi-output models, a list."""
         return self._predictor().classes
 
     @property
     def n_classes_(self) -> int:
-        """Number of classes; with several outputs, a list of numbers."""
-        known = self.classes_
-        return [len(each) for each in known] if isinstance(known, list) else len(known)
+        """Number of classes; for multi-output models, a list."""
+        classes = self.classes_
+        return [len(each) for each in classes] if isinstance(classes, list) else len(classes)
 
     @property
     def criterion_(self) -> Criterion:
-        """The criterion with which the trees were grown, with all its parameters chosen."""
-        return fitted_of(self).criterion  # type: ignore[no-any-return]
+        """Split criterion of the fit, with the parameters that it has chosen."""
+        criterion: Criterion = fitted_of(self).criterion
+        return criterion
 
     @property
     def caution_(self) -> float:
-        """The caution that ``caution="auto"`` has chosen."""
+        """Caution that ``caution="auto"`` has chosen."""
         chosen = fitted_of(self).learned.last("caution")
-        return float(figure(chosen, "caution_", "once caution='auto' has chosen one")[1])
+        return float(require_metric(chosen, "caution_", "caution='auto'")[1])
 
     @property
     def tree_weights_(self) -> Floats:
-        """(n_trees,): the tree weights that were learned on out-of-bag evidence."""
+        """Tree weights learned on out-of-bag rows, of shape (n_trees,)."""
         learned = fitted_of(self).learned.last("weights")
-        return figure(learned, "tree_weights_", "once a rule has learned weights")[1]  # type: ignore[no-any-return]
+        weights: Floats = require_metric(learned, "tree_weights_", "a rule that learns tree weights")[1]
+        return weights
 
     @property
     def oob_decision_function_(self) -> Floats:
-        """(n_samples, n_classes[, n_outputs]): out-of-bag probabilities; a list if numbers of classes differ."""
-        fitted, why = fitted_of(self), "after a fit with oob_score"
-        answers = [each.figures.oob_predictions for each in fitted.outputs or (fitted,)]
-        found = [figure(each, "oob_decision_function_", why) for each in answers]
-        return stacked(found, bool(fitted.outputs))  # type: ignore[no-any-return]
+        """Out-of-bag probabilities, of shape (n_samples, n_classes[, n_outputs]).
+
+        A list with one array per output if their numbers of classes differ.
+        """
+        fitted = fitted_of(self)
+        outputs = fitted.outputs or (fitted,)
+        found = [
+            require_metric(each.figures.oob_predictions, "oob_decision_function_", "oob_score=True") for each in outputs
+        ]
+        probability: Floats = stacked(found, bool(fitted.outputs))
+        return probability
 
     @property
     def label_shares_(self) -> Floats:
-        """(n_samples, n_classes): expected shares of the classes, if labels were uncertain."""
-        shares = fitted_of(self).figures.label_shares
-        return figure(shares, "label_shares_", "if labels were uncertain")  # type: ignore[no-any-return]
+        """Expected class shares of uncertain labels, (n_samples, n_classes)."""
+        return require_metric(fitted_of(self).figures.label_shares, "label_shares_", "uncertain labels")
 
     @property
     def tuning_(self) -> list[tuple[float, dict[str, Any]]]:
-        """The settings that `tune` has tried and their scores, best first."""
-        return figure(fitted_of(self).figures.tuning, "tuning_", "after `tune`")  # type: ignore[no-any-return]
+        """Scores and parameters that `tune` has tried, best first."""
+        tuning = fitted_of(self).figures.tuning
+        if tuning is None:
+            raise AttributeError("tuning_ requires a call of tune.")
+        return tuning
 
-    if TYPE_CHECKING:  # with several outputs, the same in lists
+    if TYPE_CHECKING:  # multi-output models return the same in lists
 
         def _predictor(self, fitted: Fitted | None = None) -> ClassificationPredictor: ...

@@ -1,24 +1,43 @@
 """Public classifiers: presets of one implementation.
 
-`_parameters` has the rows of `hedgerow.params.table` that say which values a parameter may have and what it means.
+`_parameters` lists the rows of `hedgerow.params.table` with the constraints and descriptions of the parameters.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from hedgerow.belief.calibrate import Calibration
+from hedgerow.criteria import Criterion
+from hedgerow.decisions import Decision
 from hedgerow.estimators.classifier import TreesClassifier
-from hedgerow.estimators.members import each_member, how_many, member_at, members, samples_of, template_of
-from hedgerow.estimators.one_tree import SingleTreeMixin
-from hedgerow.estimators.trees import or_not_there
+from hedgerow.estimators.members import (
+    SingleTreeMixin,
+    each_member,
+    how_many,
+    member_at,
+    members,
+    samples_of,
+    template_of,
+)
+from hedgerow.estimators.trees import as_attribute_error
 from hedgerow.forest.walk import Tree
-from hedgerow.params.table import rows_of, with_parameters_described
+from hedgerow.params.table import (
+    CategoricalFeatures,
+    ClassWeight,
+    FeatureWeights,
+    ImmutableFeatures,
+    MaxFeatures,
+    MonotonicCst,
+    OobScore,
+    RandomState,
+    rows_of,
+    with_parameters_described,
+)
+from hedgerow.rules import Rule
 
 
 @with_parameters_described
 class DecisionTreeClassifier(SingleTreeMixin, TreesClassifier):
-    """A classification tree whose leaves keep their class counts.
+    """A classification tree whose leaves keep class counts.
 
     Parameters
     ----------
@@ -27,17 +46,17 @@ class DecisionTreeClassifier(SingleTreeMixin, TreesClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        Class labels, in the order of result columns.
     n_classes_, n_features_in_ : int
         Number of classes and of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the training table had names.
+        Names of the features, if the training table has column names.
     tree_ : Tree
-        The tree, as an object to read and walk through.
+        The tree as an object to inspect and traverse.
     forest_ : Forest
         The arrays of the tree.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of the decrease in impurity.
+        Mean decrease in impurity, normalised.
 
     Examples
     --------
@@ -87,29 +106,29 @@ class DecisionTreeClassifier(SingleTreeMixin, TreesClassifier):
     def __init__(
         self,
         *,
-        rule: Any = "average",
-        caution: Any = 1.0,
-        decision: Any = "auto",
-        criterion: Any = "gini",
+        rule: str | Rule = "average",
+        caution: float | str = 1.0,
+        decision: str | Decision = "auto",
+        criterion: str | Criterion = "gini",
         splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
+        max_features: MaxFeatures = None,
         constant_features: str = "skip",
-        feature_weights: Any = None,
+        feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         unseen: str = "shares",
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        immutable_features: Any = None,
+        class_weight: ClassWeight = None,
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        immutable_features: ImmutableFeatures = None,
         max_bins: int | str | None = "auto",
         label_rounds: int = 5,
         ccp_alpha: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.rule = rule
         self.caution = caution
@@ -137,13 +156,15 @@ class DecisionTreeClassifier(SingleTreeMixin, TreesClassifier):
 
     @property
     def tree_(self) -> Tree:
-        """The tree, as an object to read and walk through."""
+        """The tree as an object to inspect and traverse."""
         return self.trees_[0]
 
 
 @with_parameters_described
 class ExtraTreeClassifier(DecisionTreeClassifier):
-    """An extremely randomised tree: each split is the best of one random threshold for each feature.
+    """An extremely randomised tree.
+
+    Each split is the best of one random threshold per feature.
 
     Parameters
     ----------
@@ -166,29 +187,29 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
     def __init__(
         self,
         *,
-        rule: Any = "average",
-        caution: Any = 1.0,
-        decision: Any = "auto",
-        criterion: Any = "gini",
+        rule: str | Rule = "average",
+        caution: float | str = 1.0,
+        decision: str | Decision = "auto",
+        criterion: str | Criterion = "gini",
         splitter: str = "random",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
+        max_features: MaxFeatures = "sqrt",
         constant_features: str = "skip",
-        feature_weights: Any = None,
+        feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         unseen: str = "shares",
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        immutable_features: Any = None,
+        class_weight: ClassWeight = None,
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        immutable_features: ImmutableFeatures = None,
         max_bins: int | str | None = "auto",
         label_rounds: int = 5,
         ccp_alpha: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.rule = rule
         self.caution = caution
@@ -217,7 +238,10 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
 
 @with_parameters_described
 class RandomForestClassifier(TreesClassifier):
-    """A random forest whose leaves keep their class counts.
+    """A random forest classifier whose leaves keep class counts.
+
+    Probabilities are calibrated on out-of-bag rows by default. `rule`, `caution` and `decision` turn the leaf counts
+    into lower and upper probabilities and prediction sets, and can be changed without refitting.
 
     Parameters
     ----------
@@ -226,33 +250,33 @@ class RandomForestClassifier(TreesClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        Class labels, in the order of result columns.
     n_classes_, n_features_in_ : int
         Number of classes and of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the training table had names.
+        Names of the features, if the training table has column names.
     trees_ : list of Tree
-        The trees, as objects to read and walk through.
+        The trees as objects to inspect and traverse.
     estimators_ : list of DecisionTreeClassifier
-        The trees, as fitted estimators that share the arrays of the forest; also by ``forest[i]`` and iteration.
+        The trees as fitted estimators that share the arrays of the forest; also by ``forest[i]`` and iteration.
     estimators_samples_ : list of ndarray
-        The rows in the bag of each tree, as long as the forest has its training rows.
+        Row numbers of the bootstrap sample of each tree, if the forest has kept its training rows.
     forest_ : Forest
         The arrays of the trees.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of the decrease in impurity.
+        Mean decrease in impurity, normalised.
     oob_score_, oob_decision_function_ : float, ndarray of shape (n_samples, n_classes)
         Accuracy and probabilities on out-of-bag rows, with ``oob_score=True``.
     oob_errors_ : BootstrapErrors
-        Out-of-bag, resubstitution, .632 and .632+ errors, before any map of probabilities.
+        Out-of-bag, resubstitution, .632 and .632+ errors of uncalibrated predictions.
     oob_trace_ : ndarray of shape (n_trees,)
-        Out-of-bag error after each tree, before any map of probabilities.
+        Uncalibrated out-of-bag error after each tree.
     calibration_ : Calibration
-        The map of probabilities that ``calibration="oob"`` has learned, or the reason why it has learned none.
+        The calibrator fitted on out-of-bag rows, or the reason why there is none (``calibration_.why``).
     max_features_, max_features_errors_ : int, dict
-        The number of features chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
+        Number of features chosen with ``max_features="oob"``, and the out-of-bag error of each number tried.
     label_shares_ : ndarray of shape (n_samples, n_classes)
-        With uncertain labels, the expected shares of the classes of the training rows whose weight is above zero.
+        Expected class shares of training rows with uncertain labels; rows of weight zero are left out.
 
     Examples
     --------
@@ -262,7 +286,7 @@ class RandomForestClassifier(TreesClassifier):
     >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
     >>> forest.predict(X[[0, 70, 100]])
     array([0, 2, 2])
-    >>> forest.predict_set(X[[0, 70, 100]])  # the second could also be of class 1
+    >>> forest.predict_set(X[[0, 70, 100]])  # the second row is undecided
     array([[ True, False, False],
            [False,  True,  True],
            [False, False,  True]])
@@ -309,38 +333,38 @@ class RandomForestClassifier(TreesClassifier):
 
     def __init__(
         self,
-        n_estimators: Any = 100,
+        n_estimators: int | str = 100,
         *,
-        rule: Any = "average",
-        caution: Any = 1.0,
-        decision: Any = "auto",
+        rule: str | Rule = "average",
+        caution: float | str = 1.0,
+        decision: str | Decision = "auto",
         calibration: str | None = "oob",
-        criterion: Any = "gini",
+        criterion: str | Criterion = "gini",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
+        max_features: MaxFeatures = "sqrt",
         constant_features: str = "skip",
-        feature_weights: Any = None,
+        feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool | str = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: OobScore = False,
         novelty: float | None = None,
         unseen: str = "shares",
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        immutable_features: Any = None,
+        class_weight: ClassWeight = None,
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        immutable_features: ImmutableFeatures = None,
         max_bins: int | str | None = "auto",
         label_rounds: int = 5,
         leaf_counts: str = "all",
         ccp_alpha: float = 0.0,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
@@ -378,14 +402,17 @@ class RandomForestClassifier(TreesClassifier):
 
     @property
     def calibration_(self) -> Calibration:
-        """The map of probabilities under the current rule. If none was learned, its ``why`` gives the reason."""
-        with or_not_there():
+        """Calibrator under the current rule; if there is none, ``why`` is the reason."""
+        with as_attribute_error():
             return self._predictor().calibration
 
 
 @with_parameters_described
 class ExtraTreesClassifier(RandomForestClassifier):
-    """Extremely randomised trees: each split is the best of one random threshold for each feature.
+    """A forest of extremely randomised trees.
+
+    Each split is the best of one random threshold per feature. By default, trees are grown on all rows
+    (``bootstrap=False``).
 
     Parameters
     ----------
@@ -410,38 +437,38 @@ class ExtraTreesClassifier(RandomForestClassifier):
 
     def __init__(
         self,
-        n_estimators: Any = 100,
+        n_estimators: int | str = 100,
         *,
-        rule: Any = "average",
-        caution: Any = 1.0,
-        decision: Any = "auto",
+        rule: str | Rule = "average",
+        caution: float | str = 1.0,
+        decision: str | Decision = "auto",
         calibration: str | None = "oob",
-        criterion: Any = "gini",
+        criterion: str | Criterion = "gini",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
+        max_features: MaxFeatures = "sqrt",
         constant_features: str = "skip",
-        feature_weights: Any = None,
+        feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool | str = False,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: OobScore = False,
         novelty: float | None = None,
         unseen: str = "shares",
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        immutable_features: Any = None,
+        class_weight: ClassWeight = None,
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        immutable_features: ImmutableFeatures = None,
         max_bins: int | str | None = "auto",
         label_rounds: int = 5,
         leaf_counts: str = "all",
         ccp_alpha: float = 0.0,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
@@ -480,11 +507,11 @@ class ExtraTreesClassifier(RandomForestClassifier):
 
 @with_parameters_described
 class RandomDecisionTreesClassifier(TreesClassifier):
-    """Random trees that are grown without the labels; only their leaves count classes.
+    """Random decision trees: splits ignore the labels, leaves count classes.
 
-    A numeric split takes the value of a random row as threshold, with < or ≤ at random (in columns with more distinct
-    values than half the bins, see `max_bins`, it lies midway to the next value); a nominal split has a child for each
-    category. A split that would leave a side with too few rows is dropped. A child without rows has the counts of its
+    A numeric split takes the value of a random row as threshold, with < or ≤ at random. In columns with more distinct
+    values than half the bins (see `max_bins`), the threshold lies midway to the next value. A categorical split has one
+    child per category. A split is dropped if a side would have too few rows. A child without rows has the counts of its
     siblings. There is no bootstrap: every tree counts every row.
 
     Parameters
@@ -537,24 +564,24 @@ class RandomDecisionTreesClassifier(TreesClassifier):
 
     def __init__(
         self,
-        n_estimators: Any = 100,
+        n_estimators: int | str = 100,
         *,
-        rule: Any = "average",
-        caution: Any = 1.0,
-        decision: Any = "auto",
+        rule: str | Rule = "average",
+        caution: float | str = 1.0,
+        decision: str | Decision = "auto",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         unseen: str = "shares",
-        class_weight: Any = None,
-        categorical_features: Any = "from_dtype",
-        immutable_features: Any = None,
+        class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        immutable_features: ImmutableFeatures = None,
         max_bins: int | str | None = "auto",
         label_rounds: int = 5,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators

@@ -1,4 +1,4 @@
-"""Classifier with a tree for each pair of classes."""
+"""Classifier with one tree per pair of classes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,20 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.masses.frame import LARGEST_FRAME
 from hedgerow.belief.masses.pairwise import over_all_sets
+from hedgerow.criteria import Criterion
+from hedgerow.decisions import Decision
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import fitted_of
-from hedgerow.params.table import PLAIN_CAUTION, rows_of, with_parameters_described
+from hedgerow.params.table import (
+    PLAIN_CAUTION,
+    CategoricalFeatures,
+    ClassWeight,
+    MaxFeatures,
+    RandomState,
+    rows_of,
+    with_parameters_described,
+)
 from hedgerow.tasks.pairwise import PairwiseClassification, pair_trees, pairs_of
 
 if TYPE_CHECKING:
@@ -22,11 +32,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-_CAUTION = "How many unseen rows each leaf keeps in reserve; 1 is Dempster's approach to Bernoulli trials."
+_CAUTION = "Pseudo-count s of the imprecise Dirichlet model; 1 is Dempster's approach to Bernoulli trials."
 
 
 class _NotOffered:
-    """Marks a method of forests that this class does not have."""
+    """Placeholder for a method of forests that this class does not support."""
 
     def __init__(self, instead: str) -> None:
         self._instead = instead
@@ -35,21 +45,19 @@ class _NotOffered:
         self._name = name
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        raise AttributeError(
-            f"{owner.__name__} has no {self._name}: its trees are about different classes; {self._instead}"
-        )
+        raise AttributeError(f"{owner.__name__} does not support {self._name}. {self._instead}.")
 
 
 @with_parameters_described
 class PairwiseTreesClassifier(TreesClassifier):
-    """A tree for each pair of classes, and the mass over all classes that agrees best with their leaves.
+    """A classifier with one tree per pair of classes, combined as masses.
 
-    The tree of a pair is grown on the rows of its two classes. The leaf that a sample reaches gives a mass to each of
-    the two classes and, for unseen rows, to both together. A quadratic programme (`hedgerow.belief.mass_from_pairs`)
-    combines the masses of all pairs: it finds the mass whose restrictions to the pairs are nearest to them. With up to
-    six classes every set may have mass; with more, only single classes, pairs and the set of all classes. With
-    ``criterion=BeliefGain(lam="auto")`` all trees have the ``lam`` with which, taken together, they classify most
-    held-out rows of their pairs.
+    The tree of a pair is grown on the rows of its two classes. The leaf that a sample reaches assigns a mass to each of
+    the two classes and, for the pseudo-count ``caution``, to both together. A quadratic programme
+    (`hedgerow.belief.mass_from_pairs`) finds the mass function over all classes whose restrictions to the pairs are
+    nearest to these masses. With up to six classes every set may have mass; with more, only single classes, pairs and
+    the set of all classes. ``criterion=BeliefGain(lam="auto")`` chooses one ``lam`` for all trees, which classifies
+    most held-out rows of the pairs correctly.
 
     Parameters
     ----------
@@ -58,19 +66,19 @@ class PairwiseTreesClassifier(TreesClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        Class labels, in the order of result columns.
     n_classes_, n_features_in_ : int
         Number of classes and of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the training table had names.
+        Names of the features, if the training table has column names.
     pairs_ : ndarray of shape (n_trees, 2)
-        The numbers of the two classes of each tree.
+        Numbers of the two classes of each tree.
     trees_ : list of Tree
-        The trees, as objects to read and walk through.
+        The trees as objects to inspect and traverse.
     forest_ : Forest
         The arrays of the trees.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of the decrease in impurity, averaged over the trees.
+        Mean decrease in impurity, normalised.
 
     References
     ----------
@@ -116,40 +124,40 @@ class PairwiseTreesClassifier(TreesClassifier):
 
     rule = "average"  # for a node of a single tree; the programme combines trees
 
-    evidence = _NotOffered("ask predict_mass")
-    row_weights = _NotOffered("ask proximity")
-    nearest_rows = _NotOffered("ask proximity")
-    oob_evidence_ = _NotOffered("no tree draws a bag")
-    tune = _NotOffered("use GridSearchCV")
-    explain = _NotOffered("ask predict_mass")
-    report = _NotOffered("ask predict_mass")
-    predict_uncertainty = _NotOffered("measure the uncertainty of predict_mass, see hedgerow.belief")
+    evidence = _NotOffered("Use predict_mass")
+    row_weights = _NotOffered("Use proximity")
+    nearest_rows = _NotOffered("Use proximity")
+    oob_evidence_ = _NotOffered("Its trees have no bootstrap samples")
+    tune = _NotOffered("Use GridSearchCV")
+    explain = _NotOffered("Use predict_mass")
+    report = _NotOffered("Use predict_mass")
+    predict_uncertainty = _NotOffered("Use predict_mass and the uncertainty measures of hedgerow.belief")
     _task = PairwiseClassification()
     _incremental = False
-    partial_fit = _NotOffered("fit it again")
-    grow_more = _NotOffered("each pair has exactly one tree")
-    drift = _NotOffered("ask a RandomForestClassifier")
+    partial_fit = _NotOffered("Fit again with all rows")
+    grow_more = _NotOffered("Each pair has exactly one tree")
+    drift = _NotOffered("Use a RandomForestClassifier")
 
     def __init__(
         self,
         *,
         caution: float = 1.0,
-        decision: Any = "dominance",
-        criterion: Any = "belief",
+        decision: str | Decision = "dominance",
+        criterion: str | Criterion = "belief",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
+        max_features: MaxFeatures = None,
         constant_features: str = "skip",
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         unseen: str = "shares",
-        class_weight: Any = None,
-        categorical_features: Any = "from_dtype",
+        class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
         ccp_alpha: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.caution = caution
         self.decision = decision
@@ -170,7 +178,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         self.random_state = random_state
 
     def predict_mass(self, X: Any) -> Floats:  # type: ignore[override]
-        """The mass over sets of classes that agrees best with the leaves reached.
+        """Predict a mass function over all subsets of the classes.
 
         Parameters
         ----------
@@ -180,26 +188,30 @@ class PairwiseTreesClassifier(TreesClassifier):
         Returns
         -------
         mass : ndarray of shape (n_samples, 2**n_classes)
-            The index of a set is its bit mask: ``mass[:, 5]`` is the mass of the first and third of ``classes_``
-            together. There may be at most 16 classes.
+            The index of a set is its bit mask: ``mass[:, 5]`` is the mass of the first and third of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If there are more than 16 classes.
         """
         predictor = self._predictor()
         codes, n_classes = predictor.read(X).codes, len(predictor.classes)
         if n_classes > LARGEST_FRAME:
             raise ValueError(
-                f"predict_mass must have at most {LARGEST_FRAME} classes, got {n_classes}; use predict_bounds"
+                f"predict_mass must have at most {LARGEST_FRAME} classes, got {n_classes}. Use predict_bounds."
             )
         focal, masses, _ = predictor.solve(codes)
         return over_all_sets(focal, masses)
 
     @property
     def pairs_(self) -> NDArray[np.int64]:
-        """(n_trees, 2): the numbers of the two classes of each tree; a single class is paired with itself."""
+        """Class numbers of each tree, (n_trees, 2); a single class is paired with itself."""
         return np.array(pairs_of(self.n_classes_))
 
     @property
     def trees_(self) -> list[Tree]:
-        """The trees, as objects to read and walk through."""
+        """Trees as objects to inspect and traverse."""
         return pair_trees(fitted_of(self))
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Base class of the regressors."""
+"""Base class for regressors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
-from hedgerow.estimators.trees import figure
+from hedgerow.estimators.trees import require_metric
+from hedgerow.fit.groups import NOT_GIVEN
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
@@ -37,8 +38,10 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
     criterion: str
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, checkpoint: Any = None) -> Self:
-        """Fit to a table and numbers.
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN, checkpoint: Any = None
+    ) -> Self:
+        """Grow the trees on a table and its targets.
 
         Parameters
         ----------
@@ -46,49 +49,65 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
             The training table: numbers, booleans, categories or text. NaN, None and null are missing values; infinities
             are not.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets. With several columns, splits are chosen by the mean error of all outputs: bring them to
-            scales that compare. Bounds, intervals and quantiles are then lists with one entry for each output.
+            Targets. With several columns, splits minimise the mean error of all outputs, so scale these alike. Bounds,
+            intervals and quantiles are then lists with one entry per output.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. They change splits, means and variances, but never the amount of evidence: three rows
-            are three rows.
-        groups : array-like of shape (n_samples,) or str, default=None
+            Weights of the rows. They change splits, means and variances, but never the amount of evidence: a row counts
+            as one row.
+        groups : array-like of shape (n_samples,), str or None, optional
             Groups of rows that belong together, such as the visits of a patient: their labels, or the name of a column
             of X, which is then not a feature. A bootstrap sample contains all rows of a group or none, and
-            ``max_samples`` counts groups. Out-of-bag answers about a row come from trees without its whole group, so
-            intervals, quantiles and scores are about rows of new groups. The model does not keep the labels of groups.
-            Without bootstrap they are ignored.
+            ``max_samples`` counts groups. Trees evaluate a row out of bag only if they lack its whole group, so
+            intervals, quantiles and scores apply to rows of new groups. The model does not keep the labels of groups.
+            Without bootstrap, groups are ignored.
+            By default, `fit` warns of rows that seem to belong
+            together (`DependentRowsWarning`); None declares that all rows are independent.
         checkpoint : str or path, default=None
-            A folder in which trees are stored while the fit runs. After an interruption, the same call continues with
-            them and ends with the same forest, bit for bit.
+            Folder in which trees are stored during the fit. After an interruption, the same call continues with them
+            and ends with the same forest, bit for bit.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X, y, `sample_weight` or `groups` is invalid.
+        CheckpointError
+            If `checkpoint` is not an empty folder or one of the same fit.
         """
         return publish(self, fit(self, X, y, sample_weight, groups=groups, checkpoint=checkpoint))
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add the evidence of new rows to the existing leaves; the splits do not change.
+        """Add the evidence of new rows to the leaves; splits do not change.
 
-        The means and variances of leaves become those of all rows so far. The result does not depend on how many calls
-        add the rows. New rows are numbered after the earlier ones, and drawn into the bags of all trees in the same
-        way: a leaf counts a row as often as the bag holds it, and out-of-bag predictions, intervals and quantiles
-        include the new rows. A forest that has not been fitted is fitted to these rows.
+        Leaf means and variances become those of all rows so far. The result does not depend on the number of calls that
+        add the rows. New rows are numbered after the earlier ones and drawn into bootstrap samples in the same way, so
+        out-of-bag predictions, intervals and quantiles include them. The first call on an unfitted forest fits it to
+        these rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New rows, with the columns of the first table. New categories count as missing.
+            New rows, with the columns of the first table. New categories count as missing values.
         y : array-like of shape (n_samples,)
-            The targets of the new rows.
+            Targets of the new rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, as in `fit`.
+            Weights of the rows, as in `fit`.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        AttributeError
+            If the criterion is "absolute_error" or ``monotonic_cst`` is set.
+        ValueError
+            If the forest was fitted with `groups` or is a multi-output model.
 
         Examples
         --------
@@ -105,18 +124,19 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
     @overload
     def predict(self, X: Any, return_std: Literal[True]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Prediction for each sample: the mean over trees of the predictions of the leaves reached.
+        """Predict the target of each sample, the mean over the leaves reached.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         return_std : bool, default=False
-            Whether to return also a standard deviation, the square root of ``predict_uncertainty(X).total``.
+            Whether to return standard deviations too: the square roots of ``predict_uncertainty(X).total``.
 
         Returns
         -------
-        y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The predictions.
         std : ndarray of the same shape
             Only with ``return_std=True``.
         """
@@ -126,7 +146,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         return (predicted, predictor.standard_deviation(batch.codes)) if return_std else predicted
 
     def predict_uncertainty(self, X: Any) -> TargetVariance:
-        """Variance of the target of each sample, and its two parts: within leaves and between trees.
+        """Predict the variance of each target: within leaves and between trees.
 
         Parameters
         ----------
@@ -135,39 +155,40 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
         Returns
         -------
-        VarianceOf
+        TargetVariance
             ``total``, ``aleatoric`` (within leaves) and ``epistemic`` (between trees), (n_samples,) each; a data frame
-            with these columns if `set_output` asks for one.
+            with these columns if `set_output` requests one.
         """
         predictor = self._predictor()
-        return self._as_requested(X, predictor.variance(predictor.read(X).codes))  # type: ignore[no-any-return]
+        found: TargetVariance = self._as_requested(X, predictor.variance(predictor.read(X).codes))
+        return found
 
     def predict_frame(self, X: Any, coverage: float = 0.9) -> Any:
-        """Everything about each sample in a data frame, with the columns of ``hedgerow predict``.
+        """Return all predictions as a data frame, as ``hedgerow predict`` does.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         coverage : float, default=0.9
-            The share of targets that intervals should hold; not used without a bootstrap.
+            Target coverage of the intervals; not used without bootstrap.
 
         Returns
         -------
         frame : data frame with n_samples rows
-            ``prediction``, ``lower`` and ``upper`` (the interval, if bags leave rows out), ``mean_lower`` and
-            ``mean_upper`` (the bounds), standard deviations, and ``novelty``. It is a frame of polars if X is one or
-            `set_output` asks for it, otherwise of pandas; the index is that of X. Only for one output.
+            ``prediction``, ``lower`` and ``upper`` (the interval, if there are out-of-bag rows), ``mean_lower`` and
+            ``mean_upper`` (the bounds), standard deviations, and ``novelty``. It is a polars frame if X is one or
+            `set_output` requests it, otherwise a pandas frame with the index of X. Only for a single output.
         """
         found = predictor_of(self).columns(X, checked_coverage(coverage))
         return self._framed(X, found.numbers(), found.names)
 
     def predict_variance(self, X: Any) -> SamplingVariance:
-        """Return the variance of the predictions over training tables.
+        """Estimate the variance of the predictions over training sets.
 
         The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
-        correlation of two. ρσ² is estimated by the infinitesimal jackknife, less what chance adds to it with so few
-        trees [1]_; the rest is measured between the trees. The root of ``forest`` is a standard error of the
+        correlation of two. ρσ² is estimated by the infinitesimal jackknife, corrected for the finite number of trees
+        [1]_, and (1 − ρ)σ² by the variance between the trees. The square root of ``forest`` is a standard error of the
         prediction, not of the target.
 
         Parameters
@@ -177,7 +198,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
         Returns
         -------
-        VarianceOf
+        SamplingVariance
             ``forest``, ``tree`` (σ²), ``correlation`` (ρ), ``limit`` (ρσ²), (n_samples,) each; noisy unless there are
             about as many trees as training rows.
 
@@ -189,11 +210,11 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         return predictor.jackknife(predictor.read(X).codes)
 
     def predict_bounds(self, X: Any) -> Floats:
-        """Lower and upper prediction: if every leaf had ``caution`` more rows, all with the smallest or largest target.
+        """Predict lower and upper means by the pseudo-count ``caution``.
 
-        A leaf of n rows with mean m has the interval from (n m + caution low) / (n + caution) to (n m + caution high) /
-        (n + caution), where low and high are the smallest and the largest training target. The interval is wide if
-        leaves have few rows. With ``caution=0`` both bounds are the prediction.
+        A leaf of n rows with mean m has the interval from (n m + s low) / (n + s) to (n m + s high) / (n + s), where s
+        is ``caution``, and low and high are the smallest and the largest training target. The bounds are the means over
+        the leaves reached. They are far apart if leaves have few rows; with ``caution=0``, both are the prediction.
 
         Parameters
         ----------
@@ -202,38 +223,42 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
         Returns
         -------
-        bounds : ndarray of shape (n_samples, 2)
+        bounds : ndarray of shape (n_samples, 2), or a list with one per output
         """
         predictor = self._predictor()
         return predictor.bounds(predictor.read(X, uncertain=True))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "auto") -> Floats:
-        """Interval that holds the target of each sample with a given probability, calibrated on out-of-bag rows.
+        """Predict an interval for each target, calibrated on out-of-bag rows.
 
-        No rows are held out, and no tree is grown again: training rows are judged by the trees whose bags do not hold
-        them. At most 4,096 training rows are used, evenly spread. If there are too few rows to keep the promise, the
-        interval is infinite.
+        The calibration uses at most 4,096 training rows, evenly spread. If there are too few rows for the requested
+        coverage, the interval is infinite.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         coverage : float, default=0.9
-            The share of targets that should be inside.
+            Target coverage, between 0 and 1.
         method : {"auto", "scaled", "jackknife+"}, default="auto"
-            "scaled" makes intervals wide where trees disagree or leaves are noisy, and narrow elsewhere. The spread at
-            a sample is the root of the variance between trees, that within leaves, and 3 % of the mean squared error;
-            the ends are the prediction plus the spread times quantiles of the out-of-bag residuals, each divided by
-            the spread at its row. Coverage is approximately as asked. "jackknife+" is the jackknife+-after-bootstrap,
-            with intervals that are almost equally wide everywhere. Suppose that rows are exchangeable and that the
-            number of trees was drawn at random (Binomial, like the number of bags without a given row). Then the
-            target of a new sample is inside with probability at least ``2 * coverage - 1``, on average over training
-            sets of any size and for any distribution [1]_; in practice it is close to ``coverage``. "auto" is
-            "scaled", except for models that were saved before there was "scaled", which can only do "jackknife+".
+            "scaled" intervals are wide where trees disagree or leaves are noisy, and approximately cover the requested
+            fraction. The scale at a sample is the square root of the sum of the variance between trees, the variance
+            within leaves, and 3% of the mean squared error. The ends are the prediction plus the scale times quantiles
+            of the scaled out-of-bag residuals. "jackknife+" is the jackknife+-after-bootstrap, whose intervals have
+            almost constant width. If rows are exchangeable and the number of trees is random (Binomial), it covers the
+            target with probability at least ``2 * coverage - 1``, marginally over training sets and samples, for any
+            distribution [1]_; in practice coverage is close to ``coverage``. "auto" is "scaled", or "jackknife+" for
+            models saved by versions without "scaled".
 
         Returns
         -------
-        bounds : ndarray of shape (n_samples, 2)
+        bounds : ndarray of shape (n_samples, 2), or a list with one per output
+
+        Raises
+        ------
+        ValueError
+            If the forest has no out-of-bag residuals: it was fitted without bootstrap, merged, or warm-started on
+            other rows.
 
         References
         ----------
@@ -252,35 +277,37 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         interpolation: str = "linear",
         method: str = "leaves",
     ) -> Floats:
-        """Quantiles of the target of each sample, by a quantile regression forest [1]_ or by scaled residuals.
+        """Predict quantiles of each target.
 
-        The quantiles of a quantile regression forest are those of the training rows that share leaves with the sample,
-        weighted by how often they do. The rows of every leaf are found in the first call, by sending the binned
-        training table down the trees, and kept, which takes four bytes for each row and tree.
+        A quantile regression forest [1]_ weights the training rows by how often they share a leaf with the sample. The
+        first call finds the training rows of all leaves and keeps them, which takes four bytes per row and tree.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features) or None
-            Samples. None stands for the training rows, each judged only by the trees whose bags do not hold it; the
-            quantiles of a row that is in every bag are NaN.
+            Samples. None means the training rows, evaluated out of bag; the quantiles of a row that is in every
+            bootstrap sample are NaN.
         quantiles : float or array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
-            The quantiles to compute, from 0 to 1.
+            Quantiles to compute, from 0 to 1.
         weighting : {"tree", "row"}, default="tree"
-            Whether every tree weighs the same, as in the paper, or every row in the leaves reached.
+            Whether all trees have the same weight, as in the paper, or all rows in the leaves reached.
         interpolation : {"linear", "inverse", "lower", "higher", "midpoint", "nearest"}, default="linear"
-            "linear" interpolates between the two nearest targets, as if each occurred as often as it weighs
-            (`numpy.quantile` and quantile-forest do this). "lower", "higher", "midpoint" and "nearest" take one of
-            these two, or the middle between them. "inverse" takes the smallest target at which the share reaches the
-            quantile, as in the paper.
+            "linear" interpolates between the two nearest targets, with weights as multiplicities, as `numpy.quantile`
+            and quantile-forest do. "lower", "higher", "midpoint" and "nearest" take one of these two, or their mean.
+            "inverse" takes the smallest target whose cumulative weight reaches the quantile, as in the paper.
         method : {"leaves", "scaled"}, default="leaves"
-            "leaves" is the quantile regression forest. "scaled" calibrates on out-of-bag rows: a quantile is the
-            prediction plus the spread at the sample times that quantile of the scaled residuals, as in
-            `predict_interval`, and infinite where there are too few rows to tell. It needs a bootstrap, works for
-            loaded models, and does not use `weighting` and `interpolation`.
+            "leaves" is the quantile regression forest. "scaled" uses the scaled out-of-bag residuals of
+            `predict_interval`: it requires bootstrap, works for loaded models, ignores `weighting` and
+            `interpolation`, and is infinite where there are too few rows.
 
         Returns
         -------
-        values : ndarray of shape (n_samples, n_quantiles)
+        values : ndarray of shape (n_samples, n_quantiles), or a list with one per output
+
+        Raises
+        ------
+        ValueError
+            If the model has not kept its training rows: it was loaded or unpickled and ``leaf_rows`` was False.
 
         References
         ----------
@@ -294,20 +321,19 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
     def quantile_ranks(self, X: Any, y: Any, *, weighting: str = "tree", kind: str = "rank") -> Floats:
         """Return the rank of each target in its predicted distribution.
 
-        Ranks of targets near 0 or 1 are surprising. Over many samples whose distributions are right, they are uniform.
+        Ranks near 0 or 1 are surprising targets. If the predicted distributions are correct, ranks are uniform.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features) or None
-            Samples, or None for the training rows, out of bag, as in `predict_quantiles`.
+            Samples, or None for the training rows out of bag, as in `predict_quantiles`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            A number for each sample.
+            Targets of the samples.
         weighting : {"tree", "row"}, default="tree"
             As in `predict_quantiles`.
         kind : {"rank", "weak", "strict", "mean"}, default="rank"
-            What becomes of training rows with the same number, as in `scipy.stats.percentileofscore`: "strict" is the
-            share of smaller rows, "weak" of smaller and equal ones, "mean" lies half way, and "rank" is the mean rank
-            of the equal rows.
+            Treatment of ties, as in `scipy.stats.percentileofscore`: "strict" is the share of smaller training targets,
+            "weak" that of smaller and equal ones, "mean" the average of the two, and "rank" the mean rank of the ties.
 
         Returns
         -------
@@ -318,27 +344,28 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
     @property
     def criterion_(self) -> str:
-        """The criterion with which the trees were grown, even if the parameter has been changed since."""
-        return fitted_of(self).criterion  # type: ignore[no-any-return]
+        """Split criterion of the fit, even if the parameter has changed since."""
+        criterion: str = fitted_of(self).criterion
+        return criterion
 
     @property
     def oob_prediction_(self) -> Floats:
-        """(n_samples,): out-of-bag predictions for the training rows; NaN for a row that is in every bag.
+        """Out-of-bag predictions, of shape (n_samples[, n_outputs]).
 
-        With several outputs, (n_samples, n_outputs).
+        NaN for a row that is in every bootstrap sample.
         """
         fitted = fitted_of(self)
-        found: list[Any] = [each.figures.oob_predictions for each in fitted.outputs or (fitted,)]
-        figure(found[0], "oob_prediction_", "after a fit with oob_score")
-        return np.column_stack(found) if fitted.outputs else np.asarray(found[0])
+        outputs = fitted.outputs or (fitted,)
+        found = [require_metric(each.figures.oob_predictions, "oob_prediction_", "oob_score=True") for each in outputs]
+        return np.column_stack(found) if fitted.outputs else found[0]
 
-    if TYPE_CHECKING:  # with several outputs, the same in lists
+    if TYPE_CHECKING:  # multi-output models return the same in lists
 
         def _predictor(self, fitted: Fitted | None = None) -> RegressionPredictor: ...
 
 
 def checked_coverage(coverage: Any) -> float:
-    """Return a coverage; raise an error unless it is between 0 and 1."""
+    """Return a coverage; raise ValueError unless it is between 0 and 1."""
     if not (isinstance(coverage, float | int | np.floating) and 0 < coverage < 1):
-        raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
+        raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
     return float(coverage)

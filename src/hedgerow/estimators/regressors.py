@@ -1,23 +1,38 @@
 """Public regressors: presets of one implementation.
 
-`_parameters` has the rows of `hedgerow.params.table` that say which values a parameter may have and what it means.
+`_parameters` lists the rows of `hedgerow.params.table` with the constraints and descriptions of the parameters.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from hedgerow.estimators.members import each_member, how_many, member_at, members, samples_of, template_of
-from hedgerow.estimators.one_tree import SingleTreeMixin
+from hedgerow.estimators.members import (
+    SingleTreeMixin,
+    each_member,
+    how_many,
+    member_at,
+    members,
+    samples_of,
+    template_of,
+)
 from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.forest.walk import RegressionTree
 from hedgerow.params.resolve import warn_of_friedman
-from hedgerow.params.table import REGRESSION, rows_of, with_parameters_described
+from hedgerow.params.table import (
+    REGRESSION,
+    CategoricalFeatures,
+    FeatureWeights,
+    MaxFeatures,
+    MonotonicCst,
+    OobScore,
+    RandomState,
+    rows_of,
+    with_parameters_described,
+)
 
 
 @with_parameters_described
 class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
-    """A regression tree whose leaves keep their moments.
+    """A regression tree whose leaves keep count, mean and variance.
 
     Parameters
     ----------
@@ -28,15 +43,15 @@ class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the training table had names.
+        Names of the features, if the training table has column names.
     tree_ : RegressionTree
-        The tree, as an object to read and walk through.
+        The tree as an object to inspect and traverse.
     forest_ : Forest
         The arrays of the tree.
     criterion_ : str
-        The criterion with which the trees were grown, even if the parameter has been changed since.
+        Split criterion of the fit, even if the parameter has changed since.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of the decrease in the error that the criterion measures.
+        Mean decrease in the error of the criterion, normalised.
 
     Examples
     --------
@@ -82,25 +97,25 @@ class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
     def __init__(
         self,
         *,
-        caution: Any = 1.0,
+        caution: float = 1.0,
         criterion: str = "squared_error",
         splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
+        max_features: MaxFeatures = None,
         constant_features: str = "skip",
-        feature_weights: Any = None,
+        feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         unseen: str = "shares",
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
         leaf_rows: bool = False,
         ccp_alpha: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         warn_of_friedman(criterion)
         self.caution = caution
@@ -125,13 +140,15 @@ class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
 
     @property
     def tree_(self) -> RegressionTree:
-        """The tree, as an object to read and walk through."""
+        """The tree as an object to inspect and traverse."""
         return self.trees_[0]  # type: ignore[return-value]
 
 
 @with_parameters_described
 class ExtraTreeRegressor(DecisionTreeRegressor):
-    """An extremely randomised tree: each split is the best of one random threshold for each feature.
+    """An extremely randomised tree.
+
+    Each split is the best of one random threshold per feature.
 
     Parameters
     ----------
@@ -154,25 +171,25 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     def __init__(
         self,
         *,
-        caution: Any = 1.0,
+        caution: float = 1.0,
         criterion: str = "squared_error",
         splitter: str = "random",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
+        max_features: MaxFeatures = 1.0,
         constant_features: str = "skip",
-        feature_weights: Any = None,
+        feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         unseen: str = "shares",
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
         leaf_rows: bool = False,
         ccp_alpha: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         warn_of_friedman(criterion)
         self.caution = caution
@@ -198,7 +215,9 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
 
 @with_parameters_described
 class RandomForestRegressor(TreesRegressor):
-    """A random forest whose leaves keep their moments.
+    """A random forest regressor whose leaves keep count, mean and variance.
+
+    Prediction intervals are calibrated on out-of-bag rows.
 
     Parameters
     ----------
@@ -209,25 +228,25 @@ class RandomForestRegressor(TreesRegressor):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the training table had names.
+        Names of the features, if the training table has column names.
     trees_ : list of RegressionTree
-        The trees, as objects to read and walk through.
+        The trees as objects to inspect and traverse.
     estimators_ : list of DecisionTreeRegressor
-        The trees, as fitted estimators that share the arrays of the forest; also by ``forest[i]`` and iteration.
+        The trees as fitted estimators that share the arrays of the forest; also by ``forest[i]`` and iteration.
     estimators_samples_ : list of ndarray
-        The rows in the bag of each tree, as long as the forest has its training rows.
+        Row numbers of the bootstrap sample of each tree, if the forest has kept its training rows.
     forest_ : Forest
         The arrays of the trees.
     criterion_ : str
-        The criterion with which the trees were grown, even if the parameter has been changed since.
+        Split criterion of the fit, even if the parameter has changed since.
     feature_importances_ : ndarray of shape (n_features,)
-                Share of the decrease in the error that the criterion measures.
+        Mean decrease in the error of the criterion, normalised.
     oob_score_, oob_prediction_ : float, ndarray of shape (n_samples,)
-        R² and predictions on out-of-bag rows, with ``oob_score=True``; NaN for a row that is in every bag.
+        R² and predictions on out-of-bag rows, with ``oob_score=True``; NaN for a row in every bootstrap sample.
     oob_trace_ : ndarray of shape (n_trees,)
         Out-of-bag error after each tree.
     max_features_, max_features_errors_ : int, dict
-        The number of features chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
+        Number of features chosen with ``max_features="oob"``, and the out-of-bag error of each number tried.
 
     Examples
     --------
@@ -280,31 +299,31 @@ class RandomForestRegressor(TreesRegressor):
 
     def __init__(
         self,
-        n_estimators: Any = 100,
+        n_estimators: int | str = 100,
         *,
-        caution: Any = 1.0,
+        caution: float = 1.0,
         criterion: str = "squared_error",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
+        max_features: MaxFeatures = 1.0,
         constant_features: str = "skip",
-        feature_weights: Any = None,
+        feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool | str = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: OobScore = False,
         unseen: str = "shares",
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
         leaf_rows: bool = False,
         ccp_alpha: float = 0.0,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         warn_of_friedman(criterion)
@@ -337,7 +356,10 @@ class RandomForestRegressor(TreesRegressor):
 
 @with_parameters_described
 class ExtraTreesRegressor(RandomForestRegressor):
-    """Extremely randomised trees: each split is the best of one random threshold for each feature.
+    """A forest of extremely randomised trees.
+
+    Each split is the best of one random threshold per feature. By default, trees are grown on all rows
+    (``bootstrap=False``).
 
     Parameters
     ----------
@@ -362,31 +384,31 @@ class ExtraTreesRegressor(RandomForestRegressor):
 
     def __init__(
         self,
-        n_estimators: Any = 100,
+        n_estimators: int | str = 100,
         *,
-        caution: Any = 1.0,
+        caution: float = 1.0,
         criterion: str = "squared_error",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
+        max_features: MaxFeatures = 1.0,
         constant_features: str = "skip",
-        feature_weights: Any = None,
+        feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool | str = False,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: OobScore = False,
         unseen: str = "shares",
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
         leaf_rows: bool = False,
         ccp_alpha: float = 0.0,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         warn_of_friedman(criterion)

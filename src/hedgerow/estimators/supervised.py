@@ -1,4 +1,4 @@
-"""Base class of classifiers and regressors: out-of-bag results, updates, drift."""
+"""Base class for supervised estimators: updates, out-of-bag metrics, drift."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators.trees import BaseTrees, figure, or_not_there
+from hedgerow.estimators.trees import BaseTrees, as_attribute_error, require_metric
 from hedgerow.fit.incremental import grow_more
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.task import SupervisedTask
@@ -32,14 +32,17 @@ Floats = NDArray[np.float64]
 
 
 def leaves_are_sums(model: Any) -> bool:
-    """Return whether leaves are sums over their rows; raise AttributeError otherwise."""
+    """Return whether `partial_fit` can update the leaves.
+
+    Raise AttributeError otherwise.
+    """
     fitted: Fitted | None = model.__dict__.get("_fitted")
     if (model.criterion if fitted is None else fitted.criterion) == "absolute_error":
         raise AttributeError(
-            "partial_fit needs leaves that are means, got medians; use criterion='squared_error' to add rows"
+            "partial_fit does not support criterion='absolute_error'. Use 'squared_error' to add rows."
         )
     if model.monotonic_cst is not None:
-        raise AttributeError("partial_fit needs monotonic_cst=None, got constraints, which new rows may break")
+        raise AttributeError("partial_fit does not support monotonic_cst: new rows may violate the constraints.")
     return True
 
 
@@ -50,25 +53,32 @@ class SupervisedTrees(BaseTrees):
     #: The prediction type.
     _task: ClassVar[SupervisedTask]
 
+    n_estimators: int | str  # of forests
+
     @with_callbacks
     def grow_more(self, n: int, X: Any = None, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Add trees that are grown on all rows so far.
+        """Add trees grown on all rows so far.
 
-        Without `partial_fit` in between, the forest is the same, bit for bit, as a fit with this number of trees would
-        have grown. ``n_estimators`` becomes the new number of trees.
+        Without `partial_fit` in between, the forest is bitwise identical to one fitted with all trees at once.
+        ``n_estimators`` becomes the new number of trees.
 
         Parameters
         ----------
         n : int
-            How many trees to add.
+            Number of trees to add.
         X, y, sample_weight, groups : default=None
-            All rows so far, in the order in which they came. They are not needed if the forest was fitted in this
-            process, because it keeps the binned rows (one or two bytes for each cell). A forest that was unpickled or
-            loaded needs them.
+            All rows so far, in their original order. Required after loading or unpickling; a forest fitted in this
+            process has kept the binned rows (one or two bytes per cell).
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            For a single tree, a merged forest, or one warm-started on other rows, and if the rows are required but
+            not passed or differ from the rows so far.
 
         Examples
         --------
@@ -94,32 +104,36 @@ class SupervisedTrees(BaseTrees):
         n_permutations: int = 199,
         random_state: Any = 0,
     ) -> Drift:
-        """Test whether new rows are of the same kind as the training rows.
+        """Test whether new rows have the distribution of the training rows.
 
-        New rows are compared with the training rows leaf by leaf; a training row counts in the trees whose bags do not
-        hold it. The test compares which leaves rows reach, and with `y` which labels they have there. The p-values come
-        from relabelling old and new rows at random.
+        The test compares the leaves that new rows and out-of-bag training rows reach, and with `y` also their labels
+        within leaves. P-values come from random permutations of old and new rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             New rows.
         y : array-like of shape (n_samples,), default=None
-            The labels or targets of the new rows.
+            Labels or targets of the new rows.
         reference : X or (X, y), default=None
-            Old rows to compare with, which were not used to grow the trees. It is needed if the forest draws no bags,
-            or if it was unpickled, loaded or merged.
+            Old rows to compare with, which were not used to grow the trees. Required if the forest has no out-of-bag
+            rows: without bootstrap, or after unpickling, loading or merging.
         min_rows : int, default=20
             A branch that fewer rows reach, old and new together, is treated as one leaf.
         n_permutations : int, default=199
-            Number of random relabellings; the smallest possible p-value is 1 / (n_permutations + 1).
+            Number of permutations; the smallest possible p-value is 1 / (n_permutations + 1).
         random_state : int or Generator, default=0
-            Seed of the relabellings.
+            Seed of the permutations.
 
         Returns
         -------
         Drift
             ``p_value``, and the features and leaves that differ most; ``print`` shows it.
+
+        Raises
+        ------
+        ValueError
+            For a multi-output model, or if `reference` is required but missing.
         """
         predictor = predictor_of(self)
         require_count("min_rows", min_rows)
@@ -130,18 +144,21 @@ class SupervisedTrees(BaseTrees):
         if reference is not None:
             pair = isinstance(reference, tuple) and len(reference) == 2
             if y is not None and not pair:
-                raise ValueError("reference must be a pair (X, y) if y is given, got X alone; pass its labels too")
+                raise ValueError(
+                    f"reference must be a pair (X, y) if y is given, got {type(reference).__name__}. Pass the labels of"
+                    " the reference rows too."
+                )
             X, y_old = reference if pair else (reference, None)
             old = _newcomers(predictor, X, None if y is None else y_old, classes)
         options = {"min_rows": int(min_rows), "n_permutations": int(n_permutations), "random_state": random_state}
         return compare(predictor, new, old, classes, **options)
 
     def predict_novelty(self, X: Any) -> Floats:
-        """Return novelty p-values: about 5% of ordinary rows have one of at most 0.05.
+        """Compute novelty p-values; small values mark novel samples.
 
-        Leaves remember which values the rows of their bags had in a few features, drawn for each tree. A sample is
-        strange if it lies far outside what its leaves have seen: values, categories and missing values. How strange
-        training rows are to trees that have not seen them says what is usual.
+        A sample is novel if it lies far outside the values, categories and missing values in the leaves that it
+        reaches; each tree records them for a few random features. The p-value ranks the sample among out-of-bag
+        training rows, so about 5% of rows like these have a p-value of at most 0.05.
 
         Parameters
         ----------
@@ -151,7 +168,12 @@ class SupervisedTrees(BaseTrees):
         Returns
         -------
         p_value : ndarray of shape (n_samples,)
-            The smallest possible one is 1 / (k + 1) for k training rows, of which at most 2048 are used.
+            The smallest possible value is 1 / (k + 1), where k is the number of training rows, at most 2,048.
+
+        Raises
+        ------
+        ValueError
+            If the forest has no out-of-bag rows and was not saved with novelty scores.
 
         Examples
         --------
@@ -169,8 +191,8 @@ class SupervisedTrees(BaseTrees):
     def suggest(self, X: Any, n: int = 10) -> NDArray[np.int64]:
         """Select unlabelled rows to label next.
 
-        A row is useful if the forest doubts its label, if many doubtful rows reach the same leaves, and if no row like
-        it has been suggested already. The doubt of a classifier is one minus the difference between its two largest
+        A row is selected if it is uncertain, if many uncertain rows reach the same leaves, and if no similar row has
+        been selected. The uncertainty of a classifier is one minus the difference between its two largest
         probabilities; that of a regressor is the standard deviation between its trees, relative to the largest.
 
         Parameters
@@ -178,13 +200,13 @@ class SupervisedTrees(BaseTrees):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Rows without labels.
         n : int, default=10
-            How many rows to suggest; all rows, if there are fewer.
+            Number of rows to select; all rows if there are fewer.
 
         Returns
         -------
         rows : ndarray of shape (min(n, n_samples),)
-            Numbers of rows of X, the most useful first. With more than 50,000 rows, only the most doubtful are looked
-            at. With several outputs, doubt is the mean over outputs.
+            Row numbers, most useful first. If X has more than 50,000 rows, only the most uncertain are candidates. The
+            uncertainty of a multi-output model is the mean over its outputs.
 
         Examples
         --------
@@ -203,14 +225,14 @@ class SupervisedTrees(BaseTrees):
         return suggested_rows(predictor.forest, codes, uncertainty, int(n), predictor.many_threads(codes))
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what `predict_uncertainty` and `predict_frame` return, as for transformers of scikit-learn.
+        """Set the container that `predict_uncertainty` and `predict_frame` return.
 
         Parameters
         ----------
         transform : {"default", "pandas", "polars"}, default=None
-            "pandas" and "polars" are data frames of these libraries. "default" means arrays in `predict_uncertainty`,
-            and in `predict_frame` a frame like X. None changes nothing; if nothing was ever chosen, scikit-learn's
-            configuration (``transform_output``) says what is returned.
+            "pandas" and "polars" request data frames. "default" requests arrays from `predict_uncertainty`, and from
+            `predict_frame` a frame of the same library as X. None leaves the setting unchanged. Before the first call,
+            scikit-learn's global option ``transform_output`` applies.
 
         Returns
         -------
@@ -218,7 +240,7 @@ class SupervisedTrees(BaseTrees):
         """
         if transform is not None:
             if transform not in OUTPUTS:
-                raise ValueError(f"transform must be one of {', '.join(OUTPUTS)} or None, got {transform!r}")
+                raise ValueError(f"transform must be one of {', '.join(OUTPUTS)} or None, got {transform!r}.")
             self._sklearn_output_config = {"transform": transform}
         return self
 
@@ -237,27 +259,27 @@ class SupervisedTrees(BaseTrees):
         time_limit: float | None = None,
         coverage: float | None = None,
     ) -> list[Any]:
-        """Explain why each sample gets its answer, and what would settle it if several classes remain.
+        """Explain the prediction for each sample, with counterfactuals.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         train, y_train, cases, shap
-            The training rows if the forest has not kept them, how many of the nearest to show, and whether to compute
-            what each feature adds; see `hedgerow.explain.explain`.
+            The training rows if the forest has not kept them, the number of nearest rows to show, and whether to
+            compute feature contributions; see `hedgerow.explain.explain`.
         immutable, increasing, decreasing, wanted, time_limit
-            Of a classifier: limits of the smallest change; see `hedgerow.explain.explain`. None for `immutable` means
+            For classifiers: constraints on counterfactuals; see `hedgerow.explain.explain`. None for `immutable` means
             ``immutable_features``.
         coverage : float, default=None
-            Of a regressor: the share of targets that intervals should hold; None means .9.
+            For regressors: target coverage of the intervals; None means 0.9.
 
         Returns
         -------
         list of hedgerow.explain.Explanation, or of hedgerow.explain.RegressionExplanation for a regressor
             With ``sentence``, ``to_text()``, ``to_dict()`` and ``to_html()``.
         """
-        from hedgerow.explain import explain  # here, because it takes time to import
+        from hedgerow.explain import explain  # imported here because it is slow
 
         return explain(
             self, X, train=train, y_train=y_train, cases=cases, shap=shap, immutable=immutable, increasing=increasing,
@@ -270,7 +292,7 @@ class SupervisedTrees(BaseTrees):
         y: Any = None,
         *,
         names: Any = None,
-        title: str = "What the forest knows, and what it does not",
+        title: str = "Predictions and their uncertainty",
         max_cases: int = 1000,
         explained: str = "some",
         time_limit: float = 5.0,
@@ -282,20 +304,21 @@ class SupervisedTrees(BaseTrees):
         coverage: float | None = None,
         by: Mapping[str, Any] | None = None,
         costs: Any = None,
+        groups: Any = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Report:
-        """Make one HTML page, which can be e-mailed: how good answers are, where doubt is, and each case with reasons.
+        """Write a self-contained HTML report: metrics, uncertainty, explanations.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Rows on which the forest was not trained.
+            Rows that were not used for training.
         y : array-like of shape (n_samples,), default=None
-            The classes or targets of these rows; without them the report has no metrics.
+            Classes or targets of these rows; without them, the report has no metrics.
         names : array-like of shape (n_samples,), default=None
-            Names of the rows; None means the index of a pandas frame, or their numbers.
+            Names of the rows; None means the index of a pandas frame, or row numbers.
         title, max_cases, explained, time_limit, train, y_train, first_row, immutable, labels
-        coverage, by, costs, progress
+        coverage, by, costs, groups, progress
             As in `hedgerow.explain.report.make_report`. None for `immutable` means ``immutable_features``.
 
         Returns
@@ -303,50 +326,50 @@ class SupervisedTrees(BaseTrees):
         hedgerow.explain.report.Report
             With ``html``, ``figures`` and ``save(path)``.
         """
-        from hedgerow.explain.report import make_report  # here, because it takes time to import
+        from hedgerow.explain.report import make_report  # imported here because it is slow
 
         return make_report(
             self, X, y, names=names, title=title, max_cases=max_cases, explained=explained, time_limit=time_limit,
             train=train, y_train=y_train, first_row=first_row, immutable=immutable, labels=labels, coverage=coverage,
-            by=by, costs=costs, progress=progress,
+            by=by, costs=costs, groups=groups, progress=progress,
         )  # fmt: skip
 
     @property
     def n_outputs_(self) -> int:
-        """Number of columns of y in the fit."""
+        """Number of outputs, the columns of y in `fit`."""
         return len(self.outputs_)
 
     @property
     def outputs_(self) -> list[Self]:
-        """A fitted model for each column of y, with the same trees and the leaves of that output.
+        """Fitted single-output models, one per column of y.
 
-        Each is an ordinary model of one output, for explanations, reports, exports and plots too.
+        They share the trees and have the leaves of their output. Use them for explanations, reports, exports and plots.
         """
         fitted = fitted_of(self)
         return [publish(copy(self), output) for output in fitted.outputs or (fitted,)]
 
     @property
     def oob_score_(self) -> float:
-        """Out-of-bag score, after a fit with ``oob_score``."""
-        return float(figure(fitted_of(self).figures.oob_score, "oob_score_", "after a fit with oob_score"))
+        """Out-of-bag score, if fitted with ``oob_score``."""
+        return float(require_metric(fitted_of(self).figures.oob_score, "oob_score_", "oob_score=True"))
 
     @property
     def oob_trace_(self) -> Floats:
-        """(n_trees,): out-of-bag error of the forest after each tree; the last one is that of the whole forest.
+        """Out-of-bag error after each tree, of shape (n_trees,).
 
-        For a classifier it is the error under its rule (all trees weigh the same if the rule learns tree weights); for
-        a regressor the squared error, or the absolute error if the criterion is "absolute_error". It is computed in one
-        pass when first needed.
+        For a classifier, it is the uncalibrated error rate under its rule, with equal weights if the rule learns tree
+        weights. For a regressor, it is the squared error, or the absolute error with ``criterion="absolute_error"``. It
+        is computed when first needed.
         """
-        with or_not_there():
+        with as_attribute_error():
             return np.array(self._predictor().oob_trace())
 
     @property
     def oob_errors_(self) -> BootstrapErrors:
-        """Errors of the forest and of its trees on in-bag and out-of-bag rows.
+        """Out-of-bag, resubstitution, .632 and .632+ errors.
 
-        ``out_of_bag`` (Err*), ``resubstitution``, ``err632``, ``err632plus``, and ``ensemble``, that of the forest.
-        Errors are those of `oob_trace_`: shares of wrong classes, squared or absolute errors.
+        ``out_of_bag`` (Err*), ``resubstitution``, ``err632`` and ``err632plus`` are errors of single trees;
+        ``ensemble`` is the out-of-bag error of the forest. The loss is that of `oob_trace_`.
 
         Examples
         --------
@@ -357,36 +380,36 @@ class SupervisedTrees(BaseTrees):
         >>> errors.resubstitution < errors.err632 < errors.out_of_bag
         True
         """
-        with or_not_there():
-            return self._predictor().oob_errors()  # type: ignore[no-any-return]
+        with as_attribute_error():
+            errors: BootstrapErrors = self._predictor().oob_errors()
+            return errors
 
     @property
     def feature_importances_(self) -> Floats:
-        """(n_features,): share of the decrease in impurity, measured on the evidence in the leaves.
+        """Mean decrease in impurity of each feature, normalised, (n_features,).
 
-        For a regressor, impurity is what its criterion says: squared error, deviance, or absolute error (squared error
-        after `merge`, for several outputs and on a cluster, where the rows are not in one place). Features with many
-        values look more important than they are; permutation importance does not have this bias.
+        Impurities are computed from the evidence in the leaves. The impurity of a regressor is that of its criterion:
+        squared error, deviance or absolute error (squared error after `merge`, for multi-output models and on a
+        cluster). The importance of features with many distinct values is biased upwards; permutation importance does
+        not have this bias.
         """
         mean = fitted_of(self).importances().mean(axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     @property
     def max_features_(self) -> int:
-        """The number of features for each split, as ``max_features`` says or as "oob" has chosen."""
+        """Number of features tried per split, resolved from ``max_features``."""
         fitted = fitted_of(self)
         chosen = fitted.figures.max_features
         if chosen is None and self.max_features == "oob":
-            raise AttributeError("max_features_ is there after a fit with max_features='oob', got a model without it")
+            raise AttributeError("max_features_ requires fitting with max_features='oob'.")
         return resolve_max_features(self.max_features, fitted.schema.n_features) if chosen is None else int(chosen)
 
     @property
     def max_features_errors_(self) -> dict[int, float]:
-        """The out-of-bag errors of all numbers of features that ``max_features="oob"`` has tried."""
+        """Out-of-bag error for each number of features that "oob" has tried."""
         errors = fitted_of(self).figures.max_features_errors
-        return figure(  # type: ignore[no-any-return]
-            errors, "max_features_errors_", "after a fit with max_features='oob'"
-        )
+        return require_metric(errors, "max_features_errors_", "max_features='oob'")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -394,7 +417,7 @@ class SupervisedTrees(BaseTrees):
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for pickles; what `predict_novelty` needs of the training rows is learned first."""
+        """Return the state for pickles, after learning all that needs training rows."""
         if self.__sklearn_is_fitted__():
             keep_novelty(fitted_of(self))
             keep_row_sketch(fitted_of(self))
@@ -412,6 +435,6 @@ class SupervisedTrees(BaseTrees):
 
 
 def _newcomers(predictor: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Newcomers:
-    """Draw rows, with their labels if any, for `compare`."""
+    """Return at most `DRIFT_ROWS` rows, with their labels if any, for `compare`."""
     codes = predictor.read(X).codes
     return newcomers(codes, None if y is None else predictor.drift_labels(y, codes.shape[1], classes))

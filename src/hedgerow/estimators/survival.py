@@ -1,4 +1,4 @@
-"""Survival forests: the public estimators of right-censored times."""
+"""Survival forest: the public estimator for right-censored times."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.estimators.supervised import SupervisedTrees
+from hedgerow.fit.groups import NOT_GIVEN
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.inference.fitted import publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.params.table import REGRESSION, rows_of, with_parameters_described
+from hedgerow.params.table import (
+    REGRESSION,
+    CategoricalFeatures,
+    MaxFeatures,
+    OobScore,
+    RandomState,
+    rows_of,
+    with_parameters_described,
+)
 from hedgerow.tasks.survival.predictor import SurvivalPredictor, concordance_index
 from hedgerow.tasks.survival.target import read_survival
 from hedgerow.tasks.survival.task import LOG_RANK, Survival
@@ -25,10 +34,10 @@ Floats = NDArray[np.float64]
 
 @with_parameters_described
 class RandomSurvivalForest(SupervisedTrees):
-    """A random forest for right-censored times to an event, with lower and upper survival curves.
+    """A random survival forest with lower and upper survival curves.
 
-    Splits maximise the log-rank statistic. A leaf keeps the times and events of its rows on a grid of at most 255 event
-    times; its curve is the Kaplan–Meier estimate, and the curve of the forest is the mean over trees.
+    Splits maximise the log-rank statistic. A leaf keeps the right-censored times of its rows on a grid of at most 255
+    event times; its curve is the Kaplan–Meier estimate, and the curve of the forest is the mean over trees.
 
     Parameters
     ----------
@@ -37,7 +46,7 @@ class RandomSurvivalForest(SupervisedTrees):
     Attributes
     ----------
     event_times_ : ndarray of shape (n_times,)
-        The grid: the distinct event times of the training rows, or quantiles of them.
+        Grid of times: the distinct event times of the training rows, or their quantiles.
     n_features_in_, feature_names_in_, trees_, forest_, feature_importances_
         As in `RandomForestRegressor`.
     oob_score_ : float
@@ -88,24 +97,24 @@ class RandomSurvivalForest(SupervisedTrees):
 
     def __init__(
         self,
-        n_estimators: Any = 100,
+        n_estimators: int | str = 100,
         *,
         caution: float = 1.0,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 15,
-        max_features: Any = "sqrt",
+        max_features: MaxFeatures = "sqrt",
         max_leaf_nodes: int | None = None,
         bootstrap: bool | str = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: OobScore = False,
         unseen: str = "shares",
-        categorical_features: Any = "from_dtype",
+        categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
         leaf_counts: str = "all",
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
@@ -128,22 +137,24 @@ class RandomSurvivalForest(SupervisedTrees):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, checkpoint: Any = None) -> Self:
-        """Fit to a table, times and events.
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN, checkpoint: Any = None
+    ) -> Self:
+        """Grow the trees on a table, times and events.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             The training table.
         y : structured array, data frame or array of shape (n_samples, 2), or pair of arrays
-            The time of each row, and whether its event was observed then. A boolean column is the event; otherwise the
-            first column is the time. scikit-survival's ``Surv`` arrays fit.
+            Time of each row, and whether its event was observed or the time is censored. A boolean column is the event;
+            without one, the first column is the time. Arrays of scikit-survival's ``Surv`` are accepted.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
-        groups : array-like of shape (n_samples,) or column name, default=None
-            Rows of a group are in or out of a bootstrap sample together; see `RandomForestRegressor`.
+        groups : array-like of shape (n_samples,), str or None, optional
+            Groups of rows that belong together; see `RandomForestRegressor.fit`.
         checkpoint : str or path, default=None
-            A folder in which trees are stored while the fit runs.
+            Folder in which trees are stored during the fit; see `RandomForestRegressor.fit`.
 
         Returns
         -------
@@ -153,7 +164,7 @@ class RandomSurvivalForest(SupervisedTrees):
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add the evidence of new rows to the existing leaves, on the grid of the first fit.
+        """Add the evidence of new rows to the leaves, on the grid of the first fit.
 
         Parameters
         ----------
@@ -167,7 +178,7 @@ class RandomSurvivalForest(SupervisedTrees):
         return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, None))
 
     def predict(self, X: Any) -> Floats:
-        """Risk of each sample: its cumulative hazard, summed over the event times; higher means earlier events.
+        """Predict the risk of each sample; higher risk means earlier events.
 
         Parameters
         ----------
@@ -177,12 +188,13 @@ class RandomSurvivalForest(SupervisedTrees):
         Returns
         -------
         risk : ndarray of shape (n_samples,)
+            Cumulative hazard, summed over the event times.
         """
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.risk(predictor.read(X))
 
     def predict_survival_function(self, X: Any, times: Any = None) -> Floats:
-        """Probability that each sample survives each time.
+        """Predict the probability of survival at each time.
 
         Parameters
         ----------
@@ -199,12 +211,24 @@ class RandomSurvivalForest(SupervisedTrees):
         return predictor.at(predictor.curves(predictor.read(X)), self._times(times))
 
     def predict_cumulative_hazard_function(self, X: Any, times: Any = None) -> Floats:
-        """Cumulative hazard of each sample at each time; parameters as in `predict_survival_function`."""
+        """Predict the cumulative hazard at each time.
+
+        Parameters
+        ----------
+        X, times
+            As in `predict_survival_function`.
+
+        Returns
+        -------
+        hazard : ndarray of shape (n_samples, n_times)
+        """
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.at(predictor.hazards(predictor.read(X)), self._times(times))
 
     def predict_bounds(self, X: Any, times: Any = None) -> Floats:
-        """Lower and upper survival probability of each sample, by an imprecise Dirichlet process in each leaf.
+        """Predict lower and upper probabilities of survival at each time.
+
+        They are means over trees; each leaf has an imprecise Dirichlet process with pseudo-count ``caution``.
 
         Parameters
         ----------
@@ -219,13 +243,23 @@ class RandomSurvivalForest(SupervisedTrees):
         return predictor.at(predictor.bounds(predictor.read(X)), self._times(times))
 
     def score(self, X: Any, y: Any) -> float:
-        """Harrell's concordance index of the predicted risks."""
+        """Return Harrell's concordance index of the predicted risks.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        score : float
+        """
         risk = self.predict(X)
         return concordance_index(*read_survival(y, len(risk)), risk)
 
     @property
     def event_times_(self) -> Floats:
-        """The grid of event times."""
+        """Grid of event times, of shape (n_times,)."""
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.info.times
 

@@ -10,14 +10,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
 
-from hedgerow.estimators.members import each_member, how_many, member_at, members
-from hedgerow.estimators.one_tree import SingleTreeMixin
+from hedgerow.estimators.members import SingleTreeMixin, each_member, how_many, member_at, members
 from hedgerow.estimators.trees import BaseTrees
 from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import publish
 from hedgerow.params.checks import check_on_fitted
-from hedgerow.params.table import PARAMETERS, rows_of, with_parameters_described
+from hedgerow.params.table import (
+    PARAMETERS,
+    CategoricalFeatures,
+    MaxFeatures,
+    RandomState,
+    rows_of,
+    with_parameters_described,
+)
 from hedgerow.table import Table
 from hedgerow.tasks.unsupervised import RandomEmbedding, RealOrPermuted
 
@@ -37,17 +43,17 @@ _UNSUPERVISED = {
     "max_features": replace(
         PARAMETERS["max_features"],
         kind='{"sqrt", "log2"}, int, float or None',
-        about="Number of features to look at for each split; only those that vary in the node count. None means all, a"
-        " float is a share.",
+        about="Number of features to try per split, among those that vary in the node. None means all; a float is a"
+        " share.",
     ),
 }
 
 
 class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
-    """Base class for unsupervised trees, which embed rows as leaves."""
+    """Base class for unsupervised trees, which transform rows to leaves."""
 
     def transform(self, X: Any) -> sparse.csr_array | Floats:
-        """The leaves that samples reach, as sparse features.
+        """Transform samples to sparse features, one per leaf.
 
         Parameters
         ----------
@@ -64,7 +70,7 @@ class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
         return leaves if self.sparse_output else np.asarray(leaves.toarray())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the leaves, ``<class>_<tree>_<leaf>``.
+        """Return the names of the leaves, ``<class>_<tree>_<leaf>``.
 
         Parameters
         ----------
@@ -82,9 +88,9 @@ class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
 
 @with_parameters_described
 class RandomTreesEmbedding(_UnlabelledTrees):
-    """Totally random trees, which turn rows into sparse features, one for each leaf, and estimate the density of rows.
+    """Totally random trees as sparse features, and as a density estimate.
 
-    Every split takes a random feature and a random threshold between the values in its node. Nothing is predicted.
+    Every split takes a random feature and a random threshold between the values in its node.
 
     Parameters
     ----------
@@ -95,11 +101,11 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the training table had names.
+        Names of the features, if the training table has column names.
     trees_ : list of Tree
-        The trees, as objects to read and walk through.
+        The trees as objects to inspect and traverse.
     estimators_ : list of estimators
-        The same trees, each as an embedding of one tree; also ``len(trees)``, ``trees[i]`` and iteration.
+        The trees as embeddings of a single tree; also by ``trees[i]`` and iteration.
     forest_ : Forest
         The arrays of the trees.
 
@@ -152,12 +158,12 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_leaf_nodes: int | None = None,
-        categorical_features: Any = "from_dtype",
+        categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
         sparse_output: bool = True,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
@@ -185,7 +191,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         y : ignored
             Only for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, for ``min_weight_fraction_leaf``. Rows of weight zero are left out.
+            Weights of the rows, used by ``min_weight_fraction_leaf``. Rows of weight zero are left out.
 
         Returns
         -------
@@ -194,20 +200,26 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         return publish(self, self._task.fit(self, X, sample_weight))
 
     def score_samples(self, X: Any) -> Floats:
-        """Logarithm of the density of the training rows at each sample.
+        """Estimate the log-density of the training rows at each sample.
 
-        The density is the mean over trees of the share of rows in the leaf reached divided by its volume. The box of a
-        leaf ends at the range of the training rows; outside the range of a feature the density is zero. It integrates
-        to one over the features that vary.
+        The density is the mean over trees of the share of rows in the leaf reached, divided by the volume of its box.
+        Boxes end at the range of the training rows; outside it, the density is zero. It integrates to one over the
+        features that vary.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Samples of finite numbers; a density of categories or missing values is not defined.
+            Samples of finite numbers.
 
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
+            Minus infinity outside the training range.
+
+        Raises
+        ------
+        ValueError
+            If the training table has categories, missing values or infinities.
 
         Examples
         --------
@@ -223,8 +235,8 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         ranges: Floats = fitted.info.ranges
         if any(fitted.schema.nominal) or not np.isfinite(ranges).all():
             raise ValueError(
-                "score_samples must be called on trees grown on finite numbers, got categories, missing values or"
-                " infinities in the training table; fit on numeric columns without them"
+                "score_samples does not support categories, missing values or infinities in the training table. Fit on"
+                " numeric columns without them."
             )
 
         def make() -> Floats:
@@ -239,7 +251,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
 
 @with_parameters_described
 class OneRandomTree(SingleTreeMixin, RandomTreesEmbedding):
-    """One of the trees of a `RandomTreesEmbedding`.
+    """A single tree of a `RandomTreesEmbedding`.
 
     Parameters
     ----------
@@ -273,12 +285,12 @@ class OneRandomTree(SingleTreeMixin, RandomTreesEmbedding):
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_leaf_nodes: int | None = None,
-        categorical_features: Any = "from_dtype",
+        categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
         sparse_output: bool = True,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.max_depth = max_depth
@@ -296,7 +308,7 @@ class OneRandomTree(SingleTreeMixin, RandomTreesEmbedding):
 
     @property
     def tree_(self) -> Tree:
-        """The tree, as an object to read and walk through."""
+        """The tree as an object to inspect and traverse."""
         return self.trees_[0]
 
 
@@ -305,12 +317,12 @@ RandomTreesEmbedding._tree_class = OneRandomTree
 
 @with_parameters_described
 class UnsupervisedForest(_UnlabelledTrees):
-    """A random forest that learns to tell the rows of a table from rows whose features are independent.
+    """A random forest that separates rows from rows with permuted columns.
 
-    The second class is the same table with each column permuted on its own: its features have the same distributions,
-    but are independent of each other. So the trees learn how features depend on each other, and rows that share leaves
-    are similar in this respect. `proximity`, `nearest_rows`, `hedgerow.structure` and out-of-bag importances use only
-    the real rows.
+    The second class is the same table with each column permuted independently, so its features have the same
+    distributions but are independent. The trees learn the dependence between features, and rows that share leaves are
+    similar in this respect. `proximity`, `nearest_rows`, `hedgerow.structure` and out-of-bag importances use only the
+    real rows.
 
     Parameters
     ----------
@@ -319,7 +331,7 @@ class UnsupervisedForest(_UnlabelledTrees):
     Attributes
     ----------
     n_features_in_, feature_names_in_, trees_, forest_
-        As in `RandomTreesEmbedding`; the two counts of a leaf are those of permuted and of real rows.
+        As in `RandomTreesEmbedding`; leaves count permuted rows and real rows.
 
     References
     ----------
@@ -363,13 +375,13 @@ class UnsupervisedForest(_UnlabelledTrees):
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
-        max_features: Any = "sqrt",
+        max_features: MaxFeatures = "sqrt",
         max_leaf_nodes: int | None = None,
-        categorical_features: Any = "from_dtype",
+        categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
         sparse_output: bool = True,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
@@ -385,8 +397,8 @@ class UnsupervisedForest(_UnlabelledTrees):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to a table: permute its columns, and grow trees that tell the two tables apart.
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+        """Grow trees that separate the table from its permuted copy.
 
         Parameters
         ----------
@@ -395,15 +407,19 @@ class UnsupervisedForest(_UnlabelledTrees):
             are not.
         y : ignored
             Only for compatibility with scikit-learn.
+        groups : array-like of shape (n_samples,) or str, default=None
+            Groups of rows that belong together: their labels, or the name of a column of X, which is then not a
+            feature. A bootstrap sample contains all rows of a group or none, so that ``proximity(oob=True)`` leaves
+            whole groups out. Permuted rows belong to no group.
 
         Returns
         -------
         self
         """
-        return publish(self, self._task.fit(self, X))
+        return publish(self, self._task.fit(self, X, groups))
 
     def score_samples(self, X: Any) -> Floats:
-        """Return how typical samples are: the mean share of real rows in their leaves.
+        """Return the mean share of real rows in the leaves reached.
 
         Parameters
         ----------
@@ -413,8 +429,8 @@ class UnsupervisedForest(_UnlabelledTrees):
         Returns
         -------
         share : ndarray of shape (n_samples,)
-            Above 1/2 if features depend on each other as in the training rows, below if they do not. For training rows
-            it is too high, because the trees were grown on them.
+            Above 1/2 if features depend on each other as in the training rows. Scores of training rows are
+            optimistic.
         """
         predictor = self._predictor()
         codes = predictor.read(X).codes
@@ -423,7 +439,7 @@ class UnsupervisedForest(_UnlabelledTrees):
 
 
 def _is_outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
-    """Return whether samples have values missing or outside the training range."""
+    """Return which samples have values missing or outside the training range."""
     outside = np.zeros(table.n_rows, dtype=bool)
     for first, columns in table.column_blocks():
         for (low, high), column in zip(ranges[first:], columns, strict=False):

@@ -1,9 +1,9 @@
-"""Nearest training rows, and the rules of leaves in words."""
+"""Nearest training rows, and rules of leaves as text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,24 +18,34 @@ from hedgerow.table.schema import Kind
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from hedgerow.explain.request import TableLike
+
 #: Show the rules of at most this many classes.
 MOST_RULES = 3
 #: Name at most this many categories, and count the rest.
 NAMED_CATEGORIES = 4
 
 
+#: A class or a target, and the value of a feature; None is missing.
+Label = str | bool | int | float
+Value = str | bool | int | float | None
+
+
 class Case(NamedTuple):
     """A training row and its weight in a prediction."""
 
     row: int
-    label: Any
+    label: Label | None
     weight: float
-    values: dict[str, Any]
+    values: dict[str, Value]
 
 
 @dataclass(frozen=True, eq=False)
 class KnownRows:
-    """The training rows, with as much as is known about them.
+    """Training rows, with labels and values as far as they are available.
 
     Parameters
     ----------
@@ -45,7 +55,7 @@ class KnownRows:
     columns : list of (m,) arrays or None
         Their values; None if only codes have been kept.
     bags : Bags
-        Which rows the leaves count.
+        The bootstrap samples that the leaves count.
     """
 
     codes: Codes
@@ -53,23 +63,28 @@ class KnownRows:
     columns: list[Array] | None
     bags: Bags
 
-    def values(self, predictor: ClassificationPredictor | RegressionPredictor, row: int) -> dict[str, Any]:
-        """Feature name -> value of one row; without columns, the typical value of its bin."""
+    def values(self, predictor: ClassificationPredictor | RegressionPredictor, row: int) -> dict[str, Value]:
+        """Return the values of one row by feature name.
+
+        Without columns, the typical values of its bins.
+        """
         codebook = predictor.codebook
         if self.columns is not None:
             return codebook.of_row(self.columns, row)
         return {name: codebook.value_of_code(j, int(self.codes[j, row])) for j, name in enumerate(codebook.names)}
 
     def case(self, predictor: ClassificationPredictor | RegressionPredictor, row: int, weight: float) -> Case:
-        """One row, its weight in a prediction -> the case; its label is None if it is not known."""
+        """Return a row with its weight in a prediction; its label is None if unavailable."""
         label = None if self.labels is None else self.labels[row]
         return Case(row, None if label is None else plain(label), weight, self.values(predictor, row))
 
 
 def training_rows(
-    predictor: ClassificationPredictor | RegressionPredictor, train: Any = None, y_train: Any = None
+    predictor: ClassificationPredictor | RegressionPredictor,
+    train: TableLike | None = None,
+    y_train: ArrayLike | None = None,
 ) -> KnownRows | None:
-    """The given training rows, or those a forest has kept; None if it has kept none.
+    """Return the given training rows, or those the forest has kept, or None.
 
     A forest fitted with a bootstrap keeps codes and labels, but not after it was loaded or unpickled. Without a
     bootstrap it keeps none.
@@ -79,8 +94,7 @@ def training_rows(
         labels = None if y_train is None else np.asarray(y_train)
         if labels is not None and labels.shape != (len(batch),):
             raise ValueError(
-                f"y_train must have one label for each of the {len(batch)} rows of train, got shape {labels.shape};"
-                " pass the labels of the same rows"
+                f"y_train must have shape ({len(batch)},), one label per row of train, got {labels.shape}."
             )
         return KnownRows(batch.codes, labels, batch.columns, _bags(predictor))
     rows = predictor.known_rows
@@ -90,7 +104,7 @@ def training_rows(
 
 
 def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[Case]]:
-    """The k training rows with the largest weights in each prediction, largest first; fewer if fewer have any weight.
+    """Return at most `k` training rows with the largest weights in each prediction, largest first.
 
     The weight of a row is a mean over trees: its share of the leaf that the sample reaches, or 0 if it is in another.
     """
@@ -106,7 +120,7 @@ def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[
 
 
 def leaf_rules(question: Question, row: int) -> list[str]:
-    """The weightiest leaf of each class that remains, in words: the conditions on its path, and its rows."""
+    """Describe the strongest leaf for each class of the set: the conditions on its path, and its rows."""
     predictor, counts = question.predictor, question.counts[row]
     nodes = question.leaf_nodes[row]
     features_named: list[str] = []
@@ -122,9 +136,9 @@ def leaf_rules(question: Question, row: int) -> list[str]:
 
 
 def conditions(tree: Tree, node: int, codes: Array, missing_code: int) -> list[str]:
-    """A node and the codes (p,) of a sample that reaches it -> the conditions on its path, one per feature."""
+    """Describe the path to a node that a sample with the codes (p,) reaches, one condition per feature."""
     bounds: dict[int, list[float]] = {}
-    allowed: dict[int, set[Any]] = {}
+    allowed: dict[int, set[Value]] = {}
     used: list[int] = []
     while (above := int(tree.parent[node])) >= 0:
         feature = int(tree.feature[above])
@@ -149,36 +163,36 @@ def conditions(tree: Tree, node: int, codes: Array, missing_code: int) -> list[s
 
 
 def number(value: float) -> str:
-    """A number -> text with few digits: ``0.1235``, ``1234``, ``12,346``."""
+    """Format a number with few digits: ``0.1235``, ``1234``, ``12,346``."""
     if value == 0 or 1e-3 <= abs(value) < 1e9:
         return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"
     return f"{value:.3g}"
 
 
 def amount(value: float) -> str:
-    """How many rows -> text with few digits; leaves of weighted rows hold parts of rows: ``2.5``, ``1,234``."""
+    """Format a number of rows, which weights can make fractional: ``2.5``, ``1,234``."""
     return number(value) if value < 999.5 else f"{value:,.0f}"
 
 
-def number_or_date(value: float, kind: Kind) -> str:
-    """A number of a column of this kind -> text with few digits, or a date."""
-    return date_words(value, kind) if kind in DATES else number(value)
+def number_or_date(value: float, column_kind: Kind) -> str:
+    """Format a number of a column with few digits, or as a date."""
+    return date_words(value, column_kind) if column_kind in DATES else number(value)
 
 
-def value_words(value: Any) -> str:
-    """A value of a feature -> text; None is missing."""
+def value_words(value: Value) -> str:
+    """Format the value of a feature; None is missing."""
     if value is None:
         return "missing"
     return number(value) if isinstance(value, float) else str(value)
 
 
-def class_words(label: Any) -> str:
-    """A class -> its name; a number gets the word class in front."""
+def class_words(label: Label) -> str:
+    """Return the name of a class; numbers are preceded by "class"."""
     return label if isinstance(label, str) else f"class {label}"
 
 
-def count_words(counts: Array, labels: list[Any]) -> str:
-    """Evidence (K,) -> ``14 yes, 3 no``, most first."""
+def count_words(counts: Array, labels: list[Label]) -> str:
+    """List class counts (K,), largest first: ``14 yes, 3 no``."""
     order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] > 0]
     parts = [
         f"{amount(float(counts[k]))} {'' if isinstance(labels[k], str) else 'of '}{class_words(labels[k])}"
@@ -188,26 +202,29 @@ def count_words(counts: Array, labels: list[Any]) -> str:
 
 
 def _bags(predictor: ClassificationPredictor | RegressionPredictor) -> Bags:
-    """Which rows leaves count; if trees were grown on different rows, all rows that reach the leaf."""
+    """Return the bootstrap samples.
+
+    None if the trees were grown on different rows, so that leaves count all rows.
+    """
     return Bags() if predictor.fitted.fingerprint is None else predictor.bags()
 
 
 def _rule(predictor: ClassificationPredictor, tree: Tree, node: int, codes: Array, counts: Array) -> str:
-    """A leaf -> ``x up to 3 and y above 2: 14 yes, 3 no``."""
+    """Describe a leaf: ``x up to 3 and y above 2: 14 yes, 3 no``."""
     parts = " and ".join(conditions(tree, node, codes, predictor.codebook.missing_code)) or "all cases"
     return f"{parts}: {count_words(counts, labels_of(predictor))}"
 
 
-def _categories(tree: Tree, node: int, position: int, known: list[Any]) -> set[Any]:
-    """The categories that lead from a node to one of its children."""
+def _categories(tree: Tree, node: int, position: int, known: list[Value]) -> set[Value]:
+    """Return the categories that lead from a node to one of its children."""
     if tree.is_multiway[node]:
         return {known[position]} if position < len(known) else set()
     left = set(tree.categories_left(node))
     return left if position == 0 else set(known) - left
 
 
-def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[Any] | None, missing: bool) -> str:
-    """Bounds or categories of a feature -> a condition; empty if nothing is excluded."""
+def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[Value] | None, missing: bool) -> str:
+    """Describe the bounds or categories of a feature; empty if nothing is excluded."""
     name = tree.name_of(feature)
     if missing:
         return f"{name} missing"
@@ -237,8 +254,8 @@ def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[An
     return f"{above} and {name} {below}" if is_least or is_below else f"{name} from {number(low)} to {number(high)}"
 
 
-def _or(values: list[Any]) -> str:
-    """Categories -> ``a, b or c``; only the first few are named."""
+def _or(values: list[Value]) -> str:
+    """Join categories: ``a, b or c``, and the number of others if there are many."""
     parts = [str(value) for value in values[:NAMED_CATEGORIES]]
     if len(values) > NAMED_CATEGORIES:
         parts.append(f"{len(values) - NAMED_CATEGORIES} others")

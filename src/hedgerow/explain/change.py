@@ -1,13 +1,13 @@
-"""Counterfactuals: the smallest change of features after which one class remains.
+"""Counterfactuals: smallest changes of features after which one class remains.
 
-The core searches: see ``src/core/read/change.hpp``.
+The search is in the core: see ``src/core/read/change.hpp``.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,13 @@ from hedgerow.table.codebook import part_of
 
 #: The cost of a move to or from infinity.
 MOST_COST = 1e6
-#: So many dates are tried at a time, the cheapest first.
+#: Number of dates tried at a time, the cheapest first.
 DATES_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Which changes are allowed.
+    """Constraints of a counterfactual.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class Change(NamedTuple):
     Attributes
     ----------
     codes : dict of int to int
-        Feature -> its new code; empty if no change was found.
+        New bin index by feature; empty if no change was found.
     label : int or None
         The class that remains after the change.
     cost, bound : float or None, float
-        The cost of the change, and a lower bound of the cost of any change. A cost is a sum over features: the move as
-        a share of the training range, or 1 for another category.
+        The cost of the change, and a lower bound on the cost of any change. A cost is a sum over features: the
+        difference as a fraction of the training range, or 1 for another category.
     optimal : bool
         Whether the search is complete: then cost and bound are equal, or no such change exists.
     seconds : float
@@ -63,21 +63,24 @@ class Change(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """The share of the cost by which another change could be cheaper; None if no change was found."""
+        """Largest possible saving of another change, as a fraction of the cost.
+
+        None if no change was found.
+        """
         if self.cost is None:
             return None
         return 0.0 if self.optimal or self.cost == 0 else max(0.0, (self.cost - self.bound) / self.cost)
 
 
 def smallest_change(
-    space: Space, codes: Array, values: list[Any], limits: Limits, *, time_limit: float, wanted: int | None = None
+    space: Space, codes: Array, values: list[float], limits: Limits, *, time_limit: float, wanted: int | None = None
 ) -> Change:
-    """The cheapest change of one sample after which one class remains.
+    """Search for the cheapest change of one sample after which one class remains.
 
     New values are values of training bins. Every leaf reached must have training rows, unless the sample itself reaches
-    it. Missing values stay missing. The month and the weekday of a date, if trees ask for them, never leave their date:
-    either dates stay, or one date moves, with its month and weekday, and nothing else does. Then the change is the
-    smallest of these, and `optimal` only if no other change of the codes is smaller.
+    it. Missing values stay missing. The month and weekday of a date stay consistent with it: either no date changes, or
+    a single date changes together with its month and weekday, and no other feature does. The result is then the
+    cheapest of these changes, and `optimal` only if no inconsistent change is cheaper.
 
     Parameters
     ----------
@@ -85,12 +88,12 @@ def smallest_change(
     codes : (p,)
         The sample.
     values : list of p numbers
-        The values of the sample, as floats; those of nominal and missing features are not used.
+        The values of the sample, as floats; those of categorical and missing features are not used.
     limits : Limits
     time_limit : float
-        After this many seconds the best change so far is returned, with its bound.
+        Seconds after which the search stops and returns the best change so far, with its bound.
     wanted : int, optional
-        The class that is to remain; by default any class.
+        Target class; by default any class.
 
     Returns
     -------
@@ -114,9 +117,9 @@ def smallest_change(
 
 
 def _any_change(
-    space: Space, codes: Array, values: list[Any], limits: Limits, time_limit: float, wanted: int | None
+    space: Space, codes: Array, values: list[float], limits: Limits, time_limit: float, wanted: int | None
 ) -> Change:
-    """The cheapest change of codes, as if every feature could move alone."""
+    """Search for the cheapest change of bin indices, treating all features as independent."""
     began = time.perf_counter()
     costs = costs_of(space, codes, values, MOST_COST)
     first, last = _allowed(space, codes, limits)
@@ -138,8 +141,10 @@ def _any_change(
     return Change(changed, label, cost, cost if finished else bound, finished, seconds)
 
 
-def _date_alone(space: Space, date: int, codes: Array, values: list[Any], limits: Limits, wanted: int | None) -> Change:
-    """The cheapest date of a training bin that leaves one class if its month and weekday move with it."""
+def _date_alone(
+    space: Space, date: int, codes: Array, values: list[float], limits: Limits, wanted: int | None
+) -> Change:
+    """Search for the cheapest date of a training bin that leaves one class, with its month and weekday."""
     began, predictor, parts = time.perf_counter(), space.predictor, space.dates[date]
     places = {int(feature): place for place, feature in enumerate(space.features.tolist())}
     days, unit_costs = space.costs[places[date]][0], costs_of(space, codes, values, MOST_COST)
@@ -151,14 +156,14 @@ def _date_alone(space: Space, date: int, codes: Array, values: list[Any], limits
     costs, free = np.zeros(len(days)), np.isfinite(days)
     for feature in (date, *parts):
         place = places[feature]
-        if space.nominal[place] or not len(unit_costs[place]):  # categories of their own, or missing
+        if space.nominal[place] or not len(unit_costs[place]):  # categorical, or missing
             return Change({}, None, None, 0.0, False, time.perf_counter() - began)
         free &= (moved[feature] >= first[place]) & (moved[feature] <= last[place])
         costs += unit_costs[place][moved[feature]]
-    some = np.flatnonzero(free)[np.argsort(costs[free], kind="stable")]
+    allowed = np.flatnonzero(free)[np.argsort(costs[free], kind="stable")]
     empty = counts_of(predictor, codes[:, None]).sum(axis=2) == 0
-    for begin in range(0, len(some), DATES_AT_ONCE):
-        block = some[begin : begin + DATES_AT_ONCE]
+    for begin in range(0, len(allowed), DATES_AT_ONCE):
+        block = allowed[begin : begin + DATES_AT_ONCE]
         counts = counts_of(predictor, moved[:, block])
         alone = np.where(((counts.sum(axis=2) > 0) | empty).all(axis=1), only_class(predictor, counts), -1)
         right = np.flatnonzero(alone >= 0 if wanted is None else alone == wanted)
@@ -169,7 +174,7 @@ def _date_alone(space: Space, date: int, codes: Array, values: list[Any], limits
 
 
 def _allowed(space: Space, codes: Array, limits: Limits) -> tuple[Array, Array]:
-    """One sample (p,) -> the first and the last code that each feature may have (F,)."""
+    """Return the first and the last bin index that each feature may have (F,), for one sample (p,)."""
     first, last = np.zeros(len(space.features), dtype=np.int32), space.n_bins - 1
     for place, feature in enumerate(space.features.tolist()):
         if feature in limits.immutable | limits.increasing:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.decisions import decision_in_force
-from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, training_rows
+from hedgerow.explain.cases import Case, KnownRows, Label, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
-from hedgerow.explain.explanation import Cause, Explanation, NovelFeature, Remedy, ShapOf
+from hedgerow.explain.explanation import Cause, Counterfactual, Explanation, Move, Remedies, RowNovelty, ShapOf
 from hedgerow.explain.question import Floats, Question, labels_of, only_class, questions
 from hedgerow.explain.remedies import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.request import ExplainRequest, check_numbers
@@ -24,19 +24,25 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import resolve_rule
 from hedgerow.tasks.classification.discounting import discount_factor
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.util.text import listed
 
-#: By default the smallest change is searched for up to this many samples, and for this many seconds each.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
+#: By default counterfactuals are searched for up to this many samples, for this many seconds each.
 FEW_SAMPLES, SECONDS = 10, 1.0
-#: By default SHAP values are computed for all of up to this many samples; if there are more, only for undecided ones.
+#: By default SHAP values are computed for all of up to this many samples, and for undecided ones if there are more.
 SOME_SAMPLES = 100
-#: By default there are no SHAP values of a larger forest: every node is visited for each sample.
+#: By default larger forests have no SHAP values, because every node is visited for each sample.
 MOST_NODES = 1_000_000
 
 
-def explain_classes(forest: Any, X: Any, request: ExplainRequest) -> list[Explanation]:
-    """Explain the predictions of a classifier; `coverage`, which is about intervals, is refused."""
+def explain_classes(forest: BaseEstimator, X: TableLike, request: ExplainRequest) -> list[Explanation]:
+    """Explain the predictions of a classifier."""
     if request.coverage is not None:
-        raise ValueError(f"coverage must be None for a classifier, got {request.coverage!r}; it is for regressors")
+        raise ValueError(f"coverage must be None for a classifier, got {request.coverage!r}.")
     predictor: ClassificationPredictor = predictor_of(forest)
     batch = predictor.read(X, all_features=True)
     limits = limits_of(predictor, request.immutable, request.increasing, request.decreasing)
@@ -54,7 +60,7 @@ def explain_classes(forest: Any, X: Any, request: ExplainRequest) -> list[Explan
 
 
 def explain_batch(
-    forest: Any,
+    forest: BaseEstimator,
     predictor: ClassificationPredictor,
     batch: Batch,
     training: KnownRows | None,
@@ -65,7 +71,7 @@ def explain_batch(
     limits: Limits | None = None,
     wanted: Any = None,
 ) -> list[Explanation]:
-    """Samples with the codes of all features, and what is wanted -> an explanation of each."""
+    """Explain each sample of a batch that was read with all features."""
     check_numbers(cases, time_limit)
     n_samples = len(batch)
     seconds = time_limit if time_limit is not None else SECONDS if n_samples <= FEW_SAMPLES else 0.0
@@ -87,16 +93,16 @@ def explain_batch(
 
 
 def _shap_for(predictor: ClassificationPredictor, shap: bool | None, n_samples: int) -> str:
-    """For which samples SHAP values are computed: "all", "open" or "none"."""
+    """Choose the samples with SHAP values: "all", "undecided" or "none"."""
     if shap is None:
         small = len(predictor.forest.nodes) <= MOST_NODES
-        return "none" if not small else "all" if n_samples <= SOME_SAMPLES else "open"
+        return "none" if not small else "all" if n_samples <= SOME_SAMPLES else "undecided"
     return "all" if shap else "none"
 
 
 @dataclass
 class _Request:
-    """Checked arguments, and state that all samples share."""
+    """Checked arguments, and state shared by all samples."""
 
     names: tuple[str, str]  # names of rule and decision
     training: KnownRows | None
@@ -106,30 +112,30 @@ class _Request:
     wanted: int | None
     seconds: float
     predictor: ClassificationPredictor
-    shap: str  # for which samples: "all", "open" or "none"
+    shap: str  # samples with SHAP values: "all", "undecided" or "none"
     space: Space | None = None
 
 
 @dataclass(frozen=True)
-class _Added:
-    """What features add to the label and to the width, for some samples."""
+class _Contributions:
+    """Feature contributions to the label and to the width of its interval."""
 
-    place: dict[int, int]  # sample -> its place in the values
+    place: dict[int, int]  # index of each sample in the values
     label: ShapValues
     width: ShapValues | None
     unit: str
 
 
 def _explain_block(request: _Request, question: Question, first: int) -> list[Explanation]:
-    """A block of samples -> their explanations."""
+    """Explain a block of samples."""
     excess = excess_of(question)
     uncertainty = uncertainty_sources(question, request.marginals, excess)
     near: list[list[Case]] | None = None
     if request.training is not None and request.cases:
         near = nearest_cases(question, request.training, request.cases)
-    remedy, added = _remedies(request, question), _what_features_add(request, question)
+    remedies, contributions = _remedies(request, question), _contributions(request, question)
     return [
-        _one(request, question, row, first, uncertainty, excess[:, row], near, remedy.get(row), added)
+        _one(request, question, row, first, uncertainty, excess[:, row], near, remedies.get(row), contributions)
         for row in range(question.n_samples)
     ]
 
@@ -142,10 +148,10 @@ def _one(
     uncertainty: UncertaintySources,
     excess: Floats,
     near: list[list[Case]] | None,
-    remedy: Remedy | None,
-    added: _Added | None,
+    remedies: Remedies | None,
+    contributions: _Contributions | None,
 ) -> Explanation:
-    """Everything found about one sample -> its explanation."""
+    """Assemble the explanation of one sample."""
     predictor, opinion = request.predictor, question.opinion
     labels, label = labels_of(predictor), int(question.label[row])
     return Explanation(
@@ -160,48 +166,46 @@ def _one(
         rule=request.names[0],
         decision=request.names[1],
         values=question.values(row),
-        doubt=_causes(question, row, uncertainty, excess),
+        uncertainty=_causes(question, row, uncertainty, excess),
         cases=None if near is None else near[row],
         rules=leaf_rules(question, row),
-        shap=None if added is None or row not in added.place else _shap_of(predictor, added, added.place[row], label),
-        settle=remedy,
-        strange=_novelty(question, row),
-        unknown=_unknown(question, row),
+        shap=_shap_of(predictor, contributions, row, label),
+        remedies=remedies,
+        novelty=_novelty(question, row),
+        out_of_support=_out_of_support(question, row),
     )
 
 
-def _novelty(question: Question, row: int) -> NovelFeature | None:
-    """One sample -> that it is a stranger, if it is trusted less than others."""
+def _novelty(question: Question, row: int) -> RowNovelty | None:
+    """Return the novelty of one sample if its opinion is discounted."""
     predictor = question.predictor
     novelty = predictor.novelty(question.batch)
     if novelty is None:
         return None
-    trusted = float(discount_factor(novelty, predictor.novelty_level)[row])
-    if trusted >= 1:
+    trust = float(discount_factor(novelty, predictor.novelty_level)[row])
+    if trust >= 1:
         return None
-    return NovelFeature(float(novelty.p_value[row]), predictor.codebook.names[novelty.feature[row]], trusted)
+    return RowNovelty(float(novelty.p_value[row]), predictor.codebook.names[novelty.feature[row]], trust)
 
 
-def _unknown(question: Question, row: int) -> list[str]:
-    """One sample -> the features whose values no training row had."""
-    unknown = question.batch.unseen
-    return (
-        [] if unknown is None else [question.predictor.codebook.names[feature] for feature in unknown.features_of(row)]
-    )
+def _out_of_support(question: Question, row: int) -> list[str]:
+    """List the features of one sample with out-of-support values."""
+    unseen, names = question.batch.unseen, question.predictor.codebook.names
+    return [] if unseen is None else [names[feature] for feature in unseen.features_of(row)]
 
 
 def _causes(question: Question, row: int, uncertainty: UncertaintySources, excess: Floats) -> list[Cause]:
-    """The causes of doubt about one sample, the largest first."""
+    """List the sources of uncertainty about one sample, the largest first."""
     words, shares = cause_words(question, row, excess), uncertainty.shares[row]
     order = np.argsort(-shares, kind="stable")
     return [Cause(CAUSES[i], float(shares[i]), float(uncertainty.amounts[row, i]), words[CAUSES[i]]) for i in order]
 
 
-def _remedies(request: _Request, question: Question) -> dict[int, Remedy]:
-    """Samples -> what would settle each undecided one.
+def _remedies(request: _Request, question: Question) -> dict[int, Remedies]:
+    """Find remedies for each undecided sample.
 
-    If leaves are sure of a sample, but a value is unknown or the sample is strange, they have no advice: more cases,
-    less caution or other values would change what the leaves say, and that is not the doubt.
+    If the leaves alone decide a novel sample, or one with out-of-support values, then more cases, less caution or
+    other values would not help, so only measurements are suggested.
     """
     predictor, rows = request.predictor, np.flatnonzero(question.is_open)
     labels, names = labels_of(predictor), predictor.codebook.names
@@ -214,21 +218,21 @@ def _remedies(request: _Request, question: Question) -> dict[int, Remedy]:
     for row in rows.tolist():
         measured = measure_first(question, row, request.marginals) if question.missing(row) else []
         less = calm.get(row)
-        found[row] = Remedy(
+        found[row] = Remedies(
             confirmed=[_confirmed(each, labels) for each in by_cases.get(row, [])],
             caution=None if less is None else (less.caution, labels[less.label]),
             measure=[(names[f], share, None if k is None else labels[k]) for f, share, k in measured],
-            change=_change(request, question, row) if request.seconds > 0 and row in by_cases else None,
+            counterfactual=_counterfactual(request, question, row) if request.seconds > 0 and row in by_cases else None,
         )
     return found
 
 
-def _confirmed(each: Confirmed, labels: list[Any]) -> tuple[Any, int]:
+def _confirmed(each: Confirmed, labels: list[Label]) -> tuple[Label, int]:
     return labels[each.label], each.number
 
 
-def _change(request: _Request, question: Question, row: int) -> dict[str, Any]:
-    """One sample -> its smallest change, in plain values."""
+def _counterfactual(request: _Request, question: Question, row: int) -> Counterfactual:
+    """Search for the counterfactual of one sample."""
     predictor = request.predictor
     if request.space is None:
         request.space = Space(predictor)
@@ -236,12 +240,12 @@ def _change(request: _Request, question: Question, row: int) -> dict[str, Any]:
     found = smallest_change(
         request.space, question.codes[:, row], values, request.limits, time_limit=request.seconds, wanted=request.wanted
     )
-    return _change_words(predictor, question, row, found)
+    return _with_values(predictor, question, row, found)
 
 
-def _change_words(predictor: ClassificationPredictor, question: Question, row: int, change: Change) -> dict[str, Any]:
-    """A change in codes -> the keys of ``settle.change``."""
-    moves = [
+def _with_values(predictor: ClassificationPredictor, question: Question, row: int, change: Change) -> Counterfactual:
+    """Convert bin indices and labels of a change to values and classes."""
+    moves: list[Move] = [
         {
             "feature": predictor.codebook.names[feature],
             "from": predictor.codebook.value(feature, question.columns[feature][row]),
@@ -261,9 +265,9 @@ def _change_words(predictor: ClassificationPredictor, question: Question, row: i
     }
 
 
-def _what_features_add(request: _Request, question: Question) -> _Added | None:
-    """Shapley values of the label's probability or log-odds, and of the width, if these are sums over trees."""
-    rows = {"all": np.arange(question.n_samples), "open": np.flatnonzero(question.is_open)}.get(request.shap)
+def _contributions(request: _Request, question: Question) -> _Contributions | None:
+    """Compute Shapley values of the label's probability or log-odds, and of the width, if they are sums over trees."""
+    rows = {"all": np.arange(question.n_samples), "undecided": np.flatnonzero(question.is_open)}.get(request.shap)
     if rows is None or not len(rows):
         return None
     codes, place = np.ascontiguousarray(question.codes[:, rows]), {row: at for at, row in enumerate(rows.tolist())}
@@ -273,27 +277,31 @@ def _what_features_add(request: _Request, question: Question) -> _Added | None:
             found = shap_values_of_each(request.predictor, codes, whats)
         except ValueError:  # not a sum over trees under this rule
             continue
-        return _Added(place, found[0], found[1] if len(found) > 1 else None, unit)
+        return _Contributions(place, found[0], found[1] if len(found) > 1 else None, unit)
     return None
 
 
-def _shap_of(predictor: ClassificationPredictor, added: _Added, row: int, label: int) -> ShapOf:
-    """One sample -> what each feature adds to its label."""
-    width = added.width
+def _shap_of(
+    predictor: ClassificationPredictor, contributions: _Contributions | None, row: int, label: int
+) -> ShapOf | None:
+    """Return the feature contributions of one sample; None if they were not computed."""
+    if contributions is None or row not in contributions.place:
+        return None
+    at, width = contributions.place[row], contributions.width
     return ShapOf(
         features=list(predictor.codebook.names),
-        label=added.label.values[row, :, label].tolist(),
-        width=None if width is None else width.values[row, :, label].tolist(),
-        unit=added.unit,
+        label=contributions.label.values[at, :, label].tolist(),
+        width=None if width is None else width.values[at, :, label].tolist(),
+        unit=contributions.unit,
         base={
-            "label": float(added.label.base[label]),
+            "label": float(contributions.label.base[label]),
             "width": None if width is None else float(width.base[label]),
         },
     )
 
 
-def _names_of(forest: Any) -> tuple[str, str]:
-    """Rule and decision as text: their names, or how Python writes the objects."""
+def _names_of(forest: BaseEstimator) -> tuple[str, str]:
+    """Return the names of rule and decision, or their representations if they are objects."""
     rule = forest.rule if isinstance(forest.rule, str) else repr(forest.rule)
     return rule, decision_in_force(forest.decision, resolve_rule(forest.rule))
 
@@ -304,41 +312,42 @@ def limits_of(
     increasing: Iterable[int | str] = (),
     decreasing: Iterable[int | str] = (),
 ) -> Limits:
-    """Features by number or name -> the limits of a change; None means those that the model does not let change."""
+    """Check the constraints of a counterfactual.
+
+    None means the immutable features of the model.
+    """
     immutable = predictor.immutable if immutable is None else immutable
     up, down = _features(predictor, increasing, "increasing"), _features(predictor, decreasing, "decreasing")
     for feature in up | down:
         if predictor.fitted.bins.nominal[feature]:
             raise ValueError(
-                f"increasing and decreasing must name numeric features, got {predictor.codebook.names[feature]!r},"
-                " which is nominal; make it immutable or leave it free"
+                "increasing and decreasing must contain numeric features, got the categorical"
+                f" {predictor.codebook.names[feature]!r}. Pass it as immutable instead."
             )
     both = up & down
     return Limits(_features(predictor, immutable, "immutable") | both, up - both, down - both)
 
 
 def _features(predictor: ClassificationPredictor, features: Iterable[int | str], what: str) -> frozenset[int]:
-    """Features by number or name -> features by number."""
-    listed = [features] if isinstance(features, str | int) else list(features)
+    """Convert names of features to their numbers."""
+    given = [features] if isinstance(features, str | int) else list(features)
     place = {name: number for number, name in enumerate(predictor.codebook.names)}
     found = set()
-    for feature in listed:
+    for feature in given:
         number = place.get(feature, -1) if isinstance(feature, str) else int(feature)
         if not 0 <= number < len(place):
             raise ValueError(
-                f"{what} must hold names or numbers of features, got {feature!r}; the first are"
-                f" {', '.join(map(repr, predictor.codebook.names[:5]))}"
+                f"{what} must contain names or numbers of features, got {feature!r}. Known features:"
+                f" {listed(predictor.codebook.names, 5)}."
             )
         found.add(number)
     return frozenset(found)
 
 
 def _label_of(predictor: ClassificationPredictor, wanted: Any) -> int | None:
-    """A class -> its label."""
+    """Return the index of a class."""
     if wanted is None:
         return None
     if wanted not in labels_of(predictor):
-        raise ValueError(
-            f"wanted must be one of the classes {labels_of(predictor)[:10]}, got {wanted!r}; None allows any"
-        )
+        raise ValueError(f"wanted must be None or one of the classes {labels_of(predictor)[:10]}, got {wanted!r}.")
     return labels_of(predictor).index(wanted)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
-from hedgerow.explain.cases import Case
+from hedgerow.explain.cases import Case, Label, Value
 from hedgerow.explain.words import sentence_words
 
 
 class Cause(NamedTuple):
-    """One cause of doubt.
+    """A source of uncertainty.
 
     Attributes
     ----------
-    cause : {"few", "overlap", "disagree", "missing", "outside"}
-        Name of the cause.
+    cause : {"few", "overlap", "disagree", "missing", "out_of_range"}
+        Name of the source.
     share, amount : float
-        Its share of all the doubt, and its amount between 0 and 1.
+        Its share of the total uncertainty, and its amount between 0 and 1.
     text : str
-        The cause in words, with its figures.
+        Description with details.
     """
 
     cause: str
@@ -30,8 +31,8 @@ class Cause(NamedTuple):
     text: str
 
 
-class NovelFeature(NamedTuple):
-    """That a sample is unlike the training rows: its p-value, the strangest feature, and how far it is trusted."""
+class RowNovelty(NamedTuple):
+    """Novelty of a sample: its p-value, its most unusual feature, and the weight of the leaves in its opinion."""
 
     p_value: float
     feature: str
@@ -39,7 +40,7 @@ class NovelFeature(NamedTuple):
 
 
 class ShapOf(NamedTuple):
-    """What each feature adds to the probability (or log-odds) of the label, and to the width of its interval."""
+    """Feature contributions to the probability (or log-odds) of the label, and to the width of its interval."""
 
     features: list[str]
     label: list[float]
@@ -48,32 +49,54 @@ class ShapOf(NamedTuple):
     base: dict[str, float | None]
 
 
-class Remedy(NamedTuple):
-    """What would leave one class.
+Move = TypedDict("Move", {"feature": str, "from": Value, "to": Value})
+
+
+class Counterfactual(TypedDict):
+    """The smallest change after which one class remains.
+
+    See `hedgerow.explain.change.Change`.
+    """
+
+    found: bool
+    changes: list[Move]
+    label: Label | None
+    cost: float | None
+    bound: float
+    gap: float | None
+    optimal: bool
+    seconds: float
+
+
+class Remedies(NamedTuple):
+    """Ways to decide an undecided sample.
 
     Attributes
     ----------
     confirmed : list of (class, number)
-        Further cases like this one, fewest first.
+        Numbers of further similar cases of a class, fewest first.
     caution : (number, class) or None
         The largest caution at which one class remains, and this class.
     measure : list of (feature, share, class)
-        Missing values, the most useful first; the share of its possible values that leave one class.
-    change : dict or None
+        Missing values, the most informative first; the share of its possible values that leave one class, and the
+        class most of these leave.
+    counterfactual : dict or None
         The smallest change of features, as in `Explanation.to_dict`; None if there was no search.
     """
 
-    confirmed: list[tuple[Any, int]]
-    caution: tuple[float, Any] | None
-    measure: list[tuple[str, float, Any]]
-    change: dict[str, Any] | None
+    confirmed: list[tuple[Label, int]]
+    caution: tuple[float, Label] | None
+    measure: list[tuple[str, float, Label | None]]
+    counterfactual: Counterfactual | None
 
 
 class Explained:
-    """Base class of explanations: a title, and how notebooks show them."""
+    """Base class of explanations: a title, and their display in notebooks."""
 
     row: int
     name: str | None
+    values: dict[str, Value]
+    cases: list[Case] | None
 
     @property
     def title(self) -> str:
@@ -83,10 +106,21 @@ class Explained:
     @property
     @abstractmethod
     def sentence(self) -> str:
-        """The answer and where its doubt comes from."""
+        """The prediction and the sources of its uncertainty."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as plain data for JSON."""
+
+    @abstractmethod
+    def to_text(self) -> str:
+        """Return the explanation as plain text."""
 
     def to_html(self) -> str:
-        """The explanation as a self-contained fragment of HTML; every name and value is escaped."""
+        """Return the explanation as a self-contained fragment of HTML.
+
+        Every name and value is escaped.
+        """
         from hedgerow.explain.html import html_from
 
         return html_from(self)
@@ -104,7 +138,7 @@ class Explained:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Explained):
-    """Why a forest gives its answer for one sample, and what would settle it. Made by ``forest.explain(X)``.
+    """Explanation of one prediction of a classifier, as returned by ``forest.explain(X)``.
 
     Attributes
     ----------
@@ -113,74 +147,74 @@ class Explanation(Explained):
     label : class
         The most probable class.
     set : list of classes
-        The classes that remain.
+        The prediction set.
     classes, probability, lower, upper : lists of length K
-        All classes, their probabilities and bounds.
+        All classes, their probabilities, and lower and upper probabilities.
     caution, rule, decision : float, str, str
-        The settings of the answer.
+        Caution, combination rule and decision rule of the prediction.
     values : dict of str to value
         The sample; None where a value is missing or a new category.
-    doubt : list of Cause
-        The largest first; shares sum to one (all are zero if there is no doubt).
+    uncertainty : list of Cause
+        Sources of uncertainty, the largest first; shares sum to one (all are zero without uncertainty).
     cases : list of Case or None
-        The training rows with the largest weights; None if they are not known.
+        The training rows with the largest weights; None if they are not available.
     rules : list of str
-        Rules of leaves in words.
+        Rule of the strongest leaf for each class of the set.
     shap : ShapOf or None
-        None if no answer of the rule is a sum over trees, or if it was not asked for.
-    settle : SettledBy or None
-        None for a determinate sample.
+        Feature contributions; None if no quantity of the rule is a sum over trees, or if not requested.
+    remedies : Remedies or None
+        What would decide the sample; None if it is decided.
     name : str or None
         Name of the sample, if it has one.
-    strange : Strange or None
-        That the sample is a stranger, if the forest has a level of `novelty` and the sample is below it.
-    unknown : list of str
-        Features of which no training row had such a value: new categories, unexpected gaps, numbers far outside.
+    novelty : RowNovelty or None
+        For a novel sample of a forest with the parameter `novelty`; otherwise None.
+    out_of_support : list of str
+        Features with out-of-support values: new categories, unexpected missing values, numbers far outside the
+        training range.
     """
 
     row: int
-    label: Any
-    set: list[Any]
-    classes: list[Any]
+    label: Label
+    set: list[Label]
+    classes: list[Label]
     probability: list[float]
     lower: list[float]
     upper: list[float]
     caution: float
     rule: str
     decision: str
-    values: dict[str, Any]
-    doubt: list[Cause]
+    values: dict[str, Value]
+    uncertainty: list[Cause]
     cases: list[Case] | None
     rules: list[str]
     shap: ShapOf | None
-    settle: Remedy | None
+    remedies: Remedies | None
     name: str | None = None
-    strange: NovelFeature | None = None
-    unknown: list[str] = field(default_factory=list)
+    novelty: RowNovelty | None = None
+    out_of_support: list[str] = field(default_factory=list)
 
     @property
-    def likely(self) -> list[Any]:
-        """The classes that remain, the most probable first."""
+    def likely(self) -> list[Label]:
+        """The classes of the set, the most probable first."""
         return sorted(self.set, key=lambda label: -self.probability[self.classes.index(label)])
 
     @property
     def is_determinate(self) -> bool:
-        """Whether one class remains."""
+        """True if the set contains one class."""
         return len(self.set) == 1
 
     @property
-    def doubt_amount(self) -> float:
-        """The total doubt, 0 to 1."""
-        return math.fsum(each.amount for each in self.doubt)
+    def total_uncertainty(self) -> float:
+        """Sum of the amounts of all sources, between 0 and 1."""
+        return math.fsum(each.amount for each in self.uncertainty)
 
     @property
     def sentence(self) -> str:
-        """The set and where the doubt comes from, in one sentence."""
+        """The prediction set and the sources of uncertainty, in one or two sentences."""
         return sentence_words(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain data for JSON; ``docs/explain.md`` lists the keys."""
-        settle = self.settle
+        """Return the explanation as plain data for JSON; ``docs/reference/explanation-schema.md`` lists them."""
         return {
             "row": self.row,
             "name": self.name,
@@ -195,19 +229,19 @@ class Explanation(Explained):
             "rule": self.rule,
             "decision": self.decision,
             "values": finite(self.values),
-            "doubt": [each._asdict() for each in self.doubt],
-            "doubt_amount": self.doubt_amount,
+            "uncertainty": [each._asdict() for each in self.uncertainty],
+            "total_uncertainty": self.total_uncertainty,
             "cases": None if self.cases is None else [finite(case._asdict()) for case in self.cases],
             "rules": list(self.rules),
             "shap": None if self.shap is None else self.shap._asdict(),
-            "settle": None if settle is None else _remedies(settle),
-            "strange": None if self.strange is None else self.strange._asdict(),
-            "unknown": list(self.unknown),
+            "remedies": None if self.remedies is None else _plain_remedies(self.remedies),
+            "novelty": None if self.novelty is None else self.novelty._asdict(),
+            "out_of_support": list(self.out_of_support),
             "sentence": self.sentence,
         }
 
     def to_text(self) -> str:
-        """The explanation as lines for a terminal or a letter, without colours."""
+        """Return the explanation as plain text, without colours."""
         from hedgerow.explain.text import text_from_explanation
 
         return text_from_explanation(self)
@@ -219,21 +253,22 @@ class Explanation(Explained):
         return sections_of_class(self)
 
 
-def _remedies(settle: Remedy) -> dict[str, Any]:
-    """What would settle a sample -> the keys of ``settle``."""
+def _plain_remedies(remedies: Remedies) -> dict[str, Any]:
+    """Return the keys of ``remedies`` for JSON."""
+    measure = [{"feature": feature, "decides": share, "label": label} for feature, share, label in remedies.measure]
     return {
-        "confirmed": [{"class": label, "number": number} for label, number in settle.confirmed],
-        "caution": None if settle.caution is None else settle.caution[0],
-        "caution_label": None if settle.caution is None else settle.caution[1],
-        "measure": [{"feature": feature, "settles": share, "label": label} for feature, share, label in settle.measure],
-        "change": None if settle.change is None else finite(settle.change),
+        "confirmed": [{"class": label, "number": number} for label, number in remedies.confirmed],
+        "caution": None if remedies.caution is None else remedies.caution[0],
+        "caution_label": None if remedies.caution is None else remedies.caution[1],
+        "measure": measure,
+        "counterfactual": None if remedies.counterfactual is None else finite(remedies.counterfactual),
     }
 
 
-def finite(value: Any) -> Any:
-    """Values -> the same with text instead of infinities and NaN, which JSON does not have."""
-    if isinstance(value, dict):
+def finite(value: object) -> object:
+    """Replace infinities and NaN, which JSON does not have, by text."""
+    if isinstance(value, Mapping):
         return {key: finite(each) for key, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return [finite(each) for each in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import Any
 
 from hedgerow.explain.explanation import Explained, Explanation
 from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.text import (
     WALL,
-    added_features,
-    added_rows,
     by_bounds,
     case_rows,
+    contribution_rows,
     decision_words,
-    rests_words,
     shap_rows,
     shap_title,
     shown_classes,
     shown_features,
+    support_words,
+    top_features,
 )
 from hedgerow.explain.words import percents, remedy_words
 from hedgerow.util.text import tied
 
-#: The colours and letters are those of the report.
+#: Colours and fonts are those of the report.
 STYLE = """
 .hedgerow-why{--card:#fff;--ink:#1f2421;--soft:#5d665f;--line:#dcdcd2;--track:#ecebe3;--accent:#2c6e4f;--open:#b27400;
 --serif:"Iowan Old Style","Palatino Linotype",Palatino,"URW Palladio L",P052,Georgia,serif;
@@ -43,11 +42,11 @@ border-radius:10px}
 .hedgerow-why ul{margin:.2rem 0;padding-left:1.2rem}
 .hedgerow-why svg{vertical-align:middle;max-width:100%}
 .hedgerow-why .in{fill:var(--accent)}.hedgerow-why .out{fill:var(--line)}.hedgerow-why .dot{fill:var(--ink)}
-.hedgerow-why .doubt{fill:var(--open)}.hedgerow-why .wall{stroke:var(--open)}.hedgerow-why .frame{fill:var(--track)}
+.hedgerow-why .source{fill:var(--open)}.hedgerow-why .wall{stroke:var(--open)}.hedgerow-why .frame{fill:var(--track)}
 @media (prefers-color-scheme:dark){.hedgerow-why{--card:#1c2023;--ink:#e8e6df;--soft:#a0a79f;--line:#343a3c;
 --track:#2a2f31;--accent:#6fbf95;--open:#e0a83a}}
 """.strip()
-#: What a whole page has besides.
+#: Style of a whole page, in addition.
 PAGE_STYLE = """
 body{margin:0;padding:2rem 1rem;background:#fbfaf6;color:#1f2421;font:400 1rem/1.55 system-ui,sans-serif}
 header{max-width:56rem;margin:0 auto}.kicker{margin:0;color:#2c6e4f;font-size:.85rem;font-weight:600;
@@ -86,69 +85,69 @@ def _body(explanation: Explained) -> str:
 
 def sections_of_number(explanation: RegressionExplanation) -> str:
     """Return the sections of an explanation of a regressor."""
-    rests = _section("What it rests on", _list(rests_words(explanation)))
-    near = _section("Nearest training cases", _cases(explanation, added_features(explanation), "target"))
-    return rests + near + _added(explanation)
+    support = _section("Basis of the prediction", _list(support_words(explanation)))
+    near = _section("Nearest training cases", _cases(explanation, top_features(explanation), "target"))
+    return support + near + _contributions(explanation)
 
 
 def sections_of_class(explanation: Explanation) -> str:
     """Return the sections of an explanation of a classifier."""
     parts = [
         _intervals(explanation),
-        _section("Where the doubt comes from", _uncertainty(explanation)),
-        _section("What would settle it", _list(remedy_words(explanation))),
+        _section("Sources of uncertainty", _uncertainty(explanation)),
+        _section("What would decide it", _list(remedy_words(explanation))),
         _section("Nearest training cases", _cases(explanation, shown_features(explanation), "class")),
-        _section("The weightiest leaf of each class that remains", _list(explanation.rules)),
+        _section("Strongest leaf for each class of the set", _list(explanation.rules)),
         _shap(explanation),
     ]
     return "".join(parts)
 
 
 def _intervals(explanation: Explanation) -> str:
-    """Classes with their intervals, and the largest lower bound as a line through all of them."""
+    """Draw the intervals of the classes, with a line at the largest lower probability."""
     wall = max(explanation.lower)
     rows = []
     for k in shown_classes(explanation):
-        label, remains = explanation.classes[k], explanation.classes[k] in explanation.set
+        label, in_set = explanation.classes[k], explanation.classes[k] in explanation.set
         low, high, at = explanation.lower[k], explanation.upper[k], explanation.probability[k]
         words = f"{label}: {low:.3f} to {high:.3f}, probability {at:.3f}"
         rows.append(
             _row(label, f"{at:.3f}", f"{low:.3f} to {high:.3f}", right=(1, 2)).removesuffix("</tr>")
             + f'<td><svg width="240" height="18" role="img" aria-label="{escape(words)}">'
             '<rect class="frame" x="0.5" y="2.5" width="239" height="13"/>'
-            f'<rect class="{"in" if remains else "out"}" x="{240 * low:.1f}" y="5"'
+            f'<rect class="{"in" if in_set else "out"}" x="{240 * low:.1f}" y="5"'
             f' width="{max(240 * (high - low), 1):.1f}" height="8"/>'
             f'<line class="wall" x1="{240 * wall:.1f}" x2="{240 * wall:.1f}" y1="0" y2="18"/>'
             f'<circle class="dot" cx="{240 * at:.1f}" cy="9" r="3"/></svg></td>'
-            f"<td>{'remains' if remains else ''}</td></tr>"
+            f"<td>{'in set' if in_set else ''}</td></tr>"
         )
     head = '<tr><th>class</th><th class="n">probability</th><th class="n">interval</th><th></th><th></th></tr>'
-    words = " ".join([decision_words(explanation), *([f"The line is {WALL}"] if by_bounds(explanation) else [])])
+    words = " ".join([decision_words(explanation), *([f"Line: {WALL}"] if by_bounds(explanation) else [])])
     return f'<div class="wide"><table>{head}{"".join(rows)}</table></div><p>{escape(words)}</p>'
 
 
 def _uncertainty(explanation: Explanation) -> str:
-    shares = percents([each.share for each in explanation.doubt])
-    lines = [(share, each.text) for share, each in zip(shares, explanation.doubt, strict=True) if share > 0]
+    shares = percents([each.share for each in explanation.uncertainty])
+    lines = [(share, each.text) for share, each in zip(shares, explanation.uncertainty, strict=True) if share > 0]
     bars = [
-        f'<tr><td class="n">{share} %</td><td><svg width="100" height="12" aria-hidden="true">'
-        f'<rect class="doubt" x="0" y="1" width="{share}" height="10"/></svg></td><td>{escape(text)}</td></tr>'
+        f'<tr><td class="n">{share}%</td><td><svg width="100" height="12" aria-hidden="true">'
+        f'<rect class="source" x="0" y="1" width="{share}" height="10"/></svg></td><td>{escape(text)}</td></tr>'
         for share, text in lines
     ]
     return f"<table>{''.join(bars)}</table>" if bars else ""
 
 
-def _cases(explanation: Explanation | RegressionExplanation, names: list[str], truth: str) -> str:
+def _cases(explanation: Explanation | RegressionExplanation, names: list[str], target_name: str) -> str:
     if explanation.cases is None:
-        return "<p>Not known: the model does not hold its training rows.</p>"
+        return "<p>Not available: the model has not kept its training rows.</p>"
     if not explanation.cases:
         return ""
-    return _table(case_rows(explanation, names, truth), right=tuple(range(3, 3 + len(names))))
+    return _table(case_rows(explanation, names, target_name), right=tuple(range(3, 3 + len(names))))
 
 
-def _added(estimate: RegressionExplanation) -> str:
-    rows = added_rows(estimate)
-    title = "What each value adds to the prediction, and to the width of its bounds"
+def _contributions(estimate: RegressionExplanation) -> str:
+    rows = contribution_rows(estimate)
+    title = "Feature contributions to the prediction, and to the width of its bounds"
     return _section(title, _table([["", "prediction", "width of its bounds"], *rows], right=(1, 2)) if rows else "")
 
 
@@ -167,13 +166,16 @@ def _list(lines: list[str]) -> str:
 
 
 def _table(rows: list[list[str]], right: tuple[int, ...]) -> str:
-    """A head and rows -> a table that scrolls if it is too wide; columns in `right` are aligned right."""
+    """Return a table that scrolls if it is too wide.
+
+    Columns in `right` are aligned right.
+    """
     head, *others = (_row(*cells, right=right) for cells in rows)
     head = head.replace("<td", "<th").replace("</td>", "</th>")
     return f'<div class="wide"><table>{head}{"".join(others)}</table></div>'
 
 
-def _row(*cells: Any, right: tuple[int, ...] = ()) -> str:
-    """Cells -> a row of a table; cells at the places in `right` are aligned right."""
+def _row(*cells: object, right: tuple[int, ...] = ()) -> str:
+    """Return a row of a table; cells at the positions in `right` are aligned right."""
     tags = ['<td class="n">' if place in right else "<td>" for place in range(len(cells))]
     return "<tr>" + "".join(f"{tag}{escape(str(cell))}</td>" for tag, cell in zip(tags, cells, strict=True)) + "</tr>"

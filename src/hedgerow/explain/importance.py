@@ -1,60 +1,69 @@
-"""Importance of features."""
+"""Feature importances."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
+from hedgerow.explain.question import Array
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.bins import Codes
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
 Floats = NDArray[np.float64]
 Groups = Sequence[int | str | Sequence[int | str]]
-Grouped = tuple[NDArray[np.int64], NDArray[np.int64]]  # features end to end, and where each group starts
+Grouped = tuple[NDArray[np.int64], NDArray[np.int64]]  # concatenated features, and the start of each group
 
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """How much features, or groups of them, matter to each tree of a forest.
+    """Importances of features, or groups of features, in each tree of a forest.
 
     Attributes
     ----------
     per_tree : float64 (T, p)
-        One row per tree that has rows outside its bag.
+        One row per tree with out-of-bag rows.
     """
 
     per_tree: Floats
 
     @property
     def mean(self) -> Floats:
-        """(p,): the mean over trees, the raw importance."""
+        """Mean over trees (p,), the raw importance."""
         return np.asarray(self.per_tree.mean(axis=0))
 
     @property
     def deviation(self) -> Floats:
-        """(p,): the standard deviation over trees."""
+        """Standard deviation over trees (p,)."""
         trees = len(self.per_tree)
         return np.asarray(self.per_tree.std(axis=0, ddof=1)) if trees > 1 else np.zeros(self.per_tree.shape[1])
 
     @property
     def scaled(self) -> Floats:
-        """(p,): the mean divided by its standard error, deviation/√T, as in Breiman's program; 0 if both are 0."""
+        """Mean divided by its standard error (p,), as in Breiman's program.
+
+        0 if both are 0.
+        """
         error = self.deviation / np.sqrt(len(self.per_tree))
         return np.asarray(np.divide(self.mean, error, out=np.zeros_like(error), where=error > 0))
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationImportance:
-    """Loss of score when features, or groups of them, are permuted.
+    """Decreases of the score when features, or groups of features, are permuted.
 
     Attributes
     ----------
@@ -66,45 +75,52 @@ class PermutationImportance:
 
     @property
     def importances_mean(self) -> Floats:
-        """(p,): mean over the repeats."""
+        """Mean over the repeats (p,)."""
         return np.asarray(self.importances.mean(axis=1))
 
     @property
     def importances_std(self) -> Floats:
-        """(p,): standard deviation over the repeats."""
+        """Standard deviation over the repeats (p,)."""
         return np.asarray(self.importances.std(axis=1))
 
 
+class SplitCounts(NamedTuple):
+    """Numbers of splits on each feature: anywhere (``splits``), and at the roots (``roots``)."""
+
+    splits: NDArray[np.int64]
+    roots: NDArray[np.int64]
+
+
 def oob_permutation_importance(
-    forest: Any,
+    forest: BaseEstimator,
     *,
     worth: str | None = None,
     groups: Groups | None = None,
     n_repeats: int = 1,
-    random_state: Any = 0,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> Importance:
-    """How much worse each tree judges the rows outside its bag when a feature is permuted among them.
+    """Measure the loss of each tree on its out-of-bag rows when a feature is permuted.
 
     Parameters
     ----------
     forest : fitted forest with bootstrap=True
-        Not one that was loaded or unpickled: model files and pickles do not keep the training rows.
+        Fitted in this process: model files and pickles do not contain the training rows.
     worth : {"accuracy", "probability", "squared_error"}, default=None
-        The worth of a tree's answer for a row. "accuracy" is 1 if the row's class leads in the leaf (ties share), as in
-        Breiman's program; this is the default of classifiers. "probability" is the share of the class in the leaf,
-        which is smoother. The row's own count is taken out of the leaf. For a regressor it is minus the squared error.
+        Score of a tree for a row. "accuracy", the default for classes, is 1 if the leaf predicts the class of the row
+        (fractional for ties), as in Breiman's program. "probability", which is smoother, is the share of the class in
+        the leaf. The row itself does not count in the leaf. "squared_error", for regressors, is the negative error.
     groups : list of feature numbers, names or lists of them, default=None
-        Features of a list are permuted together, so that correlated features cannot replace each other; see
+        Features of a list are permuted together, so correlated features cannot replace each other; see
         `correlated_groups`. None permutes every feature alone.
     n_repeats : int, default=1
         Permutations of each feature in each tree.
     random_state : int or RandomState, default=0
-        The same int gives the same permutations, for any number of threads.
+        Seed of the permutations, which do not depend on the number of threads.
 
     Returns
     -------
     Importance
-        ``mean`` (raw), ``scaled`` (divided by its standard deviation) and ``per_tree``, one column per group.
+        ``mean`` (raw), ``scaled`` (divided by its standard error) and ``per_tree``, one column per group.
 
     Examples
     --------
@@ -118,31 +134,31 @@ def oob_permutation_importance(
     array([0.06, 0.58])
     """
     if not (isinstance(n_repeats, int | np.integer) and n_repeats >= 1):
-        raise ValueError(f"n_repeats must be an int >= 1, got {n_repeats!r}; one is enough for many trees")
+        raise ValueError(f"n_repeats must be an int >= 1, got {n_repeats!r}.")
     rows = rows_with_bags(forest)
-    worths = oob_measure(rows).worths
+    worths = oob_scores(rows).worths
     if worth is not None and worth not in worths:
-        raise ValueError(f"worth must be one of {', '.join(worths)}, got {worth!r}; choose one of these")
+        raise ValueError(f"worth must be one of {', '.join(worths)}, got {worth!r}.")
     key = int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
     chosen = read_groups(forest, groups)
     each = oob_permuted(forest.forest_, rows, chosen, worth or worths[0], int(n_repeats), key, threads_of(forest))
     return Importance(each)
 
 
-def debiased_importance(forest: Any) -> Importance:
-    """Decrease of impurity, measured on rows outside the bags: zero on average for a feature without information.
+def debiased_importance(forest: BaseEstimator) -> Importance:
+    """Measure the decrease of impurity on out-of-bag rows.
 
-    `feature_importances_` measures splits on the rows they were chosen on, so a random column with a hundred levels
-    looks important. Here the gain of a split is how much it raises, for rows outside the bag, the share of the row's
-    class among the bag's rows, compared with sending the rows to the same children at random. (Li et al. 2019 compare
-    with the bag's rows at the node, which leaves a small negative bias.) On the bag's own rows this would be the
-    decrease of Gini impurity; for a regressor, with targets and means instead of classes and shares, that of squared
-    error. Values may be negative and do not sum to one.
+    Importances of uninformative features are zero on average. `feature_importances_` evaluates splits on the rows on
+    which they were chosen, so a random column with a hundred levels looks important. Here the gain of a split is the
+    increase, for out-of-bag rows, of the share of their class among the in-bag rows, compared with sending the rows to
+    the children at random. (Li et al. 2019 compare with the in-bag rows of the node, which has a small negative bias.)
+    On in-bag rows this would be the decrease of Gini impurity or, for regressors, of the squared error. Values may be
+    negative and do not sum to one.
 
     Parameters
     ----------
     forest : fitted forest with bootstrap=True
-        Not one that was loaded or unpickled. All rows count the same, whatever their weights.
+        Fitted in this process. Sample weights are ignored.
 
     Returns
     -------
@@ -169,8 +185,10 @@ def debiased_importance(forest: Any) -> Importance:
     return Importance(oob_gained(forest.forest_, rows_with_bags(forest), threads_of(forest)))
 
 
-def first_use_depth(forest: Any) -> Importance:
-    """Depth of the first split on each feature, or the depth of the tree if it has none; small is important.
+def first_use_depth(forest: BaseEstimator) -> Importance:
+    """Return the depth of the first split on each feature; small is important.
+
+    Without a split on the feature it is the depth of the tree.
 
     Parameters
     ----------
@@ -196,28 +214,57 @@ def first_use_depth(forest: Any) -> Importance:
     return Importance(first)
 
 
-def permutation_importance(
-    forest: Any,
-    X: Any,
-    y: Any,
-    *,
-    metric: Callable[[NDArray[Any], Floats], float] | None = None,
-    groups: Groups | None = None,
-    n_repeats: int = 5,
-    random_state: Any = None,
-) -> PermutationImportance:
-    """Loss of score on any rows when a feature is permuted among them; the table is binned only once.
-
-    Permutations and results are those of ``sklearn.inspection.permutation_importance`` with the same ``random_state``.
+def split_counts(forest: BaseEstimator) -> SplitCounts:
+    """Count the splits on each feature, anywhere and at the roots.
 
     Parameters
     ----------
     forest : fitted tree or forest
-        Its rule is used.
+        Any tree or forest; no rows are needed.
+
+    Returns
+    -------
+    SplitCounts
+        Two arrays of shape (n_features,).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> split_counts(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y))
+    SplitCounts(splits=array([0, 0, 0, 2]), roots=array([0, 0, 0, 1]))
+    """
+    nodes, n_features = forest.forest_.structure, forest.n_features_in_
+    inner = nodes.families()[0]
+    first = np.isin(inner, nodes.node_start[:-1])
+    splits, roots = (np.bincount(nodes.feature[each], minlength=n_features) for each in (inner, inner[first]))
+    return SplitCounts(splits, roots)
+
+
+def permutation_importance(
+    forest: BaseEstimator,
+    X: TableLike,
+    y: ArrayLike | None,
+    *,
+    metric: Callable[[Array, Floats], float] | None = None,
+    groups: Groups | None = None,
+    n_repeats: int = 5,
+    random_state: int | np.random.RandomState | None = None,
+) -> PermutationImportance:
+    """Measure the decrease of the score on given rows when a feature is permuted.
+
+    Permutations and results are those of ``sklearn.inspection.permutation_importance`` with the same ``random_state``,
+    but the table is binned only once.
+
+    Parameters
+    ----------
+    forest : fitted tree or forest
+        The scores use its rule.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Samples, preferably rows that were not used to fit.
+        Samples, preferably held-out rows.
     y : array-like of shape (n_samples,)
-        Their labels or targets.
+        Labels or targets of X.
     metric : callable, default=None
         ``metric(y, probability)``, or for a regressor ``metric(y, prediction)``; larger is better. None is accuracy or
         R².
@@ -245,15 +292,13 @@ def permutation_importance(
     predictor = predictor_of(forest)
     codes, labels = predictor.read(X).codes, column_or_1d(y)
     if len(labels) != codes.shape[1]:
-        raise ValueError(
-            f"y must have a label for each of the {codes.shape[1]} rows of X, got {len(labels)}; pass those of X"
-        )
+        raise ValueError(f"y must have one label for each of the {codes.shape[1]} rows of X, got {len(labels)}.")
     features, start = read_groups(forest, groups)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
 
     def score(permuted: Codes) -> float:
-        said = predictor.predicted(Batch(permuted))
-        return float(predictor.score(labels, said) if metric is None else metric(labels, said))
+        predicted = predictor.predicted(Batch(permuted))
+        return float(predictor.score(labels, predicted) if metric is None else metric(labels, predicted))
 
     before = score(codes)
     scores = np.empty((len(start) - 1, n_repeats))
@@ -268,21 +313,20 @@ def permutation_importance(
     return PermutationImportance(before - scores)
 
 
-def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
-    """Group features with strong rank correlations, so that they can be permuted together.
+def correlated_groups(X: TableLike, threshold: float = 0.7) -> list[list[int]]:
+    """Group features with strong rank correlations, to permute them together.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Numbers; missing values take the middle rank.
+        Numbers; missing values have the mean rank.
     threshold : float in (0, 1], default=0.7
-        Groups are joined as long as the mean absolute Spearman correlation between their members reaches it (average
-        linkage).
+        Smallest mean absolute Spearman correlation between the members of two groups that are joined (average linkage).
 
     Returns
     -------
     list of lists of int
-        Every feature is in one group, in the order of their first members.
+        A partition of the features, ordered by their first members.
 
     Examples
     --------
@@ -295,7 +339,7 @@ def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
     from scipy.stats import rankdata
 
     if not 0 < threshold <= 1:
-        raise ValueError(f"threshold must be in (0, 1], got {threshold!r}; 0.7 is usual")
+        raise ValueError(f"threshold must be in (0, 1], got {threshold!r}.")
     values = np.asarray(X, dtype=np.float64)
     ranks = rankdata(values, axis=0, nan_policy="omit")
     ranks = np.where(np.isnan(ranks), np.nanmean(ranks, axis=0), ranks) - np.nanmean(ranks, axis=0)
@@ -312,94 +356,97 @@ def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
     return list(members.values())
 
 
-class _Classes:
-    """Rows outside the bags, judged by their class."""
+class _ClassScores:
+    """Scores of trees on out-of-bag rows of a classifier."""
 
-    #: How good the answer of a tree is for a row: 1 if its class leads in the leaf (ties share it), or its class share.
+    #: 1 if the leaf predicts the class of the row (fractional for ties), or the share of its class.
     worths = ("accuracy", "probability")
 
     def permute(self, trees: Forest, rows: TrainingRows, worth: str, *rest: Any) -> None:
-        """What each tree loses when groups are permuted."""
+        """Compute the loss of each tree when groups are permuted."""
         itself = rows.bags.counts_oob
         trees._reader.permute(rows.codes, rows.target.labels, self.worths.index(worth), itself, *rest)
 
     def gain(self, trees: Forest, rows: TrainingRows, *rest: Any) -> None:
-        """What splits gain."""
+        """Compute the gains of splits."""
         trees._reader.gains(rows.codes, rows.target.labels, *rest)
 
 
-class _Numbers:
-    """Rows outside the bags, judged by minus the squared error."""
+class _NumberScores:
+    """Scores of trees on out-of-bag rows of a regressor: negative squared errors."""
 
     worths = ("squared_error",)
 
     def permute(self, trees: Forest, rows: TrainingRows, worth: str, *rest: Any) -> None:
-        """What each tree loses when groups are permuted."""
-        says: Any = trees.values
-        trees._reader.permute_numbers(rows.codes, rows.target.values, says, *rest)
+        """Compute the loss of each tree when groups are permuted."""
+        assert trees.values is not None
+        trees._reader.permute_numbers(rows.codes, rows.target.values, trees.values, *rest)
 
     def gain(self, trees: Forest, rows: TrainingRows, *rest: Any) -> None:
-        """What splits gain, with numbers about their mean, where products lose the fewest digits."""
+        """Compute the gains of splits with centred targets, which lose the fewest digits."""
         trees._reader.gains_numbers(rows.codes, rows.target.values - rows.target.values.mean(), *rest)
 
 
-#: How rows outside the bags are judged, for each kind of target.
-OOB_MEASURES: dict[str, Any] = {"classes": _Classes(), "numbers": _Numbers()}
+#: Scores by type of target.
+OOB_SCORES: dict[str, _ClassScores | _NumberScores] = {"classes": _ClassScores(), "numbers": _NumberScores()}
 
 
-def oob_measure(rows: TrainingRows) -> Any:
-    """Training rows -> how those outside the bags are judged."""
-    target_kind = rows.target.kind
-    if target_kind not in OOB_MEASURES:
+def oob_scores(rows: TrainingRows) -> _ClassScores | _NumberScores:
+    """Return the scores for the type of target of the rows."""
+    target_type = rows.target.kind
+    if target_type not in OOB_SCORES:
         raise ValueError(
-            f"forest must predict classes or numbers, got one of {target_kind}; use permutation_importance"
+            f"forest must be a classifier or a regressor, got a target of type {target_type!r}."
+            " Use permutation_importance."
         )
-    return OOB_MEASURES[target_kind]
+    return OOB_SCORES[target_type]
 
 
 def oob_permuted(
     trees: Forest, rows: TrainingRows, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
 ) -> Floats:
-    """Training rows -> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
+    """Return the loss of each tree with out-of-bag rows when a group is permuted (trees, groups)."""
     decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
     rest = (rows.bags.seed, rows.bags.mean, *groups, key, n_repeats, n_threads, decrease, rows.bags.units)
-    oob_measure(rows).permute(trees, rows, worth, *rest)
+    oob_scores(rows).permute(trees, rows, worth, *rest)
     return _with_oob_rows(decrease)
 
 
 def oob_gained(trees: Forest, rows: TrainingRows, n_threads: int) -> Floats:
-    """Training rows -> (trees with rows outside their bags, p): what the splits on each feature gain."""
+    """Return the gains of the splits on each feature in each tree with out-of-bag rows (trees, p)."""
     gains = np.empty((trees.n_trees, len(rows.codes)))
-    oob_measure(rows).gain(trees, rows, rows.bags.seed, rows.bags.mean, n_threads, gains, rows.bags.units)
+    oob_scores(rows).gain(trees, rows, rows.bags.seed, rows.bags.mean, n_threads, gains, rows.bags.units)
     return _with_oob_rows(gains)
 
 
 def _with_oob_rows(per_tree: Floats) -> Floats:
-    """(T, p) -> without the trees that have no row outside their bag."""
+    """Drop trees without out-of-bag rows, which have NaN in `per_tree` (T, p)."""
     measured = per_tree[~np.isnan(per_tree).any(axis=1)]
     if not len(measured):
-        raise ValueError("forest must have rows outside some bag, got none; grow more trees on more rows")
+        raise ValueError("The importance requires out-of-bag rows, but no tree has any. Use more trees or more rows.")
     return measured
 
 
-def rows_with_bags(forest: Any) -> TrainingRows:
-    """A fitted forest -> its training rows, refused if no row is outside a bag."""
+def rows_with_bags(forest: BaseEstimator) -> TrainingRows:
+    """Return the training rows of a forest.
+
+    Raise a ValueError without out-of-bag rows.
+    """
     rows: TrainingRows | None = predictor_of(forest).fitted.oob_rows
     if rows is None:
         raise ValueError(
-            "forest must be fitted with bootstrap=True and still have its training rows, got one that has no bootstrap,"
-            " was loaded or unpickled, or was warm-started on other rows; fit it again, or use permutation_importance"
+            "The importance requires a forest with bootstrap=True that has kept its training rows, unlike loaded,"
+            " unpickled and warm-started ones. Refit it, or use permutation_importance."
         )
     if rows.target.known is not None:
         raise ValueError(
-            "forest must be fitted to certain labels, got uncertain ones, for which no tree is right or wrong; use"
-            " permutation_importance on rows of known class"
+            "The importance does not support uncertain labels. Use permutation_importance on rows with certain labels."
         )
     return rows
 
 
-def read_groups(forest: Any, groups: Groups | None) -> Grouped:
-    """Groups of feature numbers or names -> features end to end, and the start of each group (groups + 1,)."""
+def read_groups(forest: BaseEstimator, groups: Groups | None) -> Grouped:
+    """Convert groups of features to concatenated feature numbers and the start of each group (groups + 1,)."""
     if groups is None:
         return np.arange(forest.n_features_in_), np.arange(forest.n_features_in_ + 1)
     names = list(predictor_of(forest).fitted.schema.names or ())
@@ -408,16 +455,15 @@ def read_groups(forest: Any, groups: Groups | None) -> Grouped:
     for feature in (feature for group in features for feature in group):
         if not (isinstance(feature, int | np.integer) and 0 <= feature < forest.n_features_in_):
             raise ValueError(
-                f"groups must consist of features of the forest, got {feature!r}; give numbers below"
-                f" {forest.n_features_in_} or names of the training table"
+                f"groups must contain feature names or numbers below {forest.n_features_in_}, got {feature!r}."
             )
     if not features or not all(features) or any(len(set(group)) < len(group) for group in features):
-        raise ValueError(f"groups must be lists of different features, got {groups!r}; leave out empty lists")
+        raise ValueError(f"groups must be non-empty lists of distinct features, got {groups!r}.")
     start = np.cumsum([0, *map(len, features)])
     return np.concatenate(features).astype(np.int64), start.astype(np.int64)
 
 
-def threads_of(forest: Any) -> int:
-    """Number of threads: one for each tree, up to what `n_jobs` allows."""
+def threads_of(forest: BaseEstimator) -> int:
+    """Return the number of threads: one per tree, at most `n_jobs`."""
     predictor = predictor_of(forest)
     return int(predictor.threads(1000 * predictor.forest.n_trees))

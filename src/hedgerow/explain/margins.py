@@ -1,8 +1,8 @@
 """Arrays from which the core computes the margin between classes.
 
-Under a decision that follows dominance, a class remains alone where its lower bound is above the upper bounds of all
-others. Margins are these differences, lower[k] - upper[j]. They are sums over trees, or a map of such sums; see
-``src/core/read/margins.hpp``.
+Under interval dominance, a class is the only one of the set if its lower probability is above the upper probabilities
+of all others. Margins are these differences, lower[k] - upper[j]. They are sums over trees, or a function of such sums
+for calibrated forests; see ``src/core/read/margins.hpp``.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 Floats = NDArray[np.float64]
 
-#: With more classes, boxes are only ordered by cost, because the margins of all pairs of classes would not fit.
+#: With more classes, boxes are ordered by cost only, because the margins of all pairs would need too much memory.
 MOST_PAIRED_CLASSES = 8
 
 
 def margins_of(predictor: ClassificationPredictor, evidence: Floats) -> dict[str, Any] | None:
-    """Evidence (D, K) of leaves -> their margins by name; None if these do not decide, or are too many.
+    """Compute the margins of leaves from their evidence (D, K).
+
+    None if margins do not determine the decision, or if there are too many.
 
     Returns
     -------
     added : (D · K · K,)
-        What a leaf adds to lower[k] - upper[j], as if it were the only tree.
+        lower[k] - upper[j] of each leaf, as if it were the only tree.
     sums, rates, ahead, floor
-        Only of a calibrated forest, as in `calibrated_margins`.
+        For a calibrated forest only, as in `calibrated_margins`.
     """
     rule, setting = predictor.plain_rule, predictor.setting
     needed = {"lower", "upper", "probability"} if predictor.is_calibrated else {"lower", "upper"}
@@ -47,18 +49,18 @@ def margins_of(predictor: ClassificationPredictor, evidence: Floats) -> dict[str
 
 
 def calibrated_margins(shares: Floats, vacuity: Floats, calibration: Calibration) -> dict[str, Any]:
-    """Probabilities (D, K) and vacuity (D,) of leaves, and the map of their means -> arrays by name.
+    """Compute the arrays of a calibrator from probabilities (D, K) and vacuity (D,) of leaves.
 
     Returns
     -------
     sums : (D · (K + 1),)
         Probabilities and vacuity of each leaf.
     rates : (K · K · K,)
-        By how much score k - score j grows with each logarithm of a probability.
+        Derivative of score k - score j with respect to each log-probability.
     ahead : (K · K,)
-        Score k - score j where all logarithms are zero.
+        Score k - score j where all log-probabilities are zero.
     floor : float
-        What is added to probabilities before logarithms are taken.
+        Constant added to probabilities before taking logarithms.
     """
     n_classes = shares.shape[1]
     rates = calibration.slope * np.eye(n_classes) + (0.0 if calibration.mix is None else calibration.mix)

@@ -1,10 +1,10 @@
-"""P-values of importances."""
+"""P-values of feature importances."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from hedgerow.forest.prune import prune_by_rows
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.resolve import resolve_settings
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 Floats = NDArray[np.float64]
 
@@ -35,34 +38,34 @@ class ImportanceTest(NamedTuple):
 
 
 def importance_test(
-    forest: Any,
+    forest: BaseEstimator,
     *,
     null: str = "feature",
     statistic: str = "permutation",
     features: Sequence[int | str] | None = None,
     n_permutations: int = 99,
     correction: str | None = "holm",
-    random_state: Any = 0,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> ImportanceTest:
-    """Test importances by growing the forest again on tables for which the null hypothesis is true.
+    """Test importances by refitting the forest on tables that satisfy the null hypothesis.
 
-    The p-value of a feature is the share of forests, the given one included, in which it is at least as important as
-    in the given one. Under the null hypothesis each of them is equally likely to be the given one, so p-values are
-    uniform (up to ties) for any number of rows and trees. A test over trees or rows of one forest would not be valid,
-    because trees share their rows and rows their trees. What the fit chose by looking at the rows
-    (``max_features="oob"``, the ``lam`` of a criterion) is kept.
+    The p-value of a feature is the fraction of forests, the given one included, in which it is at least as important
+    as in the given one. Under the null hypothesis forests are exchangeable, so p-values are uniform (up to ties) for
+    any number of rows and trees. Tests over trees or rows of one forest are not valid, because trees share rows and
+    rows share trees. Data-dependent choices of the fit are kept (``max_features="oob"``, the ``lam`` of a
+    criterion).
 
     Parameters
     ----------
     forest : fitted forest with bootstrap=True
-        Not one that was loaded or unpickled, and without weights of rows or classes.
+        Fitted in this process, without sample or class weights.
     null : {"feature", "labels"}, default="feature"
-        The null hypothesis. "feature": one feature is independent of the labels and the other features. One feature at
-        a time is permuted, and `n_permutations` forests are grown for each. "labels": no feature has any information.
-        The labels or targets are permuted, and `n_permutations` forests are grown for all (Altmann et al. 2010).
+        The null hypothesis. "feature": one feature is independent of the labels and the other features. Each feature is
+        permuted alone, with `n_permutations` forests per feature. "labels": no feature is informative. The labels or
+        targets are permuted, with `n_permutations` forests in total (Altmann et al. 2010).
     statistic : {"permutation", "debiased", "impurity"}, default="permutation"
         `oob_permutation_importance` by probability or squared error, `debiased_importance`, or the decrease of
-        impurity; the test corrects its preference for features with many values.
+        impurity, whose bias towards features with many values the test corrects.
     features : list of feature numbers or names, default=None
         Features to test; None tests all.
     n_permutations : int, default=99
@@ -70,12 +73,12 @@ def importance_test(
     correction : {"holm", "benjamini-hochberg", None}, default="holm"
         See `correct_pvalues`.
     random_state : int or RandomState, default=0
-        Seed of the permutations and of the forests.
+        Seed of the permutations and forests.
 
     Returns
     -------
     ImportanceTest
-        ``importance``, ``pvalue`` and ``corrected``, (n_features,) each or as many as `features`.
+        ``importance``, ``pvalue`` and ``corrected``, one entry per tested feature.
 
     References
     ----------
@@ -93,38 +96,37 @@ def importance_test(
     array([ True, False])
     """
     if null not in ("feature", "labels"):
-        raise ValueError(f"null must be 'feature' or 'labels', got {null!r}; choose one of these")
+        raise ValueError(f"null must be 'feature' or 'labels', got {null!r}.")
     if statistic not in STATISTICS:
-        raise ValueError(f"statistic must be one of {', '.join(STATISTICS)}, got {statistic!r}; choose one of these")
+        raise ValueError(f"statistic must be one of {', '.join(STATISTICS)}, got {statistic!r}.")
     if not (isinstance(n_permutations, int | np.integer) and n_permutations >= 1):
-        raise ValueError(f"n_permutations must be an int >= 1, got {n_permutations!r}; 99 allows p-values of 0.01")
+        raise ValueError(f"n_permutations must be an int >= 1, got {n_permutations!r}.")
     rows = rows_with_bags(forest)
     if rows.n_groups:
         raise ValueError("importance_test does not support groups, because it permutes single rows.")
     chosen, _ = read_groups(forest, features)
-    again = _Again(forest, rows, statistic)
+    refit = _Refit(forest, rows, statistic)
     rng = check_random_state(random_state)
-    observed = again.importance(forest.forest_, rows)[chosen]
+    observed = refit.importance(forest.forest_, rows)[chosen]
     as_large = np.ones(len(chosen))
     for place in range(len(chosen)) if null == "feature" else [slice(None)]:
         for _ in range(n_permutations):
             order = rng.permutation(rows.codes.shape[1])
             other = _permuted(rows, order, None if null == "labels" else int(chosen[place]))
-            as_large[place] += again.of_other(other, rng)[chosen][place] >= observed[place]
+            as_large[place] += refit.of_other(other, rng)[chosen][place] >= observed[place]
     pvalue = as_large / (n_permutations + 1)
     return ImportanceTest(observed, pvalue, correct_pvalues(pvalue, correction))
 
 
 def correct_pvalues(pvalues: ArrayLike, correction: str | None = "holm") -> Floats:
-    """P-values (p,) -> p-values corrected for their number (p,).
+    """Correct p-values for multiple testing.
 
     Parameters
     ----------
     pvalues : array-like of shape (p,)
         One per test.
     correction : {"holm", "benjamini-hochberg", None}, default="holm"
-        With Holm's, the probability of any false alarm among all features is at most the level. With Benjamini and
-        Hochberg's, the expected share of false alarms among all alarms is at most the level.
+        "holm" controls the family-wise error rate, "benjamini-hochberg" the false discovery rate.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def correct_pvalues(pvalues: ArrayLike, correction: str | None = "holm") -> Floa
     array([0.03, 0.04, 0.04])
     """
     if correction not in CORRECTIONS:
-        raise ValueError(f"correction must be one of {CORRECTIONS}, got {correction!r}; choose one of these")
+        raise ValueError(f"correction must be one of {CORRECTIONS}, got {correction!r}.")
     values = np.asarray(pvalues, dtype=np.float64)
     if correction is None or not len(values):
         return values
@@ -153,22 +155,22 @@ def correct_pvalues(pvalues: ArrayLike, correction: str | None = "holm") -> Floa
     return corrected
 
 
-class _Again:
-    """Grows a forest again on other rows with the same settings."""
+class _Refit:
+    """Refits a forest to other rows with the same settings."""
 
-    def __init__(self, forest: Any, rows: TrainingRows, statistic: str) -> None:
+    def __init__(self, forest: BaseEstimator, rows: TrainingRows, statistic: str) -> None:
         predictor = predictor_of(forest)
         self.fitted = predictor.fitted
         if self.fitted.forest.weights is not None:
-            raise ValueError("forest must be fitted without weights of rows or classes, got weights; fit without them")
+            raise ValueError("importance_test does not support forests fitted with sample or class weights.")
         if not predictor.predicts:
-            raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}, which has no labels")
+            raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}.")
         self.statistic, self.n_threads, self.alpha = statistic, threads_of(forest), forest.ccp_alpha
         n_features, n_rows = rows.codes.shape
         n_classes, figures = self.fitted.forest.n_classes, self.fitted.figures
         settings = resolve_settings(forest, n_rows, n_features, self.fitted.schema.names, n_classes)
-        # Keep the bags of the forest, because max_samples as a number of rows meant a share of the first table. Also
-        # keep what the fit has chosen.
+        # The parameters of the bootstrap samples are those of the fit, because an absolute max_samples depends on the
+        # number of rows. Data-dependent choices of the fit are kept too.
         self.settings = replace(
             settings,
             bag_mean=rows.bags.mean,
@@ -178,25 +180,25 @@ class _Again:
         )
 
     def of_other(self, rows: TrainingRows, rng: np.random.RandomState) -> Floats:
-        """Other rows -> importances (p,) in a forest grown on them."""
+        """Return the importances (p,) in a forest grown on other rows."""
         seed = int(rng.randint(0, 2**63 - 1, dtype=np.int64))
         rows = replace(rows, bags=replace(rows.bags, seed=seed))
         return self.importance(self.grow(rows), rows)
 
     def grow(self, rows: TrainingRows) -> Forest:
-        """Rows -> as many trees as the forest has, pruned like them."""
+        """Grow and prune as many trees as the forest has."""
         fitted, settings = self.fitted, replace(self.settings, seed=rows.bags.seed)
         size = {"n_trees": fitted.forest.n_trees, "n_threads": self.n_threads}
         trees = grow_forest(rows.codes, fitted.bins, rows.target.for_core(), settings, **size, groups=rows.bags.groups)
         return prune_by_rows(trees, rows, settings.criterion, self.alpha, 0, self.n_threads)
 
     def importance(self, trees: Forest, rows: TrainingRows) -> Floats:
-        """Trees and the rows they were grown on -> importances (p,)."""
+        """Return the importances (p,) in trees that were grown on these rows."""
         if self.statistic == "debiased":
             return np.asarray(oob_gained(trees, rows, self.n_threads).mean(axis=0))
         if self.statistic == "permutation":
             each = (np.arange(len(rows.codes)), np.arange(len(rows.codes) + 1))
-            key = rows.bags.seed  # the same seed is safe: permutations and bags never share draws
+            key = rows.bags.seed  # safe: permutations and bootstrap samples never share draws
             return np.asarray(oob_permuted(trees, rows, each, "probability", 1, key, self.n_threads).mean(axis=0))
         criterion = self.settings.criterion
         known = impurities_of(trees, rows, criterion, self.n_threads)
@@ -205,7 +207,7 @@ class _Again:
 
 
 def _permuted(rows: TrainingRows, order: NDArray[np.int64], feature: int | None) -> TrainingRows:
-    """The same rows with one feature permuted, or with their labels or targets permuted."""
+    """Permute one feature of the rows, or their labels or targets."""
     if feature is None:
         return replace(rows, target=rows.target.take(order))
     codes = rows.codes.copy()

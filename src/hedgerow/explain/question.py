@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion
-from hedgerow.forest.states import lift_distinct
+from hedgerow.forest.reducers import lift_distinct
 from hedgerow.inference.batch import Batch
 from hedgerow.rules import merge_states
 from hedgerow.table.bins import Codes
@@ -25,24 +25,24 @@ Bools = NDArray[np.bool_]
 
 #: Samples are explained in blocks of about this many cells of rows × trees × classes.
 BLOCK_CELLS = 4_000_000
-#: Of fewer leaves all are lifted: finding equal ones takes longer than lifting them under most rules.
+#: Below this number all leaves are lifted, because finding equal ones would take longer.
 FEW_LEAVES = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Some samples, the evidence in the leaves they reach, and the forest's answers.
+    """Samples, the evidence in the leaves they reach, and the predictions.
 
     Parameters
     ----------
     predictor : ClassificationPredictor
-        The forest as it answers.
+        Predictor of the forest.
     batch : Batch
         The samples.
     counts : (n, T, K) float64
         Evidence in the leaves reached.
     opinion, chosen : Opinion, bool (n, K)
-        The forest's answers.
+        Opinions, and prediction sets.
     """
 
     predictor: ClassificationPredictor
@@ -53,61 +53,61 @@ class Question:
 
     @property
     def n_samples(self) -> int:
-        """n."""
+        """Number of samples n."""
         return len(self.batch)
 
     @property
     def codes(self) -> Codes:
-        """(p, n): the samples as trees read them."""
+        """Bin indices (p, n) of the samples."""
         return self.batch.codes
 
     @property
     def columns(self) -> list[Array]:
-        """(n,) each: the values, floats or category numbers."""
+        """Values (n,) of each feature, floats or category numbers."""
         return self.batch.columns
 
     @cached_property
     def label(self) -> NDArray[np.int64]:
-        """(n,): label of the most probable class."""
+        """Index of the most probable class (n,)."""
         return np.asarray(self.opinion.probability.argmax(axis=1))
 
     @cached_property
     def leaf_nodes(self) -> NDArray[np.int32]:
-        """(n, T): the node of the leaf reached in each tree."""
+        """Node of the leaf reached in each tree (n, T)."""
         return self.predictor.forest.leaf_nodes(self.codes)
 
     @property
     def is_open(self) -> Bools:
-        """(n,): whether several classes remain."""
+        """Mask of undecided samples (n,)."""
         return np.asarray(self.chosen.sum(axis=1) > 1)
 
     def values(self, row: int) -> dict[str, Any]:
-        """Feature name -> value of one sample."""
+        """Return the values of one sample by feature name."""
         return self.predictor.codebook.of_row(self.columns, row)
 
     def likely(self, row: int) -> list[int]:
-        """The labels of the classes that remain for one sample, the most probable first."""
+        """Return the indices of the classes in the set of one sample, the most probable first."""
         order = np.argsort(-self.opinion.probability[row], kind="stable")
         return [int(k) for k in order if self.chosen[row, k]]
 
     def missing(self, row: int) -> list[int]:
-        """Features that trees ask about and whose values one sample lacks."""
+        """List the features used by some tree whose values are missing in one sample."""
         return missing_features(self.predictor, self.codes[:, row])
 
 
 def missing_features(predictor: ClassificationPredictor | RegressionPredictor, codes: Codes) -> list[int]:
-    """One sample (p,) -> the features that trees ask about and whose values it lacks."""
+    """List the features used by some tree whose values are missing in a sample (p,)."""
     used = predictor.forest.used_features
     return [int(j) for j in used[codes[used] == predictor.codebook.missing_code]]
 
 
 def counts_of(predictor: ClassificationPredictor, codes: Codes) -> Floats:
-    """Codes (p, n) -> (n, T, K): evidence in the leaves reached."""
+    """Return the evidence (n, T, K) in the leaves that samples (p, n) reach."""
     return predictor.forest.counts_reached(np.ascontiguousarray(codes))
 
 
 def opinion_of(predictor: ClassificationPredictor, counts: Floats, caution: float | None = None) -> Opinion:
-    """Evidence (n, T, K) -> opinion under the rule, perhaps with another caution."""
+    """Combine evidence (n, T, K) by the rule, optionally with another caution."""
     rule, setting = (
         predictor.rule,
         predictor.setting if caution is None else replace(predictor.setting, caution=caution),
@@ -122,42 +122,45 @@ def opinion_of(predictor: ClassificationPredictor, counts: Floats, caution: floa
 
 
 def only_class(predictor: ClassificationPredictor, counts: Floats, caution: float | None = None) -> NDArray[np.int64]:
-    """Evidence (n, T, K) -> (n,): the only class that remains, or -1 if there are several."""
+    """Return the only class of each prediction set (n,), or -1 if it has several, from evidence (n, T, K)."""
     chosen = predictor.decide(opinion_of(predictor, counts, caution))
     return np.where(chosen.sum(axis=1) == 1, chosen.argmax(axis=1), -1)
 
 
 def tree_shares(predictor: ClassificationPredictor) -> Floats:
-    """(T,): the weights of the trees, with sum one."""
+    """Return the weights of the trees (T,), normalised to sum one."""
     weights = np.ones(predictor.forest.n_trees) if predictor.weights is None else predictor.weights
     total = weights.sum()
     return np.asarray(weights / total if total > 0 else np.full(len(weights), 1 / len(weights)))
 
 
 def labels_of(predictor: ClassificationPredictor) -> list[Any]:
-    """(K,): the classes as Python values."""
+    """Return the classes as Python values (K,)."""
     return [plain(label) for label in predictor.classes.tolist()]
 
 
 def chosen_classes(predictor: ClassificationPredictor, opinion: Opinion) -> NDArray[np.bool_]:
-    """An opinion -> (n, K): the classes that remain, refused if the decision chooses actions."""
+    """Return prediction sets (n, K).
+
+    Raise a ValueError if the decision chooses actions.
+    """
     chosen = predictor.decide(opinion)
     if chosen.shape[1] != len(predictor.classes):
         raise ValueError(
             f"decision must choose among the {len(predictor.classes)} classes to be explained, got"
-            f" {predictor.decision!r}, which chooses among {chosen.shape[1]} actions; set another decision"
+            f" {predictor.decision!r}, which chooses among {chosen.shape[1]} actions."
         )
     return chosen
 
 
 def questions(predictor: ClassificationPredictor, batch: Batch) -> Iterator[tuple[int, Question]]:
-    """Samples -> blocks of questions, each with its first sample."""
+    """Yield blocks of samples as questions, each with the number of its first sample."""
     cells = predictor.forest.n_trees * predictor.forest.n_classes
     block = max(1, BLOCK_CELLS // cells)
     if predictor.decision.groups is not None:
         raise ValueError(
-            f"decision must make one promise for all samples to be explained, got {predictor.decision!r}, whose"
-            " thresholds differ between groups; set groups=None, or another decision"
+            f"decision must have one threshold for all samples to be explained, got {predictor.decision!r}, which has"
+            " one per group. Set groups=None."
         )
     for first in range(0, len(batch), block):
         part = batch[first : first + block]

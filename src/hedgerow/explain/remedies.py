@@ -11,20 +11,20 @@ from hedgerow.explain.question import BLOCK_CELLS, Bools, Floats, Question, coun
 from hedgerow.explain.sources import COMPLETIONS, Marginals, complete, uncertainty_from_counts
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
-#: Most confirmed cases that are tried.
+#: Largest number of confirmed cases tried.
 MOST_CASES = 1000
-#: Up to this many, numbers of cases are tried one by one; above, by bisection.
+#: Numbers of cases up to this one are tried one by one, larger ones by bisection.
 ONE_BY_ONE = 16
-#: Most classes of a set that are tried, the most probable first.
+#: Number of classes of a set tried, the most probable first.
 MOST_CLASSES = 8
 #: The caution is searched in this many steps, then in this many bisections.
 STEPS, HALVINGS = 16, 8
-#: So many halvings are decided by one question about all points that they may need, if the rule allows it.
+#: Number of bisection steps evaluated in one batch, if the rule is scale-free.
 AT_ONCE = 4
 
 
 class Confirmed(NamedTuple):
-    """With `number` further cases of a class in every leaf the sample reaches, only that class remains."""
+    """Number of further cases of a class, in every leaf the sample reaches, after which only that class remains."""
 
     label: int
     number: int
@@ -38,7 +38,7 @@ class Calm(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """A missing value: the share of its possible values that leave one class, and the class most of these leave."""
+    """A missing feature, the share of its possible values that leave one class, and the class most of these leave."""
 
     feature: int
     resolves: float
@@ -46,9 +46,9 @@ class Measurement(NamedTuple):
 
 
 def confirmed_cases(question: Question, rows: NDArray[np.int64]) -> list[list[Confirmed]]:
-    """The smallest number of further cases, confirmed to be of a class, after which only this class remains.
+    """Find the smallest number of confirmed cases of a class after which only this class remains.
 
-    A confirmed case is like the sample: it reaches the same leaf of every tree. Trees are not grown again.
+    A confirmed case is similar to the sample: it reaches the same leaf of every tree. The trees do not change.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ def confirmed_cases(question: Question, rows: NDArray[np.int64]) -> list[list[Co
     Returns
     -------
     list of m lists of Confirmed
-        Fewest first; a class that `MOST_CASES` cases do not settle is left out. Numbers up to `ONE_BY_ONE` are tried
-        one by one, larger ones by bisection. Bisection is exact if each case adds to the margin of its class, as under
-        every mean and under belief.
+        Fewest first, without classes that need more than `MOST_CASES` cases. Up to `ONE_BY_ONE`, numbers are tried in
+        turn, larger ones by bisection. Bisection is exact if each case increases the margin of its class, as under
+        means and belief.
     """
     pairs = [(row, label) for row in rows.tolist() for label in question.likely(row)[:MOST_CLASSES]]
     if not pairs:
@@ -76,7 +76,7 @@ def confirmed_cases(question: Question, rows: NDArray[np.int64]) -> list[list[Co
 
 
 def calm_caution(question: Question, rows: NDArray[np.int64]) -> list[Calm | None]:
-    """The largest caution below the forest's at which one class remains; None if there is no such caution.
+    """Find the largest caution below the forest's at which one class remains.
 
     Cautions are tried in `STEPS` equal steps from 0, then by bisection between the last that leaves one class and the
     next.
@@ -90,6 +90,7 @@ def calm_caution(question: Question, rows: NDArray[np.int64]) -> list[Calm | Non
     Returns
     -------
     list of m Calm or None
+        None if one class remains at no caution.
     """
     predictor, counts = question.predictor, question.counts[rows]
     low, label = np.zeros(len(rows)), np.full(len(rows), -1)
@@ -99,22 +100,22 @@ def calm_caution(question: Question, rows: NDArray[np.int64]) -> list[Calm | Non
         label, low = np.where(alone >= 0, alone, label), np.where(alone >= 0, caution, low)
     found = np.flatnonzero(label >= 0)
     high = low + step
-    open_samples = AT_ONCE if predictor.rule.scale_free else 1
-    grid = np.arange(1, 2**open_samples) / 2**open_samples  # all points that so many halvings may ask for
-    for _ in range(0, HALVINGS if len(found) else 0, open_samples):
+    steps = AT_ONCE if predictor.rule.scale_free else 1
+    grid = np.arange(1, 2**steps) / 2**steps  # all points that these bisection steps may need
+    for _ in range(0, HALVINGS if len(found) else 0, steps):
         width = (high - low)[found]
         alone, at = _alone_at(predictor, counts[found], low[found, None] + grid * width[:, None]), np.zeros_like(found)
-        for half in range(open_samples):
-            middle = at + 2 ** (open_samples - 1 - half)
-            there = alone[np.arange(len(found)), middle - 1]
-            at, label[found] = np.where(there >= 0, middle, at), np.where(there >= 0, there, label[found])
-        low[found] += at * width / 2**open_samples
-        high[found] = low[found] + width / 2**open_samples
+        for half in range(steps):
+            middle = at + 2 ** (steps - 1 - half)
+            only = alone[np.arange(len(found)), middle - 1]
+            at, label[found] = np.where(only >= 0, middle, at), np.where(only >= 0, only, label[found])
+        low[found] += at * width / 2**steps
+        high[found] = low[found] + width / 2**steps
     return [Calm(float(b), int(k)) if k >= 0 else None for b, k in zip(low, label, strict=True)]
 
 
 def measure_first(question: Question, row: int, marginals: Marginals) -> list[Measurement]:
-    """Which missing value to measure first.
+    """Rank missing values by how often measuring them would decide the sample.
 
     Parameters
     ----------
@@ -122,13 +123,13 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
     row : int
         An undecided sample.
     marginals : Marginals
-        The values features can have.
+        Possible values of the features.
 
     Returns
     -------
     list of Measurement
-        One for each missing value that some tree asks about. The value that settles most often comes first; among
-        equals, the one that leaves least doubt.
+        One for each missing feature used by some tree. The feature that decides most often comes first; among equals,
+        the one with the least remaining uncertainty.
     """
     predictor, found = question.predictor, []
     for feature in question.missing(row):
@@ -145,9 +146,9 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
 
 
 def _alone_at(predictor: ClassificationPredictor, counts: Floats, cautions: Floats) -> NDArray[np.int64]:
-    """Evidence (m, T, K), c cautions for each (m, c) -> (m, c): the only class that remains, or -1."""
+    """Return the only class that remains at each caution (m, c), or -1, from evidence (m, T, K)."""
     alone, distinct = np.empty(cautions.shape, dtype=np.int64), np.unique(cautions)
-    if predictor.rule.scale_free:  # more caution is fewer rows, so all cautions above 0 can be asked at once
+    if predictor.rule.scale_free:  # scaling the counts replaces other cautions, so all positive ones form one batch
         rows, places = np.nonzero(cautions > 0)
         block = max(1, BLOCK_CELLS // max(1, counts[0].size if len(counts) else 1))
         for first in range(0, len(rows), block):
@@ -163,27 +164,30 @@ def _alone_at(predictor: ClassificationPredictor, counts: Floats, cautions: Floa
 def _fewest(
     predictor: ClassificationPredictor, counts: Floats, sample: NDArray[np.int64], label: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Samples and classes (m,) -> (m,): the number of cases after which only the class remains, else > MOST_CASES."""
+    """Return the number of cases (m,) after which only the class remains.
+
+    Above `MOST_CASES` if there is none.
+    """
     few = np.arange(1, ONE_BY_ONE + 1)
     of_sample, of_label = np.repeat(sample, len(few)), np.repeat(label, len(few))
     is_decided = _decides(predictor, counts, of_sample, of_label, np.tile(few, len(sample)))
     is_decided = is_decided.reshape(len(sample), len(few))
     number = np.where(is_decided.any(axis=1), 1 + is_decided.argmax(axis=1), MOST_CASES + 1)
-    waiting = np.flatnonzero(number > MOST_CASES)
-    low, high = np.full(len(waiting), ONE_BY_ONE), np.full(len(waiting), 2 * ONE_BY_ONE)
-    while (growing := np.flatnonzero((high <= 2 * MOST_CASES) & (number[waiting] > MOST_CASES))).size:
-        at = waiting[growing]
+    pending = np.flatnonzero(number > MOST_CASES)
+    low, high = np.full(len(pending), ONE_BY_ONE), np.full(len(pending), 2 * ONE_BY_ONE)
+    while (growing := np.flatnonzero((high <= 2 * MOST_CASES) & (number[pending] > MOST_CASES))).size:
+        at = pending[growing]
         is_decided = _decides(predictor, counts, sample[at], label[at], high[growing])
         number[at[is_decided]] = 0  # the number is at most `high`
         low[growing[~is_decided]] = high[growing[~is_decided]]
         high[growing[~is_decided]] *= 2
-    inside = number[waiting] == 0
-    waiting, low, high = waiting[inside], low[inside], high[inside]
-    while (open_ := np.flatnonzero(high - low > 1)).size:
-        middle = (low[open_] + high[open_]) // 2
-        is_decided = _decides(predictor, counts, sample[waiting[open_]], label[waiting[open_]], middle)
-        high[open_[is_decided]], low[open_[~is_decided]] = middle[is_decided], middle[~is_decided]
-    number[waiting] = high
+    inside = number[pending] == 0
+    pending, low, high = pending[inside], low[inside], high[inside]
+    while (wide := np.flatnonzero(high - low > 1)).size:
+        middle = (low[wide] + high[wide]) // 2
+        is_decided = _decides(predictor, counts, sample[pending[wide]], label[pending[wide]], middle)
+        high[wide[is_decided]], low[wide[~is_decided]] = middle[is_decided], middle[~is_decided]
+    number[pending] = high
     return number
 
 
@@ -194,7 +198,7 @@ def _decides(
     label: NDArray[np.int64],
     number: NDArray[np.int64],
 ) -> Bools:
-    """Samples, classes, numbers of cases (m,) -> (m,): whether only that class remains."""
+    """Return whether only the class remains (m,) after adding the number of cases."""
     is_decided = np.zeros(len(sample), dtype=bool)
     block = max(1, BLOCK_CELLS // (counts.shape[1] * counts.shape[2]))
     for first in range(0, len(sample), block):

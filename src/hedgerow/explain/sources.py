@@ -1,21 +1,21 @@
 """Sources of uncertainty about the class of a sample.
 
-Each tree has one unit of trust to give. A leaf of n rows reserves the share ``caution/(n + caution)`` for unseen rows.
-Of the rest, a share is not trusted if values lie outside the training data. What is left is **held** by the classes of
-the leaf. If one class held all of it, there would be no doubt. So
+Each tree distributes one unit of mass. A leaf of n rows leaves the fraction ``caution/(n + caution)`` unassigned (the
+imprecise Dirichlet model). Of the rest, a fraction is discounted if values are outside the training range. The classes
+of the leaf receive the remainder in proportion to their counts. The total uncertainty
 
-    doubt = 1 - (held by the first class - held by the second)
+    uncertainty = 1 - (mass of the first class - mass of the second)
 
-is the sum of what is not held and what competing classes hold:
+is the sum of five parts:
 
-=========  =====================================================================================================
-few        reserved for unseen rows, averaged over trees
-outside    not trusted because values on the path lie outside the training data
-disagree   held by competing classes because trees differ more than leaves of their sizes would by chance
-overlap    held by competing classes for other reasons
-missing    the mean margin if missing values were known, minus the present margin: that of the sample itself, or
-           of all its possible values together if that is smaller
-=========  =====================================================================================================
+============  ==================================================================================================
+few           unassigned mass, averaged over trees
+out_of_range  discounted mass, because values on the path are outside the training range
+disagree      mass of competing classes, because trees differ more than leaves of their sizes would by chance
+overlap       mass of competing classes for other reasons
+missing       the mean margin if missing values were known, minus the present margin: that of the sample itself,
+              or of all its possible values together if that is smaller
+============  ==================================================================================================
 """
 
 from __future__ import annotations
@@ -30,25 +30,28 @@ from hedgerow.explain.question import BLOCK_CELLS, Floats, Question, counts_of, 
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
-#: In the order of the columns of `Doubt.amounts`.
-CAUSES = ("few", "overlap", "disagree", "missing", "outside")
-#: A sample with missing values is completed in this many ways.
+#: In the order of the columns of `UncertaintySources.amounts`.
+CAUSES = ("few", "overlap", "disagree", "missing", "out_of_range")
+#: Number of completions of a sample with missing values.
 COMPLETIONS = 32
 
 
 class UncertaintySources(NamedTuple):
-    """Doubt about n samples: ``amounts`` (n, 5), one column for each of `CAUSES`; the margin is 1 - their sum."""
+    """Uncertainty of n samples: ``amounts`` (n, 5), one column per source.
+
+    The margin is 1 - their sum.
+    """
 
     amounts: Floats
 
     @property
     def total(self) -> Floats:
-        """(n,): between 0 and 1."""
+        """Total uncertainty (n,), between 0 and 1."""
         return np.asarray(self.amounts.sum(axis=1))
 
     @property
     def shares(self) -> Floats:
-        """(n, 5): they sum to one; all are zero if there is no doubt."""
+        """Shares (n, 5) of the total; they sum to one, or are zero without uncertainty."""
         total = self.total[:, None]
         return np.divide(self.amounts, total, out=np.zeros_like(self.amounts), where=total > 0)
 
@@ -61,31 +64,31 @@ def uncertainty_from_counts(
     distrust: Floats | None = None,
     tree_shares: Floats | None = None,
 ) -> UncertaintySources:
-    """Split the doubt about n samples.
+    """Divide the uncertainty of n samples into its sources.
 
     Parameters
     ----------
     counts : float64 (n, T, K), or (n, C, T, K)
-        Rows of each class in the leaves reached; with missing values, for each of C ways to fill them in.
+        Class counts in the leaves reached; with missing values, for each of C completions.
     caution : float
-        Unseen rows each leaf keeps in reserve.
+        Pseudo-count s of the imprecise Dirichlet model.
     as_is : float64 (n, T, K), optional
         With missing values: the leaves reached by the sample itself.
     distrust : float64, shape of counts without its last axis, optional
-        How little the leaf says about the sample because its values lie outside the training data, 0 to 1.
+        Discount of the leaf, 0 to 1, because values of the sample are outside the training range.
     tree_shares : float64 (T,), optional
         Weights of the trees with sum one; equal by default.
 
     Returns
     -------
-    Doubt
+    UncertaintySources
 
     Examples
     --------
-    Three similar cases and a caution of five; three hundred cases, of both classes; trees that are sure of either:
+    Three similar rows and a caution of five; three hundred rows of both classes; trees that disagree:
 
     >>> CAUSES
-    ('few', 'overlap', 'disagree', 'missing', 'outside')
+    ('few', 'overlap', 'disagree', 'missing', 'out_of_range')
     >>> cases = np.array([[[3.0, 0.0]] * 2, [[150.0, 150.0]] * 2, [[300.0, 0.0], [0.0, 300.0]]])
     >>> (uncertainty_from_counts(cases, caution=5.0).shares + 0.0).round(2)
     array([[1.  , 0.  , 0.  , 0.  , 0.  ],
@@ -96,24 +99,24 @@ def uncertainty_from_counts(
     n, n_ways, n_trees, n_classes = ways.shape
     trees = np.full(n_trees, 1 / n_trees) if tree_shares is None else tree_shares
     leaves = ways.reshape(-1, n_classes)
-    kept_back = reserve(leaves, caution).reshape(n, n_ways, n_trees)
-    astray = np.zeros_like(kept_back) if distrust is None else distrust.reshape(kept_back.shape)
+    unassigned = reserve(leaves, caution).reshape(n, n_ways, n_trees)
+    discount = np.zeros_like(unassigned) if distrust is None else distrust.reshape(unassigned.shape)
     shares = class_shares(leaves).reshape(ways.shape)
-    held = trees * (1 - kept_back) * (1 - astray)
+    held = trees * (1 - unassigned) * (1 - discount)
     by_class = np.einsum("nct,nctk->nck", held, shares)
     margin = _margin(by_class)
     rivals = np.maximum(by_class.sum(axis=2) - margin, 0.0)
-    there_is = _margin(by_class.mean(axis=1))
+    present = _margin(by_class.mean(axis=1))
     if as_is is not None:
-        there_is = np.minimum(there_is, _margin(_held(as_is, caution, trees)))
+        present = np.minimum(present, _margin(_held(as_is, caution, trees)))
     apart = _disagreement(held, shares, ways.sum(axis=3))
     amounts = np.stack(
         [
-            (trees * kept_back).sum(axis=2).mean(axis=1),
+            (trees * unassigned).sum(axis=2).mean(axis=1),
             (rivals * (1 - apart)).mean(axis=1),
             (rivals * apart).mean(axis=1),
-            np.maximum(margin.mean(axis=1) - there_is, 0.0) if n_ways > 1 else np.zeros(n),
-            (trees * (1 - kept_back) * astray).sum(axis=2).mean(axis=1),
+            np.maximum(margin.mean(axis=1) - present, 0.0) if n_ways > 1 else np.zeros(n),
+            (trees * (1 - unassigned) * discount).sum(axis=2).mean(axis=1),
         ],
         axis=1,
     )
@@ -121,25 +124,25 @@ def uncertainty_from_counts(
 
 
 def uncertainty_sources(question: Question, marginals: Marginals, excess: Floats) -> UncertaintySources:
-    """Samples, how far values lie outside (p, n) -> their doubt; missing values are completed with possible ones."""
+    """Compute the sources of uncertainty of samples, given the distances (p, n) of values outside their ranges."""
     predictor, codes = question.predictor, question.codes
     amounts = np.empty((question.n_samples, len(CAUSES)))
     gaps = codes[predictor.forest.used_features] == predictor.codebook.missing_code
-    open_rows, whole_rows = np.flatnonzero(gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=0))
+    partial_rows, whole_rows = np.flatnonzero(gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=0))
     if len(whole_rows):
         distrust = distrust_of(question, codes[:, whole_rows], excess[:, whole_rows])
         found = uncertainty_from_counts(question.counts[whole_rows], predictor.setting.caution, distrust=distrust,
                                   tree_shares=tree_shares(predictor))  # fmt: skip
         amounts[whole_rows] = found.amounts
     block = max(1, BLOCK_CELLS // (COMPLETIONS * predictor.forest.n_trees * predictor.forest.n_classes))
-    for first in range(0, len(open_rows), block):
-        rows = open_rows[first : first + block]
+    for first in range(0, len(partial_rows), block):
+        rows = partial_rows[first : first + block]
         amounts[rows] = _with_missing(question, marginals, rows, excess[:, rows])
     return UncertaintySources(amounts)
 
 
 class Marginals:
-    """The codes each feature can have, as often as they occur in the training rows; if unknown, each bin once.
+    """Marginal distributions of the features, from the training rows or, without them, uniform over bins.
 
     Parameters
     ----------
@@ -152,12 +155,12 @@ class Marginals:
         self._known: dict[int, NDArray[np.int64]] = {}
 
     def of(self, feature: int, how_many: int = COMPLETIONS) -> NDArray[np.int64]:
-        """A feature -> (how_many,) codes, ascending, each of which stands for equally many rows."""
+        """Return equally spaced quantiles (how_many,) of the bin indices of a feature, ascending."""
         codes = self._codes(feature)
         return codes[((np.arange(how_many) + 0.5) / how_many * len(codes)).astype(np.int64)]
 
     def _codes(self, feature: int) -> NDArray[np.int64]:
-        """All codes of a feature, sorted."""
+        """Return all bin indices of a feature, sorted."""
         if feature not in self._known:
             codes = np.arange(max(1, self.predictor.fitted.bins.n_bins[feature]))
             if self._training is not None:
@@ -175,10 +178,10 @@ def complete(
     features: NDArray[np.int64],
     how_many: int = COMPLETIONS,
 ) -> Codes:
-    """Codes (p, n) -> (p, n × how_many): missing codes of the features replaced by possible ones.
+    """Complete missing values of samples (p, n) in several ways (p, n × how_many).
 
-    The values of one feature are spread evenly. Values of several features are combined by fixed permutations, so that
-    the same sample always gets the same values.
+    The completions of one feature are its quantiles. Those of several features are combined by fixed permutations, so
+    the result is deterministic.
     """
     filled = np.repeat(codes, how_many, axis=1)
     for feature in features.tolist():
@@ -189,7 +192,7 @@ def complete(
 
 
 def excess_of(question: Question) -> Floats:
-    """Samples -> (p, n): how far each value lies outside the training range, as a share of this range; 0 inside."""
+    """Return the distances (p, n) of values outside the training range, as fractions of the range; 0 inside."""
     predictor = question.predictor
     excess = np.zeros((len(question.columns), question.n_samples))
     features = [j for j in predictor.forest.used_features.tolist() if not predictor.fitted.bins.nominal[j]]
@@ -205,7 +208,10 @@ def excess_of(question: Question) -> Floats:
 
 
 def distrust_of(question: Question, codes: Codes, excess: Floats) -> Floats | None:
-    """Codes (p, n), excess e (p, n) -> (n, T): the largest e/(1 + e) on the path; None if no value is outside."""
+    """Return the largest e/(1 + e) on each path (n, T) for excess e (p, n).
+
+    None if all values are inside.
+    """
     out_of_range = np.flatnonzero((excess > 0).any(axis=1))
     if not len(out_of_range):
         return None
@@ -215,7 +221,7 @@ def distrust_of(question: Question, codes: Codes, excess: Floats) -> Floats | No
 
 
 def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int64], excess: Floats) -> Floats:
-    """Rows (m,) with missing values -> amounts (m, 5)."""
+    """Compute the amounts (m, 5) of rows (m,) with missing values."""
     predictor, codes = question.predictor, question.codes[:, rows]
     used = predictor.forest.used_features
     features = used[(codes[used] == predictor.codebook.missing_code).any(axis=1)]
@@ -223,26 +229,26 @@ def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int
     distrust = distrust_of(question, filled, np.repeat(excess, COMPLETIONS, axis=1))
     shape = (len(rows), COMPLETIONS, predictor.forest.n_trees)
     counts = counts_of(predictor, filled).reshape(*shape, -1)
-    astray = None if distrust is None else distrust.reshape(shape)
+    distrust = None if distrust is None else distrust.reshape(shape)
     found = uncertainty_from_counts(
         counts,
         predictor.setting.caution,
         as_is=question.counts[rows],
-        distrust=astray,
+        distrust=distrust,
         tree_shares=tree_shares(predictor),
     )
     return found.amounts
 
 
 def _held(counts: Floats, caution: float, trees: Floats) -> Floats:
-    """Counts (n, T, K) -> (n, K): what each class holds."""
+    """Return the mass of each class (n, K) from counts (n, T, K)."""
     leaves = counts.reshape(-1, counts.shape[2])
     shares = (1 - reserve(leaves, caution))[:, None] * class_shares(leaves)
     return np.asarray(np.einsum("t,ntk->nk", trees, shares.reshape(counts.shape)))
 
 
 def _margin(held: Floats) -> Floats:
-    """(..., K) -> (...): how much more the first class holds than the second."""
+    """Return the difference (...) between the largest and the second largest mass (..., K)."""
     if held.shape[-1] == 1:
         return held[..., 0]
     two = np.partition(held, -2, axis=-1)[..., -2:]
@@ -250,12 +256,13 @@ def _margin(held: Floats) -> Floats:
 
 
 def _disagreement(held: Floats, shares: Floats, rows: Floats) -> Floats:
-    """Held (..., T), shares (..., T, K), rows (..., T) -> (...): the part of the impurity that lies between trees.
+    """Return the part (...) of the impurity that is between trees, in excess of chance.
 
-    The Gini impurity of the mean is that within leaves plus that between them. Leaves also differ by chance: draws
-    from one mixture differ by the share 1/draws of its impurity. Trees split until leaves are pure, which makes pure
-    runs of about 1/(1 - m) rows out of a mixture, where m is the probability that a row of the mixture agrees with the
-    leaf. So a leaf of n rows counts as n (1 - m) draws, at least one. Only what exceeds chance counts as disagreement.
+    The arguments are masses (..., T), class shares (..., T, K) and numbers of rows (..., T) of the leaves. The Gini
+    impurity of the mean is that within leaves plus that between them. Leaves also differ by chance: draws from one
+    mixture differ by the fraction 1/draws of its impurity. Trees split until leaves are pure, which makes pure runs of
+    about 1/(1 - m) rows out of a mixture, where m is the probability that a row of the mixture agrees with the leaf. So
+    a leaf of n rows counts as n (1 - m) draws, at least one.
     """
     total = held.sum(axis=-1, keepdims=True)
     weight = np.divide(held, total, out=np.zeros_like(held), where=total > 0)

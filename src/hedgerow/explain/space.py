@@ -1,4 +1,4 @@
-"""Search space of counterfactuals: leaves and features of a forest."""
+"""Search space of counterfactuals."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ Ints = NDArray[np.int64]
 
 
 class Space:
-    """Where samples may move in a forest; made once for all samples.
+    """Leaves and features of a forest, shared by the searches of all samples.
 
     Attributes
     ----------
     features : (F,) int64
-        The features on which some tree splits.
+        The features used by some tree.
     nominal, n_bins : (F,) uint8, int32
-        Whether they are nominal, and how many codes they have.
+        Whether they are categorical, and their numbers of bins.
     contents : (L,) int32
-        Which of D distinct contents each leaf has.
+        Index of the counts of each leaf among the D distinct ones.
     plausible : (D,) uint8
-        Whether leaves of this content have training rows.
+        Whether leaves with these counts have training rows.
     margins : dict or None
-        By how much classes are ahead of others in leaves of each content, if the decision depends on it.
+        Margins between classes for each of the distinct counts, if they determine the decision.
     costs : list of (codes,) float64 and float
         Typical values of the bins of each feature, and 1 / range.
     dates : dict of int to dict of int to str
-        Dates on which some tree splits -> those of their months and weekdays on which some tree splits too, and which
-        part of the date these are. They cannot move alone.
+        For each date used by some tree, its month and weekday if some tree uses them too. They cannot change alone.
     """
 
     def __init__(self, predictor: ClassificationPredictor) -> None:
@@ -53,19 +52,19 @@ class Space:
         self.dates = self._dates()
 
     def arrays(self) -> dict[str, Any]:
-        """What the core is told of the forest, by name."""
+        """Return the arguments of the search in the core, by name."""
         given = {"contents": self.contents, "plausible": self.plausible, "tree_shares": tree_shares(self.predictor)}
         known = {"features": self.features, "nominal": self.nominal, "n_classes": self.predictor.forest.n_classes}
         return given | known | (self.margins or {}) | {"alone": self.alone}
 
     def alone(self, leaves: list[float]) -> float:
-        """Leaves (T,), one of each tree -> the only class that remains there, or -1."""
+        """Return the only class that remains for one leaf of each tree (T,), or -1."""
         return float(
             only_class(self.predictor, self.predictor.forest.evidence_at(np.array([leaves], dtype=np.int32)))[0]
         )
 
     def _dates(self) -> dict[int, dict[int, str]]:
-        """-> dates, and what trees ask of them besides their day."""
+        """Find the dates, and the parts of them that trees use."""
         names, kinds, used = self.predictor.codebook.names, self.predictor.codebook.schema.kinds, self.features.tolist()
         place = {names[feature]: feature for feature in used}
         found = {
@@ -76,7 +75,7 @@ class Space:
         return {date: parts for date, parts in found.items() if parts}
 
     def _unit_costs(self, feature: int) -> tuple[Floats, float]:
-        """-> typical values of the bins of a numeric feature, and 1 / range."""
+        """Return typical values of the bins of a numeric feature, and 1 / range."""
         if self.predictor.fitted.bins.nominal[feature]:
             return np.zeros(0), 0.0
         start, span = (
@@ -86,8 +85,11 @@ class Space:
         return self.predictor.fitted.bins.centers[start[0] : start[1]], 1.0 / span if span > 0 else 0.0
 
 
-def costs_of(space: Space, codes: Array, values: list[Any], most: float) -> list[Floats]:
-    """One sample (p,) and its values -> for each feature (codes,), what each code costs; empty if it is missing."""
+def costs_of(space: Space, codes: Array, values: list[float], most: float) -> list[Floats]:
+    """Return the cost of each bin (codes,) of each feature for one sample (p,).
+
+    Empty for missing values.
+    """
     missing, costs = space.predictor.codebook.missing_code, []
     for place, feature in enumerate(space.features.tolist()):
         at = int(codes[feature])
@@ -107,5 +109,5 @@ def costs_of(space: Space, codes: Array, values: list[Any], most: float) -> list
 
 
 def _inside(centers: Floats, value: float) -> float:
-    """An infinite value -> the outermost typical value, so that differences are finite."""
+    """Replace an infinite value by the outermost typical value, to make differences finite."""
     return float(value) if np.isfinite(value) else float(centers[0] if value < 0 else centers[-1])

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hedgerow.decisions import decision_in_force
-from hedgerow.inference.predictor import predictor_of
+from hedgerow.inference.predictor import Predictor, predictor_of
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.util.text import printable
 
-#: Features that are shown.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+#: Number of features shown.
 MOST_FEATURES = 12
-#: Classes that are named.
+#: Number of classes named.
 MOST_CLASSES = 8
 
 _STYLE = """
@@ -30,16 +34,16 @@ _STYLE = """
 
 @dataclass(frozen=True)
 class Summary:
-    """One page about a fitted model; a notebook shows it as a table.
+    """Summary of a fitted model; notebooks display it as a table.
 
     Attributes
     ----------
     title : str
         The class of the model.
     facts : tuple of (str, str)
-        What is said about the data, the trees, the opinion and the rows outside the bags.
+        Facts about the data, the trees, the opinion and out-of-bag rows.
     importances : tuple of (str, float)
-        The features that reduce impurity most, and their shares.
+        The most important features, with their shares of the decrease in impurity.
     """
 
     title: str
@@ -47,14 +51,14 @@ class Summary:
     importances: tuple[tuple[str, float], ...]
 
     def to_text(self) -> str:
-        """The page as lines."""
+        """Return the summary as plain text."""
         wide = max(len(name) for name, _ in (*self.facts, *self.importances))
         lines = [self.title, "", *(f"{name:<{wide}}  {value}" for name, value in self.facts)]
         shares = [f"{name:<{wide}}  {share:6.1%}" for name, share in self.importances]
         return "\n".join(lines + (["", "Share of the decrease in impurity", *shares] if shares else []))
 
     def to_html(self) -> str:
-        """The page as a self-contained fragment of HTML; every name is escaped."""
+        """Return the summary as a self-contained fragment of HTML; every name is escaped."""
         facts = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in self.facts)
         most = max((share for _, share in self.importances), default=0.0) or 1.0
         shares = "".join(
@@ -74,16 +78,16 @@ class Summary:
         return self.to_text()
 
 
-def describe(model: Any, *, doubt: bool = True) -> Summary:
-    """One page about a fitted model: its data, its trees, how it decides, its out-of-bag doubt, its features.
+def describe(model: BaseEstimator, *, doubt: bool = True) -> Summary:
+    """Summarise a fitted model: data, trees, decision rule, out-of-bag uncertainty and features.
 
     Parameters
     ----------
     model : fitted tree or forest
-        A classifier, a regressor, or trees without labels; of several outputs, one of ``outputs_``.
+        A classifier, a regressor, or an unsupervised forest; for a multi-output model, pass one of ``outputs_``.
     doubt : bool, default=True
-        Whether to ask how many rows outside the bags are left undecided, which takes as long as a prediction for all
-        training rows. Only forests fitted in this process know it.
+        Whether to compute the share of undecided out-of-bag rows, which takes as long as a prediction for all training
+        rows. It is available only for forests that were fitted in this process.
 
     Returns
     -------
@@ -96,8 +100,8 @@ def describe(model: Any, *, doubt: bool = True) -> Summary:
     >>> from hedgerow import RandomForestClassifier
     >>> from hedgerow.explain import describe
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> about = describe(RandomForestClassifier(20, random_state=0).fit(X, y))
-    >>> dict(about.facts)["trained on"], about.importances[0][0]
+    >>> summary = describe(RandomForestClassifier(20, random_state=0).fit(X, y))
+    >>> dict(summary.facts)["trained on"], summary.importances[0][0]
     ('150 rows, 4 features', 'petal length (cm)')
     """
     predictor = predictor_of(model)
@@ -111,50 +115,53 @@ def describe(model: Any, *, doubt: bool = True) -> Summary:
     return Summary(type(model).__name__, facts, _importances(predictor))
 
 
-def _data(predictor: Any) -> dict[str, str]:
-    """What the training table was like."""
+def _data(predictor: Predictor) -> dict[str, str]:
+    """Describe the training table."""
     schema, n_rows, names = predictor.fitted.schema, predictor.n_training_rows, predictor.classes.tolist()
     nominal = sum(schema.nominal)
-    rows = "rows not known" if n_rows is None else f"{n_rows:,} rows"
-    facts = {"trained on": f"{rows}, {schema.n_features:,} features" + (f", {nominal:,} nominal" if nominal else "")}
+    rows = "unknown number of rows" if n_rows is None else f"{n_rows:,} rows"
+    facts = {
+        "trained on": f"{rows}, {schema.n_features:,} features" + (f", {nominal:,} categorical" if nominal else "")
+    }
     if names:
         more = f" … and {len(names) - MOST_CLASSES:,} more" if len(names) > MOST_CLASSES else ""
         facts["classes"] = f"{len(names):,}: {', '.join(map(str, names[:MOST_CLASSES]))}{more}"
     return facts
 
 
-def _trees(predictor: Any) -> dict[str, str]:
-    """How many trees there are, and how large they are."""
+def _trees(predictor: Predictor) -> dict[str, str]:
+    """Describe the number and the size of the trees."""
     forest = predictor.forest
     leaves, depths = np.diff(forest.leaf_start), forest.depth
     value = f"{forest.n_trees:,}, with {leaves.mean():,.0f} leaves and a depth of {depths.mean():.1f} on average"
     return {"trees": value if forest.n_trees > 1 else f"1, with {leaves[0]:,} leaves and a depth of {depths[0]}"}
 
 
-def _opinion(predictor: Any) -> dict[str, str]:
-    """How leaves become answers."""
-    mapped = (
-        "mapped by what out-of-bag rows teach"
-        if predictor.is_calibrated
-        else f"as the leaves say ({predictor.calibration.why})"
+def _opinion(predictor: ClassificationPredictor) -> dict[str, str]:
+    """Describe rule, caution, decision and calibration."""
+    calibrated = (
+        "calibrated on out-of-bag rows" if predictor.is_calibrated else f"uncalibrated ({predictor.calibration.why})"
     )
     decided = decision_in_force(predictor.given_decision, predictor.plain_rule)
     return {
         "opinion": f"{predictor.plain_rule!r}, caution {_caution(predictor)}, decision {decided}",
-        "probabilities": mapped,
+        "probabilities": calibrated,
     }
 
 
-def _caution(predictor: Any) -> str:
-    """The caution in use; a loaded model may not know which one its rows would choose."""
+def _caution(predictor: ClassificationPredictor) -> str:
+    """Format the caution.
+
+    A loaded model may not have the rows from which "auto" chooses it.
+    """
     try:
         return f"{predictor.caution:g}"
     except (AttributeError, ValueError):
-        return "not known"
+        return "unknown"
 
 
-def _uncertainty(predictor: Any) -> dict[str, str]:
-    """How the model decides about rows outside the bags; nothing if it has none."""
+def _uncertainty(predictor: ClassificationPredictor) -> dict[str, str]:
+    """Describe the sets of out-of-bag rows; empty if there are none."""
     rows = predictor.fitted.oob_rows
     if rows is None or rows.target.known is not None:
         return {}
@@ -162,13 +169,16 @@ def _uncertainty(predictor: Any) -> dict[str, str]:
         predictor.oob_evidence(), predictor.plain_rule, predictor.caution, predictor.given_decision
     )
     sets, truth = trial.sets, rows.target.labels[used]
-    single, holds = sets.sum(axis=1) == 1, sets[np.arange(len(sets)), truth]
-    right = f", {holds[single].mean():.1%} of them right" if single.any() else ""
-    return {"out of bag": f"{single.mean():.1%} of rows decided{right}; {holds.mean():.1%} of sets hold the true class"}
+    single, covers = sets.sum(axis=1) == 1, sets[np.arange(len(sets)), truth]
+    right = f", {covers[single].mean():.1%} of them correctly" if single.any() else ""
+    return {"out of bag": f"{single.mean():.1%} of rows decided{right}; coverage of sets {covers.mean():.1%}"}
 
 
-def _importances(predictor: Any) -> tuple[tuple[str, float], ...]:
-    """The features that matter most; none for trees without labels, which were grown on noise."""
+def _importances(predictor: Predictor) -> tuple[tuple[str, float], ...]:
+    """Return the most important features.
+
+    None for unsupervised forests, whose splits are random.
+    """
     if not predictor.predicts or predictor.fitted.criterion is None:
         return ()
     shares = np.nan_to_num(predictor.fitted.importances().mean(axis=0))

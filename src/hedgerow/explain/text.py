@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from hedgerow.decisions import all_decisions
 from hedgerow.explain.cases import Case, amount, class_words, number, value_words
@@ -13,28 +13,30 @@ from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.words import percents, remedy_words
 from hedgerow.util.text import printable_lines
 
-#: Columns of a line, and of the picture of an interval.
+_Explained = TypeVar("_Explained", Explanation, RegressionExplanation)
+
+#: Columns of a line, and of the drawing of an interval.
 WIDTH, BAR = 96, 41
 #: Most features and classes that are shown.
 MOST_FEATURES, MOST_CLASSES = 6, 8
-#: The names of the quantities that features add to.
+#: Names of the quantities that contributions add up to.
 UNITS = {"probability": "probability", "log_odds": "log-odds", "lower": "lower probability"}
 #: Most characters of a cell.
 CELL = 18
-#: What the line through the intervals means.
-WALL = "the largest lower bound: a class whose interval ends before it is ruled out."
+#: The meaning of the line through the intervals.
+WALL = "largest lower probability; classes with a smaller upper probability are ruled out."
 
 
 def text_from_explanation(explanation: Explanation) -> str:
-    """An explanation -> what `Explanation.to_text` returns, without characters that could control a terminal."""
+    """Return the text of an explanation, without characters that could control a terminal."""
     parts = [
         _wrapped(f"{explanation.title}: {explanation.sentence}", ""),
         _intervals(explanation),
-        _section("Where the doubt comes from", _uncertainty(explanation)),
-        _section("What would settle it", _remedies(explanation)),
+        _section("Sources of uncertainty", _uncertainty(explanation)),
+        _section("What would decide it", _remedies(explanation)),
         _section("Nearest training cases", _cases(explanation, shown_features, "class")),
         _section(
-            "The weightiest leaf of each class that remains",
+            "Strongest leaf for each class of the set",
             [_wrapped(rule, "  ", "    ") for rule in explanation.rules],
         ),
         _section(*_shap(explanation)),
@@ -43,29 +45,31 @@ def text_from_explanation(explanation: Explanation) -> str:
 
 
 def text_from_regression(estimate: RegressionExplanation) -> str:
-    """An explanation of a number -> what `RegressionExplanation.to_text` returns, safe for a terminal."""
+    """Return the text of an explanation of a regressor, without characters that could control a terminal."""
     parts = [
         _wrapped(f"{estimate.title}: {estimate.sentence}", ""),
-        _section("What it rests on", [_wrapped(line, "  - ", "    ") for line in rests_words(estimate)]),
-        _section("Nearest training cases", _cases(estimate, added_features, "target")),
-        _section("What each value adds to the prediction, and to the width of its bounds", _adds(estimate)),
+        _section("Basis of the prediction", [_wrapped(line, "  - ", "    ") for line in support_words(estimate)]),
+        _section("Nearest training cases", _cases(estimate, top_features, "target")),
+        _section("Feature contributions to the prediction, and to the width of its bounds", _contributions(estimate)),
     ]
     return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
 
 
-def rests_words(estimate: RegressionExplanation) -> list[str]:
-    """An explanation of a number -> what the prediction rests on, one line each."""
-    lines, rests = [], estimate.rests
-    if rests is not None:
+def support_words(estimate: RegressionExplanation) -> list[str]:
+    """Describe the training rows behind a prediction, and the parts of its uncertainty, one line each."""
+    lines, support = [], estimate.support
+    if support is not None:
         lines.append(
-            f"{rests.rows:,} training rows, which weigh as much as {amount(rests.effective)} equal ones; the middle"
-            f" 80 % of their targets lie from {number(rests.low)} to {number(rests.high)}"
+            f"{support.rows:,} training rows (effective sample size {amount(support.effective)}); the middle 80% of"
+            f" their targets lie from {number(support.low)} to {number(support.high)}"
         )
-    lines.append(f"half of the trees find {amount(estimate.leaf_rows)} or fewer similar rows")
+    lines.append(
+        f"{amount(estimate.leaf_rows)} training {'row' if estimate.leaf_rows == 1 else 'rows'} in the median leaf"
+    )
     more = f"{number(estimate.caution)} more {'row' if estimate.caution == 1 else 'rows'}"
     lines.append(
-        f"with {more} of any known target in every leaf, the prediction would lie between"
-        f" {number(estimate.mean_lower)} and {number(estimate.mean_upper)}"
+        f"bounds of the prediction {number(estimate.mean_lower)} to {number(estimate.mean_upper)}, if every leaf had"
+        f" {more} of any training target"
     )
     lines.append(
         f"noise within leaves ± {number(estimate.noise)}, disagreement between trees ± {number(estimate.disagreement)}"
@@ -73,17 +77,23 @@ def rests_words(estimate: RegressionExplanation) -> list[str]:
     return lines
 
 
-def added_features(estimate: RegressionExplanation, most: int = MOST_FEATURES) -> list[str]:
-    """The features that add most to the prediction; without SHAP values, the first features."""
-    adds = estimate.adds
-    if adds is None:
+def top_features(estimate: RegressionExplanation, most: int = MOST_FEATURES) -> list[str]:
+    """Return the features with the largest contributions to the prediction.
+
+    Without them, the first features.
+    """
+    found = estimate.contributions
+    if found is None:
         return list(estimate.values)[:most]
-    size = {name: abs(value) for name, value in zip(adds.features, adds.prediction, strict=True)}
+    size = {name: abs(value) for name, value in zip(found.features, found.prediction, strict=True)}
     return sorted((name for name in size if size[name] > 0), key=lambda name: -size[name])[:most]
 
 
 def shown_features(explanation: Explanation, most: int = MOST_FEATURES) -> list[str]:
-    """The features that add most to label and width; without SHAP values, the first features."""
+    """Return the features with the largest contributions to label and width.
+
+    Without them, the first features.
+    """
     shap = explanation.shap
     if shap is None:
         return list(explanation.values)[:most]
@@ -95,7 +105,7 @@ def shown_features(explanation: Explanation, most: int = MOST_FEATURES) -> list[
 
 
 def shown_classes(explanation: Explanation) -> list[int]:
-    """Labels of the classes to show: those that remain and the most probable others, most probable first."""
+    """Return the indices of the classes to show: those of the set and the most probable others, in this order."""
     order = sorted(range(len(explanation.classes)), key=lambda k: -explanation.probability[k])
     kept = [k for k in order if explanation.classes[k] in explanation.set]
     others = [k for k in order if k not in kept]
@@ -103,20 +113,23 @@ def shown_classes(explanation: Explanation) -> list[int]:
 
 
 def decision_words(explanation: Explanation) -> str:
-    """The settings, and how many classes remain."""
+    """Describe rule, caution, decision and the size of the prediction set."""
     how = f"Rule {explanation.rule}, caution {number(explanation.caution)}, decision {explanation.decision}"
-    remain = "one class remains" if explanation.is_determinate else f"{len(explanation.set)} classes remain"
-    return f"{how}: {remain}."
+    size = "one class" if explanation.is_determinate else f"{len(explanation.set)} classes"
+    return f"{how}: {size} in the prediction set."
 
 
 def by_bounds(explanation: Explanation) -> bool:
-    """Whether a class is ruled out if the lower bound of another is above its interval."""
+    """Return whether the decision rules out classes by their lower and upper probabilities."""
     named = all_decisions().get(explanation.decision)
     return named is not None and named.by_bounds
 
 
 def _intervals(explanation: Explanation) -> str:
-    """Classes with pictures of their intervals, a mark at the largest lower bound, and which classes remain."""
+    """Draw the intervals of the classes, with a line at the largest lower probability.
+
+    Mark those of the set.
+    """
     shown = shown_classes(explanation)
     wall = round(max(explanation.lower) * (BAR - 1))
     rows = []
@@ -129,11 +142,9 @@ def _intervals(explanation: Explanation) -> str:
         line[low : high + 1] = "─" * (high + 1 - low)
         line[wall] = "┼" if low <= wall <= high else "┆"
         line[at] = "●"
-        remains = "remains" if explanation.classes[k] in explanation.set else ""
+        in_set = "in set" if explanation.classes[k] in explanation.set else ""
         bounds = f"{explanation.lower[k]:.3f} to {explanation.upper[k]:.3f}"
-        rows.append(
-            [_cell(explanation.classes[k]), f"{explanation.probability[k]:.3f}", bounds, "".join(line), remains]
-        )
+        rows.append([_cell(explanation.classes[k]), f"{explanation.probability[k]:.3f}", bounds, "".join(line), in_set])
     head = ["class", "probability", "interval", "0" + "1".rjust(BAR - 1), ""]
     lines = _table([head, *rows], left=(0, 3, 4))
     hidden = len(explanation.classes) - len(shown)
@@ -144,33 +155,33 @@ def _intervals(explanation: Explanation) -> str:
 
 
 def _uncertainty(explanation: Explanation) -> list[str]:
-    """Lines with percentages and causes."""
-    shares = percents([each.share for each in explanation.doubt])
-    lines = [(share, each.text) for share, each in zip(shares, explanation.doubt, strict=True) if share > 0]
-    return [_wrapped(text, f"  {share:>3} %  ", " " * 9) for share, text in lines]
+    """List the sources of uncertainty with their percentages."""
+    shares = percents([each.share for each in explanation.uncertainty])
+    lines = [(share, each.text) for share, each in zip(shares, explanation.uncertainty, strict=True) if share > 0]
+    return [_wrapped(text, f"  {share:>3}%  ", " " * 8) for share, text in lines]
 
 
 def _remedies(explanation: Explanation) -> list[str]:
     return [_wrapped(line, "  - ", "    ") for line in remedy_words(explanation)]
 
 
-def _adds(estimate: RegressionExplanation) -> list[str]:
-    """A table: what the weightiest features add to the prediction and to the width of its bounds."""
-    rows = added_rows(estimate, _cell)
+def _contributions(estimate: RegressionExplanation) -> list[str]:
+    """Format the largest contributions to the prediction and to the width of its bounds as a table."""
+    rows = contribution_rows(estimate, _cell)
     return _table([["", "prediction", "width"], *rows], left=(0,)) if rows else []
 
 
-def added_rows(estimate: RegressionExplanation, cell: Callable[[str], str] = str) -> list[list[str]]:
-    """The weightiest features -> name and value, what these add to the prediction, and to the width of its bounds."""
-    adds = estimate.adds
-    if adds is None:
+def contribution_rows(estimate: RegressionExplanation, cell: Callable[[str], str] = str) -> list[list[str]]:
+    """Return name and value of the top features, and their contributions to the prediction and its width."""
+    found = estimate.contributions
+    if found is None:
         return []
-    columns = [[signed(each) for each in amounts] for amounts in (adds.prediction, adds.width)]
-    return _feature_rows(estimate, added_features(estimate), adds.features, columns, cell)
+    columns = [[signed(each) for each in amounts] for amounts in (found.prediction, found.width)]
+    return _feature_rows(estimate, top_features(estimate), found.features, columns, cell)
 
 
 def shap_rows(explanation: Explanation, cell: Callable[[str], str] = str) -> list[list[str]]:
-    """The weightiest features -> name and value, what these add to the label and, if it is known, to the width."""
+    """Return name and value of the top features, and their contributions to the label and, if known, the width."""
     shap = explanation.shap
     if shap is None:
         return []
@@ -185,41 +196,42 @@ def _feature_rows(
     columns: list[list[str]],
     cell: Callable[[str], str],
 ) -> list[list[str]]:
-    """The features to show, and columns with a text for each of all features -> a row for each shown feature."""
+    """Return a row for each shown feature, given columns with a text for each of all features."""
     places = [features.index(name) for name in shown]
     words = [f"{cell(name)} = {cell(value_words(explained.values[name]))}" for name in shown]
     return [[row_words, *(column[at] for column in columns)] for row_words, at in zip(words, places, strict=True)]
 
 
 def signed(value: float) -> str:
-    """A number -> text with its sign."""
+    """Format a number with its sign."""
     return f"{'-' if value < 0 else '+'}{number(abs(value))}"
 
 
-def _cases(explanation: Any, features: Callable[[Any, int], list[str]], truth: str) -> list[str]:
-    """A table: this sample, and below it the cases, with as many values as fit; `truth` is what is known of cases."""
+def _cases(explanation: _Explained, features: Callable[[_Explained, int], list[str]], target_name: str) -> list[str]:
+    """Format the sample and its nearest cases as a table, with as many values as fit."""
     if explanation.cases is None:
-        return [
-            "  not known: the model does not hold its training rows; pass them as train (--train on the command line)"
-        ]
+        return ["  not available: the model has not kept its training rows. Pass train (on the command line, --train)."]
     if not explanation.cases:
         return []
     for most in range(MOST_FEATURES, 0, -1):
-        lines = _table(case_rows(explanation, features(explanation, most), truth, _cell), left=(0, 2))
+        lines = _table(case_rows(explanation, features(explanation, most), target_name, _cell), left=(0, 2))
         if max(map(len, lines)) <= WIDTH:
             break
     return lines
 
 
 def case_rows(
-    explanation: Explanation | RegressionExplanation, names: list[str], truth: str, cell: Callable[[str], str] = str
+    explanation: Explanation | RegressionExplanation,
+    names: list[str],
+    target_name: str,
+    cell: Callable[[str], str] = str,
 ) -> list[list[str]]:
-    """Some features -> a head, this sample and the nearest cases, with the values of these features."""
+    """Return a header, this sample and the nearest cases, with the values of the named features."""
 
     def values(of: Explanation | RegressionExplanation | Case) -> list[str]:
         return [cell(value_words(of.values[name])) for name in names]
 
-    rows = [["row", "weight", truth, *map(cell, names)], ["this", "", "", *values(explanation)]]
+    rows = [["row", "weight", target_name, *map(cell, names)], ["this", "", "", *values(explanation)]]
     for case in explanation.cases or ():
         label = "?" if case.label is None else value_words(case.label)
         rows.append([str(case.row), f"{case.weight:.3f}", cell(label), *values(case)])
@@ -227,7 +239,7 @@ def case_rows(
 
 
 def _shap(explanation: Explanation) -> tuple[str, list[str]]:
-    """A title and a table: what the weightiest features add to label and width."""
+    """Return a title, and the largest contributions to label and width as a table."""
     shap = explanation.shap
     if shap is None:
         return "", []
@@ -242,18 +254,18 @@ def _shap(explanation: Explanation) -> tuple[str, list[str]]:
 
 
 def shap_title(explanation: Explanation) -> str:
-    """What the table of SHAP values shows."""
+    """Return the title of the table of SHAP values."""
     unit = "" if explanation.shap is None else UNITS[explanation.shap.unit]
-    return f"What each value adds to the {unit} of {class_words(explanation.label)}"
+    return f"Feature contributions to the {unit} of {class_words(explanation.label)}"
 
 
 def _section(title: str, lines: list[str]) -> str:
-    """A title and lines below it; empty if there are no lines."""
+    """Return a title with lines below it; empty if there are no lines."""
     return "\n".join([title, *lines]) if lines else ""
 
 
 def _table(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
-    """Cells -> aligned lines; the columns in `left` are aligned left, the others right."""
+    """Align cells; the columns in `left` are aligned left, the others right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  "
@@ -265,15 +277,14 @@ def _table(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
     ]
 
 
-def _cell(value: Any) -> str:
-    """A value -> at most `CELL` characters in one line."""
+def _cell(value: object) -> str:
+    """Format a value in one line of at most `CELL` characters."""
     words = " ".join(str(value).split()) or repr(str(value))
     return words if len(words) <= CELL else words[: CELL - 1] + "…"
 
 
-def _wrapped(text: str, first: str, later: str | None = None) -> str:
-    """Text -> lines of at most `WIDTH` columns; a number and its percent sign stay on one line."""
-    tied = text.replace(" %", "\N{NO-BREAK SPACE}%")
-    later = first if later is None else later
-    lines = textwrap.fill(tied, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
-    return lines.replace("\N{NO-BREAK SPACE}%", " %")
+def _wrapped(text: str, first: str, indent: str | None = None) -> str:
+    """Break text into lines of at most `WIDTH` columns, not after ±; `indent` starts all lines but the first."""
+    indent, text = first if indent is None else indent, text.replace("± ", "±\N{NO-BREAK SPACE}")
+    lines = textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+    return lines.replace("±\N{NO-BREAK SPACE}", "± ")

@@ -4,65 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
+from hedgerow.explain.cases import Label
 from hedgerow.explain.explanation import Explanation
-from hedgerow.explain.presenters.registry import explaining_presenter
+from hedgerow.explain.presenters.registry import explainer_of
 from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.request import ExplainRequest
 from hedgerow.table.output import index_names
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
+
+_Explained = TypeVar("_Explained", Explanation, RegressionExplanation)
+
 
 def explain(
-    forest: Any,
-    X: Any,
+    forest: BaseEstimator,
+    X: TableLike,
     *,
-    train: Any = None,
-    y_train: Any = None,
+    train: TableLike | None = None,
+    y_train: ArrayLike | None = None,
     cases: int = 5,
     shap: bool | None = None,
     immutable: Iterable[int | str] | None = None,
     increasing: Iterable[int | str] = (),
     decreasing: Iterable[int | str] = (),
-    wanted: Any = None,
+    wanted: Label | None = None,
     time_limit: float | None = None,
     coverage: float | None = None,
 ) -> list[Explanation] | list[RegressionExplanation]:
-    """Why a forest gives its answer for each sample, and what would settle the undecided ones.
+    """Explain the prediction for each sample, and what would decide the undecided ones.
 
     Parameters
     ----------
     forest : fitted classifier or regressor of hedgerow
-        Its rule, caution and decision are used.
+        The explanations use its rule, caution and decision.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Samples. The index of a pandas frame names them.
     train : {array-like, sparse matrix, data frame} of shape (n_train, n_features), default=None
-        The training rows, from which the nearest cases are taken. None uses those that a bootstrapped forest has kept
-        since its fit; a loaded forest has none, and its explanations then have no cases.
+        Training rows, for the nearest cases. None uses the rows that a bootstrapped forest keeps after `fit`; a loaded
+        forest has none, and its explanations have no cases.
     y_train : array-like of shape (n_train,), default=None
-        Their labels.
+        Labels of `train`.
     cases : int, default=5
-        How many nearest training rows to show.
+        Number of nearest training rows to show.
     shap : bool, default=None
-        Whether to compute what each feature adds, for which every node of the forest is visited. None does so if the
-        forest has at most a million nodes: for all samples if there are at most a hundred, and otherwise only where
-        several classes remain.
+        Whether to compute feature contributions, which visits every node of the forest. None computes them if the
+        forest has at most a million nodes: for all samples if there are at most a hundred, and otherwise for undecided
+        samples only.
     immutable, increasing, decreasing : iterables of int or str
-        Features, by number or name, that the smallest change must not change, may only raise, or may only lower. None
-        for `immutable`, the default, means the ``immutable_features`` of the forest.
+        Features, by number or name, that counterfactuals must not change, may only increase, or may only decrease. For
+        `immutable`, None (the default) means the ``immutable_features`` of the forest.
     wanted : class, default=None
-        The class that should remain after the smallest change; None takes the cheapest.
+        Target class of counterfactuals; None means the class of the cheapest one.
     time_limit : float, default=None
-        Seconds to search for the smallest change of each undecided sample; 0 means no search. None means one second
+        Seconds to search for the counterfactual of each undecided sample; 0 means no search. None means one second
         for up to ten samples, and no search for more.
     coverage : float, default=None
-        Of a regressor: the share of targets that intervals should hold; None means .9. A regressor takes `train`,
-        `y_train`, `cases` and `shap` besides; the other arguments are about classes.
+        Target coverage of the intervals of a regressor; None means 0.9. Regressors also support `train`, `y_train`,
+        `cases` and `shap`; the other arguments apply to classifiers.
 
     Returns
     -------
     list of Explanation
-        One for each sample; of a regressor, a list of `hedgerow.explain.RegressionExplanation`.
+        One per sample; for a regressor, a list of `hedgerow.explain.RegressionExplanation`.
 
     Examples
     --------
@@ -73,16 +83,16 @@ def explain(
     >>> why = explain(forest, [[6.0, 3.0, 5.1, 1.6]])[0]
     >>> why.set
     [1, 2]
-    >>> [each.cause for each in why.doubt]
-    ['overlap', 'few', 'disagree', 'missing', 'outside']
+    >>> [each.cause for each in why.uncertainty]
+    ['overlap', 'few', 'disagree', 'missing', 'out_of_range']
     """
     request = ExplainRequest(
         train, y_train, cases, shap, immutable, increasing, decreasing, wanted, time_limit, coverage
     )  # fmt: skip
-    return _named(explaining_presenter(forest, "explain").explain(forest, X, request), X)
+    return _named(explainer_of(forest).explain(forest, X, request), X)
 
 
-def _named(found: list[Any], X: Any) -> list[Any]:
-    """Name the explanations by the index of the table."""
+def _named(found: list[_Explained], X: TableLike) -> list[_Explained]:
+    """Set the names of explanations to the index of the table."""
     names = index_names(X)
     return found if names is None else [replace(each, name=name) for each, name in zip(found, names, strict=True)]

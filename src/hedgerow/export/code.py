@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,54 +21,57 @@ from hedgerow.export.describe import (
 )
 from hedgerow.forest.walk import RegressionTree, Tree, node_evidence
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 #: Branches at this depth become functions of their own, because parsers limit nesting.
 DEEPEST = 24
 
 
 class _Language(Protocol):
-    """The syntax of a language."""
+    """Syntax of a programming language."""
 
     def __init__(self, tree: Tree, name: str) -> None:
-        """For a tree; all names begin with `name`."""
+        """Write a tree, with `name` as prefix of all names."""
 
     def head(self) -> Iterator[str]:
-        """Lines before the functions of nodes."""
+        """Yield the lines before the functions of nodes."""
 
     def opening(self, number: int) -> str:
-        """The first line of the function of a node."""
+        """Return the first line of the function of a node."""
 
     def closing(self) -> list[str]:
-        """The last lines of a function."""
+        """Return the last lines of a function."""
 
     def conditions(self, split: Split) -> list[str]:
-        """A condition for each child except the last, to be tested in this order."""
+        """Return a condition for each child except the last, in the order of the tests."""
 
     def branch(self, condition: str | None, first: bool) -> str:
-        """The line that opens a branch; None is the condition of the last."""
+        """Return the line that opens a branch; the last branch has the condition None."""
 
     def end(self) -> list[str]:
-        """The lines after the branches of a node."""
+        """Return the lines after the branches of a node."""
 
     def leaf(self, number: int) -> str:
-        """The statement that returns the evidence of a leaf."""
+        """Return the statement that returns the evidence of a leaf."""
 
     def call(self, number: int) -> str:
-        """The statement that calls the function of a node."""
+        """Return the statement that calls the function of a node."""
 
     def tail(self) -> Iterator[str]:
-        """Lines after the functions of nodes."""
+        """Yield the lines after the functions of nodes."""
 
 
-def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> str:
-    """A tree or a forest as a stand-alone program that gives the same answers.
+def export_code(tree: Tree | BaseEstimator, *, language: str = "python", name: str = "tree") -> str:
+    """Export a tree or a forest as a stand-alone program with the same predictions.
 
     Parameters
     ----------
     tree : Tree, fitted classifier or regressor
-        A tree, or a forest. A forest must have the rule "average" and decide by interval dominance, as it does by
-        default; its calibrated map is part of the program. Other rules and decisions are refused (see `to_onnx`).
+        A tree or a forest. A forest must have the rule "average" and decide by interval dominance, the defaults; the
+        program includes its calibrator. For other rules and decisions see `to_onnx`.
     language : {"python", "c", "javascript"}, default="python"
-        Python 3, C99, or JavaScript (ES2015). A single `Tree` cannot be written in JavaScript; its estimator can.
+        Python 3, C99, or JavaScript (ES2015). For JavaScript pass an estimator, not a `Tree`.
     name : str, default="tree"
         Prefix of the names of the functions.
 
@@ -77,13 +80,13 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
     str
         A module with functions of one sample ``x``, its values in the order of the training table. In Python and
         JavaScript None, null and NaN are missing, and categories are passed unchanged. In C every value is a double,
-        NaN is missing, and a category that is text is replaced by its place in ``<name>_categories_<feature>``, or -1
-        if it is not there. New categories count as missing, so a sample with one gets what ``unseen="larger"`` gives.
+        NaN is missing, and a category that is text is replaced by its index in ``<name>_categories_<feature>``, or -1
+        if it is new. New categories count as missing, as with ``unseen="larger"``.
 
-        For a tree, ``<name>_evidence`` gives the rows of each class in the leaf reached, ``<name>_probability`` their
+        For a tree, ``<name>_evidence`` returns the class counts in the leaf reached, ``<name>_probability`` their
         shares, ``<name>_predict`` the class (its number in C). For a forest, ``<name>_probability``, ``<name>_bounds``
-        (lower and upper), ``<name>_set`` and ``<name>_predict`` give what `predict_proba`, `predict_bounds`,
-        `predict_set` and `predict` give. For a regressor there are only ``<name>_predict`` and, if it is a forest,
+        (lower and upper), ``<name>_set`` and ``<name>_predict`` correspond to `predict_proba`, `predict_bounds`,
+        `predict_set` and `predict`. For a regressor there are only ``<name>_predict`` and, if it is a forest,
         ``<name>_bounds``.
 
     Examples
@@ -100,16 +103,14 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
     (['no'], 'yes')
     """
     if language not in ("python", "c", "javascript"):
-        raise ValueError(f"language must be 'python', 'c' or 'javascript', got {language!r}; choose one of them")
+        raise ValueError(f"language must be 'python', 'c' or 'javascript', got {language!r}.")
     if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
-        raise ValueError(f"name must be an identifier, got {name!r}; use letters, digits and underscores")
+        raise ValueError(f"name must be an ASCII identifier, got {name!r}.")
     one_tree = isinstance(tree, Tree) or getattr(type(tree), "_single_tree", True)
     if not one_tree or (language == "javascript" and not isinstance(tree, Tree)):
         return forest_code(tree, language, name)
     if language == "javascript":
-        raise ValueError(
-            "language must be 'python' or 'c' for a Tree, got 'javascript'; pass the estimator of the tree"
-        )
+        raise ValueError("language must be 'python' or 'c' for a Tree, got 'javascript'. Pass the estimator instead.")
     found = tree_of(tree)
     languages: dict[tuple[str, type[Tree]], type[_Language]] = {
         ("python", Tree): _Python,
@@ -117,47 +118,47 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
         ("c", Tree): _C,
         ("c", RegressionTree): _CNumbers,
     }
-    spelling = languages[language, type(found)](found, name)
-    functions = [line for start in _starts(found) for line in _function(found, start, spelling)]
-    return "\n".join([*spelling.head(), *functions, *spelling.tail()]) + "\n"
+    writer = languages[language, type(found)](found, name)
+    functions = [line for start in _starts(found) for line in _function(found, start, writer)]
+    return "\n".join([*writer.head(), *functions, *writer.tail()]) + "\n"
 
 
 def _starts(tree: Tree) -> list[int]:
-    """Nodes that have a function of their own, deepest first, so that C knows each before it is called."""
+    """List the nodes with their own function, deepest first, because C functions are declared before use."""
     own = ~tree.is_leaf & (tree.node_depth % DEEPEST == 0)
     own[0] = True
     nodes = np.flatnonzero(own)
     return list(nodes[np.argsort(-tree.node_depth[nodes], kind="stable")].tolist())
 
 
-def _function(tree: Tree, start: int, spelling: _Language) -> Iterator[str]:
-    """The lines of the function of a node: its branches, down to leaves or to other functions."""
-    yield spelling.opening(start)
-    waiting: list[tuple[int, int] | str] = [(start, 1)]  # nodes with their indentation, and lines that are ready
-    while waiting:
-        item = waiting.pop()
+def _function(tree: Tree, start: int, writer: _Language) -> Iterator[str]:
+    """Yield the lines of the function of a node: its branches, down to leaves or to other functions."""
+    yield writer.opening(start)
+    pending: list[tuple[int, int] | str] = [(start, 1)]  # nodes with their indentation, and finished lines
+    while pending:
+        item = pending.pop()
         if isinstance(item, str):
             yield item
             continue
         number, indent = item
         pad = "    " * indent
         if tree.is_leaf[number]:
-            yield pad + spelling.leaf(number)
+            yield pad + writer.leaf(number)
         elif number != start and tree.node_depth[number] % DEEPEST == 0:
-            yield pad + spelling.call(number)
+            yield pad + writer.call(number)
         else:
-            waiting.extend(reversed(_branches(tree, number, indent, spelling)))
-    yield from spelling.closing()
+            pending.extend(reversed(_branches(tree, number, indent, writer)))
+    yield from writer.closing()
 
 
-def _branches(tree: Tree, number: int, indent: int, spelling: _Language) -> list[tuple[int, int] | str]:
-    """An inner node -> the lines that open its branches, and its children between them."""
+def _branches(tree: Tree, number: int, indent: int, writer: _Language) -> list[tuple[int, int] | str]:
+    """Return the lines that open the branches of an inner node, and its children between them."""
     node, pad = tree.at(number), "    " * indent
-    conditions = [*spelling.conditions(split_of(node)), None]
+    conditions = [*writer.conditions(split_of(node)), None]
     items: list[tuple[int, int] | str] = []
     for i, (child, condition) in enumerate(zip(node.children, conditions, strict=True)):
-        items += [pad + spelling.branch(condition, i == 0), (child.number, indent + 1)]
-    return items + [pad + line for line in spelling.end()]
+        items += [pad + writer.branch(condition, i == 0), (child.number, indent + 1)]
+    return items + [pad + line for line in writer.end()]
 
 
 class _Python:
@@ -194,7 +195,7 @@ class _Python:
         assert split.threshold is not None
         if math.isinf(split.threshold):
             return [f"{value} == {value}"]
-        # Every comparison with NaN is false, so the form of the condition decides where NaN goes.
+        # Comparisons with NaN are false, so the form of the condition decides the branch of NaN.
         number = python_value(split.threshold)
         return [f"not {value} > {number}" if split.missing_left else f"{value} <= {number}"]
 
@@ -215,19 +216,19 @@ class _Python:
         yield f"""
 
 def {name}_evidence(x):
-    \"\"\"The values of one sample -> the rows of each class in the leaf it reaches; None and NaN are missing.\"\"\"
+    \"\"\"Return the class counts in the leaf that a sample reaches; None and NaN are missing.\"\"\"
     return _{name}_0([float("nan") if value is None else value for value in x])
 
 
 def {name}_probability(x):
-    \"\"\"The values of one sample -> the share of each class; equal shares if the leaf is empty.\"\"\"
+    \"\"\"Return the share of each class; equal shares if the leaf is empty.\"\"\"
     evidence = {name}_evidence(x)
     total = sum(evidence)
     return [rows / total if total else 1 / {n_classes} for rows in evidence]
 
 
 def {name}_predict(x):
-    \"\"\"The values of one sample -> its most probable class.\"\"\"
+    \"\"\"Return the most probable class.\"\"\"
     evidence = {name}_evidence(x)
     return CLASSES[evidence.index(max(evidence))]"""
 
@@ -245,7 +246,7 @@ class _PythonNumbers(_Python):
         yield f"""
 
 def {self._name}_predict(x):
-    \"\"\"The values of one sample -> the number that the leaf it reaches predicts; None and NaN are missing.\"\"\"
+    \"\"\"Return the prediction for a sample; None and NaN are missing.\"\"\"
     return _{self._name}_0([float("nan") if value is None else value for value in x])"""
 
 
@@ -254,7 +255,7 @@ class _C:
 
     def __init__(self, tree: Tree, name: str) -> None:
         self._tree, self._name, self._evidence = tree, name, node_evidence(tree)
-        self._looks_into_sets = False  # whether `among` is used: C compilers warn about unused functions
+        self._uses_sets = False  # whether `among` is used: C compilers warn about unused functions
 
     def head(self) -> Iterator[str]:
         tree, name = self._tree, self._name
@@ -271,7 +272,7 @@ class _C:
             known = tree.schema.categories[feature]
             if known is not None and not are_doubles(known):
                 yield f"const char *const {name}_categories_{feature}[] = {c_strings([*known.tolist(), None])};"
-        if not self._looks_into_sets:
+        if not self._uses_sets:
             return
         yield ""
         yield "static int among(double value, const double *values, size_t n) {"
@@ -298,7 +299,7 @@ class _C:
             return [f"{value} == {number}" for number in self._numbers(split.feature, split.categories)]
         if split.left is not None and split.right is not None:
             chosen = self._numbers(split.feature, split.right if split.missing_left else split.left)
-            self._looks_into_sets |= bool(chosen)
+            self._uses_sets |= bool(chosen)
             inside = f"among({value}, (const double[]){{{', '.join(chosen)}}}, {len(chosen)})" if chosen else "0"
             return [f"!{inside}" if split.missing_left else inside]
         assert split.threshold is not None
@@ -325,12 +326,12 @@ class _C:
     def tail(self) -> Iterator[str]:
         name = self._name
         yield f"""
-/* The values of one sample -> the rows of each class in the leaf it reaches. */
+/* Return the class counts in the leaf that a sample reaches. */
 const double *{name}_evidence(const double *x) {{
     return {name}_node_0(x);
 }}
 
-/* The values of one sample -> the share of each class, written to share; equal shares if the leaf is empty. */
+/* Write the share of each class; equal shares if the leaf is empty. */
 void {name}_probability(const double *x, double *share) {{
     const double *rows = {name}_evidence(x);
     double total = 0;
@@ -339,7 +340,7 @@ void {name}_probability(const double *x, double *share) {{
     for (k = 0; k < {name}_n_classes; ++k) share[k] = total > 0 ? rows[k] / total : 1.0 / {name}_n_classes;
 }}
 
-/* The values of one sample -> the number of its most probable class. */
+/* Return the number of the most probable class. */
 int {name}_predict(const double *x) {{
     const double *rows = {name}_evidence(x);
     int k, best = 0;
@@ -349,7 +350,7 @@ int {name}_predict(const double *x) {{
 }}"""
 
     def _numbers(self, feature: int, values: list[Any]) -> list[str]:
-        """Categories -> numbers in C: the categories themselves if they are numbers, else their places in the list."""
+        """Convert categories to numbers in C: the categories themselves if they are numbers, else their indices."""
         known = self._tree.schema.categories[feature]
         assert known is not None
         if are_doubles(known):
@@ -372,14 +373,14 @@ class _CNumbers(_C):
 
     def tail(self) -> Iterator[str]:
         yield f"""
-/* The values of one sample -> the number that the leaf it reaches predicts. */
+/* Return the prediction for a sample. */
 double {self._name}_predict(const double *x) {{
     return {self._name}_node_0(x);
 }}"""
 
 
 def _predicted(tree: Tree, number: int) -> float:
-    """What a leaf of a regression tree predicts."""
+    """Return the prediction of a leaf of a regression tree."""
     values = tree.evidence.values
     assert values is not None
     return float(values[number])

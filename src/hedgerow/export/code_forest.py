@@ -1,27 +1,38 @@
 """Programs of forests in Python, C or JavaScript, with probabilities, bounds and sets.
 
-A program is tables of numbers, written here, and the functions that read them, which are files beside this one.
+A program consists of tables of numbers, written here, and of functions from the folder ``programs``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decisions.credal import Dominance
-from hedgerow.export.describe import are_doubles, c_number, c_strings, python_tuple
+from hedgerow.export.describe import Array, Category, are_doubles, c_number, c_strings, python_tuple
 from hedgerow.export.models import exported
 from hedgerow.forest.walk import Tree
+from hedgerow.inference.predictor import Predictor
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.tasks.regression.predictor import RegressionPredictor
 
-#: What a node is: a leaf, a threshold, a set of categories (each with missing values going right or left), or a child
-#: for each category.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+#: Types of nodes: leaves, thresholds, sets of categories (both with missing values to the right or to the left), and
+#: nodes with a child for each category.
 LEAF, RIGHT, LEFT, SET_RIGHT, SET_LEFT, EACH = range(6)
+
+
+Ints = NDArray[np.int64]
+#: Type, feature, first child and threshold of nodes, and the sets of subset splits.
+_Nodes = tuple[Ints, Ints, Ints, NDArray[np.float64], list[tuple[int, Array]]]
 
 
 @dataclass(frozen=True)
@@ -32,13 +43,13 @@ class Tables:
     ----------
     roots : (T,) first node of each tree
     way, feature, child : (N,)
-        What a node is, its feature, and its first child; for a leaf, `child` is a line of `lines`.
+        Type, feature and first child of each node; for a leaf, `child` is a row of `lines`.
     number : (N,)
-        A threshold, or where the categories of a set begin in `left`.
+        A threshold, or the start of a set of categories in `left`.
     left : (S,)
         For each set and category, 1 if the category goes left.
     lines : (U, K) or (U, 3)
-        The different kinds of leaves: the rows of each class, or a prediction and its lower and upper bound.
+        Distinct leaves: class counts, or a prediction with its lower and upper bound.
     """
 
     roots: NDArray[np.int64]
@@ -50,19 +61,33 @@ class Tables:
     lines: NDArray[np.float64]
 
 
-def forest_code(model: Any, language: str, name: str) -> str:
-    """A fitted classifier under the rule "average", or a regressor -> the text of a program."""
-    predictor, (lines_of, more) = exported(model, {"classes": (_checked_counts, _classes), "numbers": (_numbers, None)})
+@dataclass(frozen=True)
+class Info:
+    """Everything besides the tables.
+
+    A regressor has no classes, an uncalibrated classifier no calibrator.
+    """
+
+    title: str
+    features: list[str]
+    categories: dict[int, Array]
+    caution: float
+    classes: list[Category] | None = None
+    calibrator: Mapping[str, Any] | None = None
+
+
+def forest_code(model: BaseEstimator, language: str, name: str) -> str:
+    """Write a classifier with the rule "average", or a regressor, as a program."""
+    predictor, (lines_of, more) = exported(model, _FORMATS)
     tables, trees = tables_of(predictor, lines_of(predictor)), predictor.fitted.trees()
-    info = _info(predictor, trees[0], f"A forest of {len(trees)} trees; written by hedgerow.") | (
-        more(predictor) if more else {}
-    )
+    info = _info(predictor, trees[0], f"A forest of {len(trees)} trees; written by hedgerow.")
+    info = replace(info, **more(predictor)) if more else info
     body = files("hedgerow.export").joinpath(f"programs/{predictor.kind}.{_ENDINGS[language]}").read_text("utf-8")
     return _WRITERS[language](tables, info, name) + body.replace("NAME", name)
 
 
-def tables_of(predictor: Any, lines: NDArray[np.float64]) -> Tables:
-    """Answers, what each leaf says (L, C) -> the forest as tables."""
+def tables_of(predictor: Predictor, lines: NDArray[np.float64]) -> Tables:
+    """Convert a forest to tables, given the values of its leaves (L, C)."""
     trees = predictor.fitted.trees()
     different, line = np.unique(lines, axis=0, return_inverse=True)
     sizes = [tree.n_nodes for tree in trees]
@@ -81,8 +106,8 @@ def tables_of(predictor: Any, lines: NDArray[np.float64]) -> Tables:
     return Tables(roots, way, feature, child, number, flat, different)
 
 
-def _nodes_of(tree: Tree, root: int) -> tuple[Any, ...]:
-    """A tree, the number of its root -> way, feature, first child or leaf, threshold of its nodes; and its sets."""
+def _nodes_of(tree: Tree, root: int) -> _Nodes:
+    """Return type, feature, first child or leaf, and threshold of the nodes of a tree, and its sets."""
     nominal = np.array([known is not None for known in tree.schema.categories], dtype=bool)
     feature = np.where(tree.is_leaf, 0, tree.feature)
     in_set = ~tree.is_leaf & nominal[feature] & ~tree.is_multiway
@@ -95,73 +120,72 @@ def _nodes_of(tree: Tree, root: int) -> tuple[Any, ...]:
     return way.astype(np.int64), feature.astype(np.int64), child.astype(np.int64), number.astype(np.float64), sets
 
 
-def _checked_counts(predictor: Any) -> NDArray[np.float64]:
-    """Answers of a classifier -> (L, K): the rows of each class in every leaf; refused unless trees are averaged."""
+def _checked_counts(predictor: ClassificationPredictor) -> NDArray[np.float64]:
+    """Return the class counts (L, K) of all leaves.
+
+    Raise an error for unsupported settings.
+    """
     if not predictor.plain_rule.plain_mean:
         raise NotImplementedError(
-            f"rule must be 'average' for code of a forest, got {predictor.plain_rule!r}; choose it with set_params, or"
-            " use to_onnx, which supports more rules"
+            f"rule must be 'average' for export_code of a forest, got {predictor.plain_rule!r}. Use to_onnx."
         )
     if not isinstance(predictor.decision, Dominance) or predictor.decision.has_actions:
         raise NotImplementedError(
-            f"decision must be 'dominance' for code of a forest, got {predictor.decision!r}; choose it with set_params,"
-            " or use to_onnx, which supports more decisions"
+            f"decision must be 'dominance' for export_code of a forest, got {predictor.decision!r}. Use to_onnx."
         )
     if predictor.novelty_level is not None:
-        raise NotImplementedError(
-            "novelty must be None for code of a forest, got a level; code does not look for strangers"
-        )
+        raise NotImplementedError(f"novelty must be None for export_code, got {predictor.novelty_level!r}.")
     forest = predictor.forest
     return np.concatenate([np.asarray(forest.evidence_in(tree), dtype=np.float64) for tree in range(forest.n_trees)])
 
 
-def _numbers(predictor: Any) -> NDArray[np.float64]:
-    """Answers of a regressor -> (L, 3): prediction, lower and upper bound of every leaf."""
+def _numbers(predictor: RegressionPredictor) -> NDArray[np.float64]:
+    """Return prediction, lower and upper bound of all leaves (L, 3)."""
     return np.asarray(predictor.leaf_states(), dtype=np.float64)
 
 
-def _info(predictor: Any, tree: Tree, title: str) -> dict[str, Any]:
-    """Answers, one of the trees -> everything besides the tables, by name."""
+def _info(predictor: ClassificationPredictor | RegressionPredictor, tree: Tree, title: str) -> Info:
+    """Describe a forest without its classes."""
     used = {int(feature) for each in predictor.fitted.trees() for feature in np.unique(each.feature[~each.is_leaf])}
     names = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
     nominal = {i: known for i, known in enumerate(tree.schema.categories) if known is not None and i in used}
-    return {"title": title, "features": names, "categories": nominal, "caution": float(predictor.caution)}
+    return Info(title, names, nominal, float(predictor.caution))
 
 
-def _classes(predictor: Any) -> dict[str, Any]:
-    """Answers of a classifier -> its classes, and the numbers of its map if it has one."""
+def _classes(predictor: ClassificationPredictor) -> dict[str, Any]:
+    """Return the classes, and the parameters of the calibrator if there is one."""
     return {
         "classes": predictor.classes.tolist(),
-        "map": predictor.calibration.numbers() if predictor.is_calibrated else None,
+        "calibrator": predictor.calibration.numbers() if predictor.is_calibrated else None,
     }
 
 
-def _python(tables: Tables, info: dict[str, Any], name: str) -> str:
-    """The tables in Python."""
-    lines = [f'"""{info["title"]}"""', "", "import math", ""]
-    if "classes" in info:
-        lines += [f"CLASSES = {python_tuple(info['classes'])}", f"MAP = {info['map']!r}"]
-    lines += [f"FEATURES = {python_tuple(info['features'])}", f"CAUTION = {info['caution']!r}"]
-    known = ", ".join(f"{i}: {python_tuple(each.tolist())}" for i, each in info["categories"].items())
+def _python(tables: Tables, info: Info, name: str) -> str:
+    """Write the tables in Python."""
+    lines = [f'"""{info.title}"""', "", "import math", ""]
+    if info.classes is not None:
+        lines += [f"CLASSES = {python_tuple(info.classes)}", f"MAP = {info.calibrator!r}"]
+    lines += [f"FEATURES = {python_tuple(info.features)}", f"CAUTION = {info.caution!r}"]
+    known = ", ".join(f"{i}: {python_tuple(each.tolist())}" for i, each in info.categories.items())
     lines.append(f"CATEGORIES = {{{known}}}")
     lines += [f"_{key.upper()} = {python_tuple(values)}" for key, values in _columns(tables)]
     rows = ", ".join(python_tuple(row) for row in tables.lines.tolist())
     return "\n".join([*lines, f"_LINES = ({rows},)"]) + "\n"
 
 
-def _c(tables: Tables, info: dict[str, Any], name: str) -> str:
-    """The tables in C."""
-    sizes = {"n_features": len(info["features"]), "n_trees": len(tables.roots), "n_columns": tables.lines.shape[1]}
-    lines = [f"/* {info['title']}", "   Do not compile with -ffast-math: missing values are NaN. */"]
+def _c(tables: Tables, info: Info, name: str) -> str:
+    """Write the tables in C."""
+    sizes = {"n_features": len(info.features), "n_trees": len(tables.roots), "n_columns": tables.lines.shape[1]}
+    lines = [f"/* {info.title}", "   Do not compile with -ffast-math: missing values are NaN. */"]
     lines += ["#include <math.h>", "#include <stddef.h>", ""]
-    if "classes" in info:
-        sizes["n_classes"] = len(info["classes"])
-        lines.append(f"static const double {name}_caution = {c_number(info['caution'])};")
-        lines.append(f"const char *const {name}_classes[] = {c_strings(info['classes'])};")
+    if info.classes is not None:
+        sizes["n_classes"] = len(info.classes)
+        lines.append(f"static const double {name}_caution = {c_number(info.caution)};")
+        lines.append(f"const char *const {name}_classes[] = {c_strings(info.classes)};")
     lines += [f"enum {{ {name}_{key} = {size} }};" for key, size in sizes.items()]
-    lines.append(f"const char *const {name}_features[] = {c_strings(info['features'])};")
-    lines += _c_categories(info["categories"], len(info["features"]), name)
-    lines += _c_map(info["map"], len(info["classes"]), name) if "classes" in info else []
+    lines.append(f"const char *const {name}_features[] = {c_strings(info.features)};")
+    lines += _c_categories(info.categories, len(info.features), name)
+    lines += [] if info.classes is None else _c_calibrator(info.calibrator, len(info.classes), name)
     for key, values in _columns(tables):
         kind = "double" if key == "number" else "int"
         lines.append(f"static const {kind} {name}_{key}[] = {{{', '.join(map(c_number, values))}}};")
@@ -169,8 +193,8 @@ def _c(tables: Tables, info: dict[str, Any], name: str) -> str:
     return "\n".join([*lines, f"static const double {name}_lines[] = {{{rows}}};"]) + "\n"
 
 
-def _c_categories(nominal: dict[int, NDArray[Any]], n_features: int, name: str) -> list[str]:
-    """Which features are nominal: how many categories, and the numbers that stand for them in C."""
+def _c_categories(nominal: dict[int, Array], n_features: int, name: str) -> list[str]:
+    """Write the numbers of categories of each feature, and their codes, in C."""
     lines, sizes, starts = [], [-1] * n_features, [0] * n_features
     values: list[float] = []
     for feature, known in nominal.items():
@@ -186,8 +210,8 @@ def _c_categories(nominal: dict[int, NDArray[Any]], n_features: int, name: str) 
     return [*lines, f"static const double {name}_known[] = {{{shown}}};"]
 
 
-def _c_map(learned: dict[str, Any] | None, n_classes: int, name: str) -> list[str]:
-    """The map of a calibrated forest in C; without one, numbers that are not read."""
+def _c_calibrator(learned: Mapping[str, Any] | None, n_classes: int, name: str) -> list[str]:
+    """Write the calibrator in C; without one, unused numbers."""
     blank: dict[str, Any] = {"floor": 0.0, "slope": 1.0, "gain": 1.0, "mix": None, "offsets": [0.0] * n_classes}
     constants = learned or blank
     mix = np.zeros((n_classes, n_classes)) if constants["mix"] is None else np.array(constants["mix"])
@@ -198,35 +222,46 @@ def _c_map(learned: dict[str, Any] | None, n_classes: int, name: str) -> list[st
     return lines
 
 
-def _javascript(tables: Tables, info: dict[str, Any], name: str) -> str:
-    """The tables in JavaScript."""
-    for known in info["categories"].values():
+def _javascript(tables: Tables, info: Info, name: str) -> str:
+    """Write the tables in JavaScript."""
+    for known in info.categories.values():
         if known.dtype.kind in "iuf" and not are_doubles(known):
             raise NotImplementedError(
-                "categories must be text or numbers that a double holds for JavaScript, got larger ones; pass them as"
-                " text"
+                f"categories must be text, or exact as doubles, for JavaScript, got {max(known.tolist())!r}."
             )
-    categories = {str(i): known.tolist() for i, known in info["categories"].items()}
-    constants = {"CLASSES": info.get("classes"), "MAP": info.get("map"), "FEATURES": info["features"]}
-    constants |= {"CAUTION": info["caution"], "CATEGORIES": categories}
-    lines = [f"// {info['title']}", '"use strict";']
-    # Without "<", no name ends the script element of a page into which the program is copied.
+    categories = {str(i): known.tolist() for i, known in info.categories.items()}
+    constants: dict[str, object] = {"CLASSES": info.classes, "MAP": info.calibrator, "FEATURES": info.features}
+    constants |= {"CAUTION": info.caution, "CATEGORIES": categories}
+    lines = [f"// {info.title}", '"use strict";']
+    # "<" is escaped, so no name can end a script element.
     written = {key: json.dumps(value).replace("<", "\\u003c") for key, value in constants.items()}
     lines += [f"const {name}_{key} = {value};" for key, value in written.items()]
     for key, values in [*_columns(tables), ("lines", tables.lines.tolist())]:
-        # JSON has no infinity; a threshold beyond all numbers reads as infinite
+        # JSON has no infinity; 1e999 is read as infinite
         lines.append(f"const {name}_{key} = {json.dumps(values).replace('Infinity', '1e999')};")
     return "\n".join(lines) + "\n"
 
 
-def _columns(tables: Tables) -> list[tuple[str, list[Any]]]:
-    """The tables of one column, by name."""
-    names = ("roots", "way", "feature", "child", "number", "left")
-    return [(name, getattr(tables, name).tolist()) for name in names]
+def _columns(tables: Tables) -> list[tuple[str, list[float]]]:
+    """Return the one-dimensional tables, by name."""
+    columns = {
+        "roots": tables.roots,
+        "way": tables.way,
+        "feature": tables.feature,
+        "child": tables.child,
+        "number": tables.number,
+        "left": tables.left,
+    }
+    return [(name, values.tolist()) for name, values in columns.items()]
 
 
+#: The values of leaves, and further information about the forest, by prediction type.
+_FORMATS: dict[str, tuple[Callable[[Any], NDArray[np.float64]], Callable[[Any], dict[str, Any]] | None]] = {
+    "classes": (_checked_counts, _classes),
+    "numbers": (_numbers, None),
+}
 _ENDINGS = {"python": "py.txt", "c": "c.txt", "javascript": "js.txt"}
-_WRITERS: dict[str, Callable[[Tables, dict[str, Any], str], str]] = {
+_WRITERS: dict[str, Callable[[Tables, Info, str], str]] = {
     "python": _python,
     "c": _c,
     "javascript": _javascript,

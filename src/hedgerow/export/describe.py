@@ -1,11 +1,12 @@
-"""Trees as lists of yes-or-no questions."""
+"""Descriptions of trees: splits, binary questions, labels of nodes and literals of languages."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +15,28 @@ from hedgerow.belief.leaf import idm_bounds
 from hedgerow.forest.lines import as_limit
 from hedgerow.forest.walk import Held, Tree, TreeNode
 
-#: Where an answer leads: whether to a leaf, and the number of the leaf's node or of the next question.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+Array = NDArray[Any]
+Category = str | bool | int | float
+
+#: Destination of an answer: whether it is a leaf, and the number of its node or of the next question.
 Target = tuple[bool, int]
 
 
 @dataclass(frozen=True)
 class BranchQuestion:
-    """Whether a value is at most a threshold, or one of some categories.
+    """Binary question: whether a value is at most a threshold, or in a set of categories.
 
     Parameters
     ----------
     feature : int
-        The feature asked about.
+        The feature of the question.
     threshold : float or None
         The answer is yes for values up to it.
     among : list or None
-        For a nominal feature, the categories for which the answer is yes; for missing and new ones it is no.
+        For a categorical feature, the categories for which the answer is yes; for missing and new ones it is no.
     missing_yes : bool
         Whether the answer is yes for a missing value; always False for categories.
     yes, no : (bool, int)
@@ -38,14 +45,17 @@ class BranchQuestion:
 
     feature: int
     threshold: float | None
-    among: list[Any] | None
+    among: list[Category] | None
     missing_yes: bool
     yes: Target
     no: Target
 
 
 def questions_of(tree: Tree) -> list[BranchQuestion]:
-    """A tree -> its questions, the root's first; a tree of a single leaf gets one question that does not matter."""
+    """Convert a tree to questions, the root's first.
+
+    A single leaf has one question with equal answers.
+    """
     if tree.is_leaf[0]:
         return [BranchQuestion(0, 0.0, None, False, (True, 0), (True, 0))]
     first = _first_questions(tree)
@@ -57,17 +67,20 @@ def questions_of(tree: Tree) -> list[BranchQuestion]:
 
 
 def _first_questions(tree: Tree) -> dict[int, int]:
-    """A tree -> {node: number of its first question}; a node with m children has m - 1 questions."""
-    first, so_far = {}, 0
+    """Number the first question of each node.
+
+    A node with m children has m - 1 questions.
+    """
+    first, n_questions = {}, 0
     for number in range(tree.n_nodes):
         if not tree.is_leaf[number]:
-            first[number] = so_far
-            so_far += int(tree.n_children[number]) - 1
+            first[number] = n_questions
+            n_questions += int(tree.n_children[number]) - 1
     return first
 
 
 def _questions_of_node(tree: Tree, number: int, first: dict[int, int]) -> list[BranchQuestion]:
-    """An inner node -> its questions."""
+    """Return the questions of an inner node."""
     node = tree.at(number)
     split = split_of(node)
     places = [(child.is_leaf, child.number if child.is_leaf else first[child.number]) for child in node.children]
@@ -79,7 +92,7 @@ def _questions_of_node(tree: Tree, number: int, first: dict[int, int]) -> list[B
         ]
     left, right = places
     if split.left is not None and split.right is not None:
-        # Neither list has missing and new categories, so ask about the side they do not go to.
+        # Neither list contains missing and new categories, so ask for the side they do not go to.
         if split.missing_left:
             return [BranchQuestion(split.feature, None, split.right, False, right, left)]
         return [BranchQuestion(split.feature, None, split.left, False, left, right)]
@@ -88,20 +101,20 @@ def _questions_of_node(tree: Tree, number: int, first: dict[int, int]) -> list[B
 
 Floats = NDArray[np.float64]
 
-#: A drawing names at most this many categories of a set, and counts the rest.
+#: Number of categories of a set named in a drawing.
 NAMED_CATEGORIES = 3
-#: Characters that XML does not have, or advises against.
+#: Characters that XML excludes or discourages.
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
 class Split:
-    """The split of an inner node.
+    """Split of an inner node.
 
     Parameters
     ----------
     feature, name : int, str
-        The feature asked about.
+        The feature of the split.
     threshold : float or None
         Values up to it go left; infinite if all values go left and only missing ones go right.
     left, right : list or None
@@ -115,28 +128,28 @@ class Split:
     feature: int
     name: str
     threshold: float | None
-    left: list[Any] | None
-    right: list[Any] | None
-    categories: list[Any] | None
+    left: list[Category] | None
+    right: list[Category] | None
+    categories: list[Category] | None
     missing_left: bool
 
 
-def tree_of(model: Any) -> Tree:
-    """A tree, or a fitted estimator with one tree -> the tree."""
+def tree_of(model: Tree | BaseEstimator) -> Tree:
+    """Return the tree of a single-tree estimator, or the tree itself."""
     try:
         tree = model if isinstance(model, Tree) else model.tree_
     except AttributeError:
         tree = None
     if not isinstance(tree, Tree):
         raise TypeError(
-            f"tree must be a Tree or a fitted single-tree estimator, got {type(model).__name__};"
-            " pick one of forest.trees_"
+            f"tree must be a Tree or a fitted single-tree estimator, got {type(model).__name__}."
+            " For a forest, pass one of forest.trees_."
         )
     return tree
 
 
 def split_of(node: TreeNode) -> Split:
-    """An inner node -> its split."""
+    """Return the split of an inner node."""
     tree, number = node.tree, node.number
     feature = int(tree.feature[number])
     known = tree.schema.categories[feature]
@@ -151,13 +164,13 @@ def split_of(node: TreeNode) -> Split:
 
 
 def check_caution(caution: float | None) -> None:
-    """Refuse a caution that is not a finite number >= 0."""
+    """Raise a ValueError unless the caution is None or a finite number >= 0."""
     if caution is not None and not (np.isfinite(caution) and caution >= 0):
-        raise ValueError(f"caution must be a finite number >= 0 or None, got {caution!r}; None shows no intervals")
+        raise ValueError(f"caution must be a finite number >= 0 or None, got {caution!r}.")
 
 
-def interval_words(held: Held, classes: NDArray[Any], caution: float) -> str:
-    """What a leaf holds -> the most probable class and the bounds of its probability."""
+def interval_words(held: Held, classes: Array, caution: float) -> str:
+    """Describe the most probable class of a leaf and the bounds of its probability."""
     labels, rows, weights = held if len(held.labels) else (np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1))
     evidence = rows.sum() * weights / (weights.sum() or 1.0)
     lower, upper = idm_bounds(evidence[None], caution)
@@ -165,8 +178,8 @@ def interval_words(held: Held, classes: NDArray[Any], caution: float) -> str:
     return f"{classes[labels[best : best + 1]].tolist()[0]} in [{lower[0, best]:.2f}, {upper[0, best]:.2f}]"
 
 
-def count_words(held: Held, classes: NDArray[Any], most: int) -> str:
-    """What a node holds -> the classes with their rows, at most the `most` largest of them by name."""
+def count_words(held: Held, classes: Array, most: int) -> str:
+    """List the class counts of a node, at most the `most` largest by name."""
     order = [at for at in np.argsort(-held.rows, kind="stable").tolist() if held.rows[at]]
     names = classes[held.labels[order[:most]]].tolist()
     words = [f"{name}: {int(held.rows[at])}" for name, at in zip(names, order, strict=False)]
@@ -174,7 +187,10 @@ def count_words(held: Held, classes: NDArray[Any], most: int) -> str:
 
 
 def title_words(split: Split, decimals: int) -> str:
-    """A split -> a question whose answer is yes on the left, or the feature if there are many children."""
+    """Describe a split as a question with the answer yes on the left.
+
+    With many children, name the feature.
+    """
     if split.categories is not None:
         return f"{split.name}?"
     if split.left is not None and split.right is not None:
@@ -190,7 +206,7 @@ def title_words(split: Split, decimals: int) -> str:
 
 
 def answer_words(split: Split) -> list[str]:
-    """A split -> the answer that leads to each child."""
+    """Return the answer that leads to each child of a split."""
     if split.categories is not None:
         return [*map(_value_words, split.categories), "missing or new"]
     if split.left == [] or split.right == [] or (split.threshold is not None and np.isinf(split.threshold)):
@@ -200,60 +216,63 @@ def answer_words(split: Split) -> list[str]:
 
 
 def number_words(value: float, decimals: int) -> str:
-    """A threshold with this many decimals, or with four digits if that would round it too much."""
+    """Format a threshold with this many decimals, or with four digits if that would round it too much."""
     plain = f"{value:.{decimals}f}"
     off = abs(float(plain) - value)
     return plain if value == 0 or (abs(value) < 1e7 and off <= 0.01 * abs(value)) else f"{value:.4g}"
 
 
-def spelt(words: str) -> str:
-    """Text -> the same with escapes for control characters and halves of surrogate pairs, which no picture has."""
+def xml_safe(words: str) -> str:
+    """Escape control characters and unpaired surrogates, which XML does not allow."""
     return _NOT_IN_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), words)
 
 
-def _set_words(values: list[Any]) -> str:
-    """Categories -> the first few of them in braces, and how many more."""
+def _set_words(values: list[Category]) -> str:
+    """List the first few categories in braces, and the number of others."""
     more = len(values) - NAMED_CATEGORIES
     return "{" + ", ".join(map(_value_words, values[:NAMED_CATEGORIES])) + (f", +{more}" if more > 0 else "") + "}"
 
 
-def _value_words(value: Any) -> str:
-    """A category as text, in quotation marks if it is blank."""
+def _value_words(value: Category) -> str:
+    """Format a category, in quotation marks if it is blank."""
     words = str(value)
     return words if words.strip() else repr(words)
 
 
-def are_doubles(categories: NDArray[Any]) -> bool:
-    """Whether every category is a number that a double holds exactly."""
+def are_doubles(categories: Array) -> bool:
+    """Return whether all categories are numbers that doubles represent exactly."""
     if categories.dtype.kind not in "iufb":
         return False
     return all(float(value) == value for value in categories.tolist())
 
 
-def python_tuple(values: list[Any]) -> str:
-    """The text of a tuple."""
+def python_tuple(values: Sequence[object]) -> str:
+    """Write a tuple in Python."""
     return f"({', '.join(map(python_value, values))}{',' if len(values) == 1 else ''})"
 
 
-def python_value(value: Any) -> str:
-    """The text of a value; infinities, which have no literal, are written as ``float("inf")``."""
+def python_value(value: object) -> str:
+    """Write a value in Python.
+
+    Infinities, which have no literal, as ``float("inf")``.
+    """
     infinite = isinstance(value, float) and math.isinf(value)
     return f'float("{value}")' if infinite else repr(value)
 
 
 def c_number(value: float) -> str:
-    """A double -> text from which C reads the same double."""
+    """Write a double in C, exactly."""
     if math.isinf(value):
         return "-INFINITY" if value < 0 else "INFINITY"
     return repr(float(value))
 
 
-def c_strings(values: list[Any]) -> str:
-    """A brace-enclosed list of string literals, None as a null pointer."""
+def c_strings(values: Sequence[object]) -> str:
+    """Write a list of string literals in C, with None as a null pointer."""
     return "{" + ", ".join("0" if value is None else f'"{_c_escaped(str(value))}"' for value in values) + "}"
 
 
 def _c_escaped(text: str) -> str:
-    """Text as UTF-8 bytes in octal escapes, because a hexadecimal escape would include the digits that follow it."""
+    """Escape UTF-8 bytes in octal, because hexadecimal escapes have no fixed length."""
     safe = {byte for byte in range(32, 127) if chr(byte) not in '"\\?'}
     return "".join(chr(byte) if byte in safe else f"\\{byte:03o}" for byte in text.encode("utf-8", "replace"))

@@ -1,44 +1,49 @@
-"""Trees in the DOT language."""
+"""Export to Graphviz."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hedgerow.export.describe import (
     answer_words,
     check_caution,
     count_words,
     interval_words,
-    spelt,
     split_of,
     title_words,
     tree_of,
+    xml_safe,
 )
 from hedgerow.forest.walk import Tree
 
-#: A node names at most this many classes, and counts the rest.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+#: Number of classes named in a node.
 _NAMED_CLASSES = 4
 
 
-def export_graphviz(tree: Any, *, max_depth: int | None = None, decimals: int = 2, caution: float | None = None) -> str:
-    """A tree in the DOT language, for Graphviz, with the rows of each class in its nodes.
+def export_graphviz(
+    tree: Tree | BaseEstimator, *, max_depth: int | None = None, decimals: int = 2, caution: float | None = None
+) -> str:
+    """Export a tree in the DOT language, with the class counts of its nodes.
 
     Parameters
     ----------
     tree : Tree or fitted DecisionTreeClassifier
         The tree; for a forest, pass one of ``forest.trees_``.
     max_depth : int, default=None
-        Nodes below this depth are not drawn; None draws everything.
+        Largest depth of nodes; None means no limit.
     decimals : int, default=2
         Decimals of thresholds.
     caution : float, default=None
-        If given, leaves show the bounds of the probability of their most probable class.
+        Caution of the bounds of the most probable class in each leaf; None shows no bounds.
 
     Returns
     -------
     str
-        Save it and run ``dot -Tsvg``; `export_svg` draws without Graphviz.
+        Input of ``dot -Tsvg``; `export_svg` draws without Graphviz.
 
     Examples
     --------
@@ -69,7 +74,7 @@ def export_graphviz(tree: Any, *, max_depth: int | None = None, decimals: int = 
 
 
 def _nodes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> Iterator[str]:
-    """One line per node down to the depth `deepest`, the last node first."""
+    """Yield one line per node down to the depth `deepest`, the last node first."""
     for number, held in tree.held(tree.node_depth <= deepest):
         node = tree.at(number)
         lines = [count_words(held, tree.classes, _NAMED_CLASSES)]
@@ -83,7 +88,7 @@ def _nodes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> It
 
 
 def _edges(tree: Tree, deepest: int) -> Iterator[str]:
-    """One line per edge between nodes that are drawn."""
+    """Yield one line per edge."""
     for number in (~tree.is_leaf & (tree.node_depth < deepest)).nonzero()[0].tolist():
         node = tree.at(number)
         for child, answer in zip(node.children, answer_words(split_of(node)), strict=True):
@@ -91,6 +96,6 @@ def _edges(tree: Tree, deepest: int) -> Iterator[str]:
 
 
 def _quoted(lines: list[str]) -> str:
-    """Lines -> the inside of a DOT string."""
-    plain = [" ".join(spelt(line).replace("\\", "\\\\").replace('"', '\\"').split()) for line in lines]
+    """Escape lines for a DOT string."""
+    plain = [" ".join(xml_safe(line).replace("\\", "\\\\").replace('"', '\\"').split()) for line in lines]
     return "\\n".join(plain)

@@ -1,17 +1,20 @@
-"""ONNX models."""
+"""Export to ONNX."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from hedgerow.export.describe import BranchQuestion, questions_of
+from hedgerow.belief.opinion import Opinion
+from hedgerow.decisions import Decision
+from hedgerow.decisions.base import Checked
+from hedgerow.decisions.intervals import tightened
+from hedgerow.export.describe import Array, BranchQuestion, Category, questions_of
 from hedgerow.export.models import exported, require
-from hedgerow.export.onnx_decision import chosen_by
 from hedgerow.export.onnx_pairs import opinion_of_pairs
 from hedgerow.export.recorder import NotExpressible, Recorded, Recorder, spread
 from hedgerow.inference.fitted import Fitted
@@ -20,7 +23,11 @@ from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor
 from hedgerow.util.text import require_text
 
-#: The first versions whose tree ensembles have doubles, set membership and separate leaves.
+if TYPE_CHECKING:
+    from onnx import ModelProto, TensorProto, ValueInfoProto
+    from sklearn.base import BaseEstimator
+
+#: First versions whose tree ensembles support doubles, set membership and separate leaves.
 ML_OPSET, OPSET, IR_VERSION = 5, 18, 10
 _AT_MOST, _MEMBER = 0, 6
 _NODE_LISTS = (
@@ -33,35 +40,35 @@ _NODE_LISTS = (
 )
 
 
-def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
-    """A forest as an ONNX model with the same answers: probability, bounds and set, or mean and bounds.
+def to_onnx(forest: BaseEstimator, *, float_type: str = "double") -> ModelProto:
+    """Convert a forest to an ONNX model with the same predictions, bounds and sets.
 
-    One ``TreeEnsemble`` finds the leaf in each tree, a table holds the states of the leaves under the forest's rule
-    and caution, and the rest is the rule's own arithmetic. Everything is in double precision, so the answers of
-    onnxruntime are those of hedgerow up to rounding. For another `rule`, `caution` or `decision`, set it and export
-    again. The states of all trees are in memory at once, so send a few thousand rows at a time.
+    One ``TreeEnsemble`` finds the leaf in each tree, a table contains the states of the leaves under the forest's rule
+    and caution, and other operators apply the rule. Everything is in double precision, so onnxruntime agrees with
+    hedgerow up to rounding. To change `rule`, `caution` or `decision`, set it and export again. The states of all trees
+    are in memory at once, so predict a few thousand rows at a time.
 
     Parameters
     ----------
     forest : fitted classifier or regressor
         A tree or forest of hedgerow.
     float_type : {"double", "float"}, default="double"
-        Type of numeric inputs. Single-precision inputs are widened before they are compared, so the answers are those
-        of the forest for the same rounded values.
+        Type of numeric inputs. Single-precision inputs are converted to double precision, so predictions are those of
+        the forest for the rounded values.
 
     Returns
     -------
     onnx.ModelProto
         If no feature is text, the input is ``X`` (n, p); NaN is missing, categories that are numbers stay numbers.
         If a feature is text, each feature is an input (n, 1) under its name (``x0``, ``x1``, ... without names), with
-        text as strings; a string that did not occur in training counts as missing, since ONNX has no missing text.
+        text as strings; a new string counts as missing, because ONNX has no missing strings.
         Outputs of a classifier: ``label`` (n,), ``probability``, ``lower`` and ``upper`` (n, K) in double precision,
         ``set`` (n, K) of bool. Outputs of a regressor: ``prediction``, ``lower`` and ``upper`` (n,).
 
     Raises
     ------
     ValueError
-        If a feature is an input of its own, and its name is empty or one that the graph has already.
+        If features are separate inputs and a name is empty or reserved.
     NotImplementedError
         For the rules "credal_trees" and "pcr6", for "cdm_vote" with more than ten classes, for decisions with a utility
         matrix, and for ``Coverage(score="aps")``.
@@ -76,9 +83,9 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
     >>> [output.name for output in model.graph.output]  # doctest: +SKIP
     ['label', 'probability', 'lower', 'upper', 'set']
     """
-    require("onnx", "onnx")
+    require("onnx")
     if float_type not in ("double", "float"):
-        raise ValueError(f"float_type must be 'double' or 'float', got {float_type!r}; choose one of them")
+        raise ValueError(f"float_type must be 'double' or 'float', got {float_type!r}.")
     (predictor, outputs_of), recorder = exported(forest, _OUTPUTS), Recorder()
     inputs, features = _read_inputs(
         recorder, predictor.fitted.schema, np.float64 if float_type == "double" else np.float32
@@ -86,8 +93,8 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
     return _model(recorder, inputs, outputs_of(recorder, predictor, _leaf_states(recorder, predictor, features)))
 
 
-def _read_inputs(recorder: Recorder, schema: Schema, dtype: Any) -> tuple[list[Any], str]:
-    """A schema -> the graph's inputs, and the name of the doubles (n, p) the trees read: numbers, or places."""
+def _read_inputs(recorder: Recorder, schema: Schema, dtype: DTypeLike) -> tuple[list[ValueInfoProto], str]:
+    """Return the inputs of the graph, and the name of the doubles (n, p) that the trees read."""
     from onnx.helper import make_tensor_value_info, np_dtype_to_tensor_dtype
 
     number, text = (np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in (dtype, object))
@@ -105,24 +112,24 @@ def _read_inputs(recorder: Recorder, schema: Schema, dtype: Any) -> tuple[list[A
 
 
 def _check_names(names: tuple[str, ...]) -> None:
-    """Refuse names of columns that cannot be names of inputs: none at all, and those that the graph has already."""
+    """Raise a ValueError for names of columns that are empty or reserved in the graph."""
     taken = {"label", "probability", "set", "prediction", "lower", "upper"}
     for name in names:
         if not name or name in taken or Recorder.makes(name):
             raise ValueError(
-                f"names of columns must be free to be inputs of an ONNX graph, got {name!r}, which is"
-                f" {'empty' if not name else 'a name of its own'}; rename the column and fit again"
+                f"names of columns must be non-empty and not reserved in the ONNX graph, got {name!r}. Rename the"
+                " column and refit."
             )
     require_text(names, "names of columns")
 
 
-def _widened(recorder: Recorder, name: str, dtype: Any) -> str:
-    """Numbers of any type -> doubles."""
+def _widened(recorder: Recorder, name: str, dtype: DTypeLike) -> str:
+    """Convert numbers to doubles."""
     return name if dtype == np.float64 else recorder.cast(name, np.float64)
 
 
 def _with_places(recorder: Recorder, table: str, schema: Schema) -> str:
-    """Doubles (n, p) -> the same with places instead of categories in nominal columns."""
+    """Replace categories in the doubles (n, p) by their indices."""
     if not any(schema.nominal):
         return table
     axis, parts = recorder.constant(np.array([1])), []
@@ -133,12 +140,12 @@ def _with_places(recorder: Recorder, table: str, schema: Schema) -> str:
     return recorder.add("Concat", *parts, axis=1)
 
 
-def _places(recorder: Recorder, column: str, known: NDArray[Any], name: str) -> str:
-    """A column of categories -> doubles: the place of each among the known ones, -1 for missing and new ones."""
+def _places(recorder: Recorder, column: str, known: Array, name: str) -> str:
+    """Convert categories to their indices as doubles, -1 for missing and new ones."""
     from onnx.numpy_helper import from_array
 
     require_text(known.tolist(), f"categories of {name}")
-    if len(known) == 0:  # a column without any value in training: everything is missing
+    if len(known) == 0:  # without values in training, everything is missing
         return recorder.add("Mul", recorder.cast(recorder.add("IsNaN", column), np.float64), recorder.constant(-1.0))
     if not _is_text(known):
         return recorder.add(
@@ -160,64 +167,62 @@ def _places(recorder: Recorder, column: str, known: NDArray[Any], name: str) -> 
     return recorder.cast(places, np.float64)
 
 
-def _as_double(value: Any, name: str) -> float:
-    """A category that is a number -> the double that is equal to it, refused where there is none."""
+def _as_double(value: float, name: str) -> float:
+    """Convert a category to an equal double; raise a ValueError if there is none."""
     number = float(value)
     if number != value:
-        raise ValueError(
-            f"categories of {name} must be numbers that a double holds exactly, got {value!r}; make them text"
-        )
+        raise ValueError(f"categories of {name} must be exact as doubles, got {value!r}. Convert them to text.")
     return number
 
 
-def _is_text(known: NDArray[Any] | None) -> bool:
-    """Whether the categories of a feature are text."""
+def _is_text(known: Array | None) -> bool:
+    """Return whether the categories of a feature are text."""
     return known is not None and known.dtype.kind in "OUT"
 
 
 def _leaf_states(
     recorder: Recorder, predictor: ClassificationPredictor | RegressionPredictor, features: str
 ) -> Recorded:
-    """Features (n, p) -> (n, T, S): the states of the leaves reached."""
+    """Record the states (n, T, S) of the leaves reached."""
     states, of_leaf = np.unique(predictor.leaf_states(), axis=0, return_inverse=True)
     places = _tree_ensemble(recorder, predictor.fitted, features, of_leaf.ravel())
     found = recorder.add("Gather", recorder.constant(states), recorder.cast(places, np.int64), axis=0)
     return Recorded(recorder, found, np.repeat(states[:1][None], predictor.forest.n_trees, axis=1))
 
 
-def _numbers(recorder: Recorder, predictor: RegressionPredictor, leaves: Recorded) -> list[Any]:
-    """States of leaves (n, T, 3) -> the outputs of a regressor."""
+def _numbers(recorder: Recorder, predictor: RegressionPredictor, leaves: Recorded) -> list[ValueInfoProto]:
+    """Record the outputs of a regressor from the states of leaves (n, T, 3)."""
     mean = leaves.sum(axis=1) / float(leaves.shape[1])
     for column, name in enumerate(("prediction", "lower", "upper")):
         recorder.add("Identity", mean[:, column].name, output=name)
     return [_output(name, np.float64) for name in ("prediction", "lower", "upper")]
 
 
-def _opinions(recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded) -> list[Any]:
-    """States of leaves (n, T, S) -> the outputs of a classifier; the operators they need are recorded."""
+def _opinions(recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded) -> list[ValueInfoProto]:
+    """Record the outputs of a classifier from the states of leaves (n, T, S)."""
     rule, weights = predictor.rule, predictor.weights
     merged: Any = _merged(leaves if weights is None else leaves * weights[:, None], rule.merge)
     try:
         if not rule.onnx and rule.merge == "stack":
-            raise NotExpressible("combines the leaves of each sample in a way of its own")
+            raise NotExpressible("needs all leaves of a sample at once")
         opinion: Any = rule.finish_plainly(merged, predictor.setting)
     except NotExpressible as error:
-        raise NotImplementedError(f"rule must be expressible in ONNX, got {rule!r}, which {error}") from error
+        raise NotImplementedError(f"rule must be expressible in ONNX, got {rule!r}, which {error}.") from error
     return _decided(recorder, predictor, opinion, merged)
 
 
-def _of_pairs(recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded) -> list[Any]:
-    """Masses of leaves (n, pairs, 4) -> the outputs of trees of pairs."""
+def _of_pairs(recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded) -> list[ValueInfoProto]:
+    """Record the outputs of pairwise trees from the masses of leaves (n, pairs, 4)."""
     return _decided(recorder, predictor, opinion_of_pairs(recorder, leaves, len(predictor.classes)), leaves)
 
 
-def _decided(recorder: Recorder, predictor: ClassificationPredictor, opinion: Any, merged: Any) -> list[Any]:
-    """An opinion that is recorded, and a result with as many rows -> the outputs of a classifier."""
+def _decided(recorder: Recorder, predictor: ClassificationPredictor, opinion: Any, merged: Any) -> list[ValueInfoProto]:
+    """Record the outputs of a classifier from its opinion; `merged` is any result with as many rows."""
     decision = predictor.decision
     try:
-        chosen = chosen_by(decision, opinion)
+        chosen = _chosen_by(decision, opinion)
     except NotExpressible as error:
-        raise NotImplementedError(f"decision must be expressible in ONNX, got {decision!r}, which {error}") from error
+        raise NotImplementedError(f"decision must be expressible in ONNX, got {decision!r}, which {error}.") from error
     classes = predictor.classes.astype(np.int64) if predictor.classes.dtype.kind in "iu" else predictor.classes
     require_text(classes.tolist(), "classes")
     best = recorder.add("ArgMax", opinion.probability.name, axis=1, keepdims=0)
@@ -231,7 +236,35 @@ def _decided(recorder: Recorder, predictor: ClassificationPredictor, opinion: An
     return outputs
 
 
-_OUTPUTS: dict[str, Callable[[Recorder, Any, Recorded], list[Any]]] = {
+def _chosen_by(decision: Decision, opinion: Opinion) -> Any:
+    """Record the prediction sets (n, K) of a decision for a recorded opinion."""
+    if decision.has_actions:
+        raise NotExpressible("has a utility matrix")
+    if not decision.onnx:
+        raise NotExpressible("is not a decision of hedgerow.decisions that supports ONNX")
+    return decision.pick(_Unchecked(opinion))
+
+
+class _Unchecked(Checked):
+    """A recorded opinion, whose values cannot be checked."""
+
+    @cached_property
+    def bounds(self) -> Any:
+        """Reachable lower and upper probabilities, (n, K) each."""
+        return tightened(self._opinion.lower, self._opinion.upper)
+
+    @cached_property
+    def probability(self) -> Any:
+        """Probabilities (n, K)."""
+        return self._opinion.probability
+
+    @property
+    def chosen(self) -> Any:
+        """Sets (n, K) that the rule chooses, or None."""
+        return self._opinion.chosen
+
+
+_OUTPUTS: dict[str, Callable[[Recorder, Any, Recorded], list[ValueInfoProto]]] = {
     "classes": _opinions,
     "numbers": _numbers,
     "pairs": _of_pairs,
@@ -239,7 +272,10 @@ _OUTPUTS: dict[str, Callable[[Recorder, Any, Recorded], list[Any]]] = {
 
 
 def _merged(leaves: Any, merge: str) -> Any:
-    """States (n, T, S) -> merged states (n, S), or (n, 2 S) for "both"; unchanged for "stack"."""
+    """Merge states (n, T, S) to (n, S), or to (n, 2 S) for "both".
+
+    "stack" leaves them unchanged.
+    """
     if merge == "stack":
         return leaves
     if merge == "add":
@@ -248,18 +284,18 @@ def _merged(leaves: Any, merge: str) -> Any:
     return largest if merge == "max" else np.hstack([largest, leaves.sum(axis=1)])
 
 
-def _output(name: str, dtype: Any, *shape: int) -> Any:
-    """The declaration of an output (n, ...)."""
+def _output(name: str, dtype: DTypeLike, *shape: int) -> ValueInfoProto:
+    """Declare an output (n, ...)."""
     from onnx.helper import make_tensor_value_info, np_dtype_to_tensor_dtype
 
     return make_tensor_value_info(name, np_dtype_to_tensor_dtype(np.dtype(dtype)), ["n", *shape])
 
 
 def _tree_ensemble(recorder: Recorder, fitted: Fitted, features: str, of_leaf: NDArray[np.int64]) -> str:
-    """Features (n, p), state number of each leaf (L,) -> (n, T): state number of the leaf reached in each tree."""
+    """Record the state numbers (n, T) of the leaves reached, given those of all leaves (L,)."""
     nodes, leaves, roots = _Nodes(fitted.schema), _Leaves(), []
     for number, tree in enumerate(fitted.trees()):
-        leaf = np.where(tree.is_leaf, tree.nodes.payload, 0)  # a subset split has the place of its words there
+        leaf = np.where(tree.is_leaf, tree.nodes.payload, 0)  # of a subset split it is the index of its words
         root, states = len(nodes), of_leaf[leaf + fitted.forest.leaf_start[number]]
         for question in questions_of(tree):
             nodes.add(question, root, partial(leaves.add, number, states))
@@ -278,25 +314,25 @@ def _tree_ensemble(recorder: Recorder, fitted: Fitted, features: str, of_leaf: N
 
 
 class _Leaves:
-    """The leaves of all trees: each adds its state number to the column of its tree."""
+    """Leaves of all trees; each adds its state number to the column of its tree."""
 
     def __init__(self) -> None:
         self.target: list[int] = []
         self.weight: list[float] = []
 
     def add(self, tree: int, states: NDArray[np.int64], node: int) -> int:
-        """A leaf of a tree, by its node -> its number."""
+        """Add a leaf by its node, and return its number."""
         self.target.append(tree)
         self.weight.append(float(states[node]))
         return len(self.target) - 1
 
     def attributes(self) -> dict[str, Any]:
-        """The attributes by the names of ONNX."""
+        """Return the attributes by their names in ONNX."""
         return {"leaf_targetids": self.target, "leaf_weights": _tensor(self.weight, np.float64)}
 
 
 class _Nodes:
-    """The inner nodes of all trees, attribute by attribute."""
+    """Inner nodes of all trees, attribute by attribute."""
 
     def __init__(self, schema: Schema) -> None:
         self._place = [None if known is None else _place_of(known) for known in schema.categories]
@@ -309,7 +345,7 @@ class _Nodes:
         return len(self._modes)
 
     def add(self, question: BranchQuestion, root: int, leaf: Callable[[int], int]) -> None:
-        """Add a question; `leaf` makes a leaf from the number of its node."""
+        """Add a question; `leaf` adds a leaf by its node."""
         listed = self._listed
         listed["nodes_featureids"].append(question.feature)
         listed["nodes_missing_value_tracks_true"].append(int(question.missing_yes))
@@ -325,12 +361,12 @@ class _Nodes:
         assert place is not None
         self._modes.append(_MEMBER)
         self._splits.append(0.0)
-        # A list must not be empty; no category has the position -2, so it matches nothing.
+        # A list must not be empty; no category has the index -2.
         self._members += [*sorted(float(place[value]) for value in question.among)] or [-2.0]
         self._members.append(np.nan)  # NaN ends a list
 
     def attributes(self) -> dict[str, Any]:
-        """The attributes by the names of ONNX."""
+        """Return the attributes by their names in ONNX."""
         attributes: dict[str, Any] = dict(self._listed)
         attributes["nodes_modes"] = _tensor(self._modes, np.uint8)
         attributes["nodes_splits"] = _tensor(self._splits, np.float64)
@@ -339,20 +375,20 @@ class _Nodes:
         return attributes
 
 
-def _place_of(known: NDArray[Any]) -> dict[Any, int]:
-    """Categories -> {category: its place}."""
+def _place_of(known: Array) -> dict[Category, int]:
+    """Return the index of each category."""
     return {value: place for place, value in enumerate(known.tolist())}
 
 
-def _tensor(values: list[Any], dtype: Any) -> Any:
-    """A list -> a tensor."""
+def _tensor(values: Sequence[float], dtype: DTypeLike) -> TensorProto:
+    """Convert a list to a tensor."""
     from onnx.numpy_helper import from_array
 
     return from_array(np.array(values, dtype=dtype))
 
 
-def _model(recorder: Recorder, inputs: list[Any], outputs: list[Any]) -> Any:
-    """Recorded operators -> a model, checked."""
+def _model(recorder: Recorder, inputs: list[ValueInfoProto], outputs: list[ValueInfoProto]) -> ModelProto:
+    """Assemble and check the model."""
     from onnx import checker, helper
 
     graph = helper.make_graph(recorder.nodes, "hedgerow", inputs, outputs, initializer=recorder.initializers)

@@ -1,9 +1,9 @@
-"""Pairwise coupling in ONNX, by pivots in a loop.
+"""Pairwise coupling in ONNX.
 
 `hedgerow.belief.masses.pairwise` solves a non-negative least-squares problem for each sample. ONNX has no solver, but
 the problem is also a linear complementarity problem w = Mz + q, w >= 0, z >= 0, wᵀz = 0 with a positive definite M.
-Murty's least-index method solves it: as long as some variable is negative, the first of these changes places with its
-complement. All samples pivot at once; those that are done wait.
+Murty's least-index method solves it in a loop: while some variable is negative, the first of these is exchanged with
+its complement. All samples pivot at once; finished ones do not change.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from hedgerow.export.recorder import Recorded, Recorder, spread
 
 Floats = NDArray[np.float64]
 
-#: How negative rounding may make a mass, and the slope of a mass that is 0. With four to six classes slopes are as
-#: small as 1e-8, because many masses agree with the pairs almost equally well.
+#: Tolerances for rounding errors of masses, and of the slopes of masses that are 0. With four to six classes slopes are
+#: as small as 1e-8, because many masses fit the pairs almost equally well.
 MASS_NOISE, SLOPE_NOISE = 1e-9, 1e-13
-#: No more pivots than this for each set that may have mass; six were enough for 200 samples of up to nine classes.
+#: Limit of pivots per focal set; six were enough for 200 samples of up to nine classes.
 PIVOTS_PER_SET = 100
 
 
 def opinion_of_pairs(recorder: Recorder, leaves: Recorded, n_classes: int) -> Opinion:
-    """Masses of the leaves reached (n, pairs, 4), K -> belief, plausibility and pignistic probability, recorded."""
+    """Record belief, plausibility and pignistic probability from the masses of leaves (n, pairs, 4)."""
     if n_classes == 1:
         sure = np.ones((1, 1))
         one = Recorded(recorder, spread(recorder, sure, leaves.name), sure)
@@ -41,7 +41,7 @@ def opinion_of_pairs(recorder: Recorder, leaves: Recorded, n_classes: int) -> Op
 
 
 def _mass(recorder: Recorder, leaves: Recorded, programme: Programme) -> Any:
-    """Masses of the leaves (n, pairs, 4) -> the masses of the sets of the programme (n, F)."""
+    """Record the masses of the focal sets (n, F) from the masses of leaves (n, pairs, 4)."""
     n_sets = len(programme.focal)
     wanted = np.hstack([leaves[:, pair, :] for pair in range(leaves.shape[1])])
     tableau, basic = _start(wanted, programme), np.zeros_like(_product(wanted, programme.basis))
@@ -56,9 +56,9 @@ def _mass(recorder: Recorder, leaves: Recorded, programme: Programme) -> Any:
 
 
 def _start(wanted: Any, programme: Programme) -> Any:
-    """Wanted masses of pairs (n, 4 P) -> M and q side by side (n, F, F + 1).
+    """Record M and q, concatenated to (n, F, F + 1), for the wanted masses of pairs (n, 4 P).
 
-    M = AᵀA, where A has the columns of `triangle` seen from the wanted point, and a row of ones; q = -Aᵀ(0, …, 0, 1).
+    M = AᵀA, where A has the columns of `triangle` minus the wanted point, and a row of ones; q = -Aᵀ(0, …, 0, 1).
     """
     slopes, point = _product(wanted, programme.restrict), _product(wanted, programme.basis)
     away = (point * point).sum(axis=1, keepdims=True)[:, :, None] + 1.0
@@ -69,16 +69,16 @@ def _start(wanted: Any, programme: Programme) -> Any:
 
 
 def _body(outer: Recorder, n_sets: int) -> Any:
-    """The graph of one pivot for each sample: number, whether to go on, tableau, basic -> the last three anew."""
+    """Build the body of the loop, which updates the condition, the tableau and the basic variables."""
     helper, types = outer._onnx.helper, outer._onnx.TensorProto
     inner = Recorder()
-    inner._names = outer._names  # names must differ from those outside
+    inner._names = outer._names  # names must differ from those of the outer graph
     number, go, given, before = (inner._new_name() for _ in range(4))
     tableau = Recorded(inner, given, np.ones((1, n_sets, n_sets + 1)))
     basic = Recorded(inner, before, np.zeros((1, n_sets)))
     after, now_basic = _pivot(tableau, basic, n_sets)
-    some = inner.add("ReduceMax", inner.cast(_negative(after, now_basic, n_sets).name, np.int64), keepdims=0)
-    results = [inner.cast(some, np.bool_), after.name, now_basic.name]
+    any_negative = inner.add("ReduceMax", inner.cast(_negative(after, now_basic, n_sets).name, np.int64), keepdims=0)
+    results = [inner.cast(any_negative, np.bool_), after.name, now_basic.name]
     outer._names = inner._names
     sizes: list[Any] = [[], ["n", n_sets, n_sets + 1], ["n", n_sets]]
     kinds = [types.BOOL, types.DOUBLE, types.DOUBLE]
@@ -89,7 +89,10 @@ def _body(outer: Recorder, n_sets: int) -> Any:
 
 
 def _pivot(tableau: Any, basic: Any, n_sets: int) -> tuple[Any, Any]:
-    """Tableau (n, F, F + 1), which masses are basic (n, F) -> both after the first negative one has changed places."""
+    """Pivot on the first negative variable of each sample.
+
+    Update the tableau (n, F, F + 1) and basis (n, F).
+    """
     negative = _negative(tableau, basic, n_sets)
     first = np.argmax(negative, axis=1)[:, None] == np.arange(n_sets)
     chosen = (first & negative).astype(np.float64)
@@ -102,12 +105,12 @@ def _pivot(tableau: Any, basic: Any, n_sets: int) -> tuple[Any, Any]:
 
 
 def _negative(tableau: Any, basic: Any, n_sets: int) -> Any:
-    """Which masses, or slopes of masses that are 0, are negative, bool (n, F)."""
+    """Record which masses, or slopes of masses that are 0, are negative (n, F)."""
     return tableau[:, :, n_sets] < np.where(basic > 0.0, -MASS_NOISE, -SLOPE_NOISE)
 
 
 def _product(values: Any, matrix: Floats) -> Any:
-    """(n, a), constant (a, b) -> (n, b)."""
+    """Multiply recorded values (n, a) by a constant matrix (a, b)."""
     recorder = values.recorder
     name = recorder.add("MatMul", values.name, recorder.constant(matrix))
     return Recorded(recorder, name, values.example @ matrix)

@@ -1,10 +1,11 @@
 """Recorder of NumPy code as an ONNX graph.
 
-The arithmetic of a rule is written once, in ``Rule.finish``. To export it, it is run on a special array. This array
-holds one example sample, so that shapes and types are known, and records every operator that is applied to it.
+To export a rule, its ``finish`` is run on a `Recorded` array. This array contains one example sample, which determines
+shapes and types, and records every operator.
 
-Code that does some work only for the samples that need it, ``if needy.any(): x[needy] = work(y[needy])``, is recorded
-as work for all samples and a choice. Code that looks at values in other ways cannot be recorded and raises an error."""
+Work on a subset of samples, ``if mask.any(): x[mask] = work(y[mask])``, is recorded as work for all samples followed by
+a selection. Code that depends on values in other ways raises `NotExpressible`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ SMALL = 1e-4
 
 
 class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array of n samples that holds one example of them.
+    """An array of n samples, represented by one example.
 
     Parameters
     ----------
@@ -35,11 +36,11 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __init__(self, recorder: Recorder, name: str, example: NDArray[Any]) -> None:
         self.recorder, self.name, self.example = recorder, name, np.asarray(example)
-        self._part_of: tuple[Recorded, Any] | None = None  # writing into a view also writes into the whole array
+        self._part_of: tuple[Recorded, Any] | None = None  # writes to a view change the whole array
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape, with 1 for the number of samples, which broadcasts."""
+        """Shape, with 1 for the number of samples, which broadcasts."""
         return self.example.shape
 
     @property
@@ -56,12 +57,12 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self.example)
 
     def __bool__(self) -> bool:
-        raise NotExpressible("looks at values to decide what to do next")
+        raise NotExpressible("branches on values")
 
     __float__ = __int__ = __index__ = __iter__ = __bool__
 
     def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]:
-        raise NotExpressible("asks for values while it is being recorded")
+        raise NotExpressible("needs values during the export")
 
     def __getitem__(self, index: Any) -> Recorded:
         taken = _take(self, index if isinstance(index, tuple) else (index,))
@@ -80,16 +81,16 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
             rows, columns = index
             first, last, step = columns.indices(self.shape[1])
             if rows != slice(None) or step != 1 or self.ndim != 2:
-                raise NotExpressible("writes an array into a part of another that is not a range of columns")
+                raise NotExpressible("assigns an array to something other than a range of columns")
             parts = [self[:, :first], values, self[:, last:]]
             self._become(stack_columns([part for part in parts if part.shape[1]]))
 
     def copy(self) -> Recorded:
-        """The same array, which may be written into."""
+        """Return a copy."""
         return Recorded(self.recorder, self.name, self.example)
 
     def astype(self, dtype: Any) -> Recorded:
-        """As another type."""
+        """Convert to another type."""
         return _cast(self, dtype)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Recorded:
@@ -97,28 +98,31 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
         return _reduce("ReduceSum", np.sum, self, axis, keepdims)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Recorded:
-        """Largest over axes."""
+        """Maximum over axes."""
         return _reduce("ReduceMax", np.max, self, axis, keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False) -> Recorded:
-        """Smallest over axes."""
+        """Minimum over axes."""
         return _reduce("ReduceMin", np.min, self, axis, keepdims)
 
     def any(self, axis: Any = None, keepdims: bool = False) -> Recorded | bool:
-        """Whether some are true over axes; over all samples it is True, so that work for some is done for all."""
+        """Logical or over axes.
+
+        True over all samples, because work is recorded for all of them.
+        """
         if axis is None:
             return True
         return _recorded(_cast(self, np.int64).max(axis, keepdims) > 0)
 
     def all(self, axis: Any = None, keepdims: bool = False) -> Recorded:
-        """Whether all are true over axes."""
+        """Logical and over axes."""
         return _recorded(_cast(self, np.int64).min(axis, keepdims) > 0)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "accumulate" and kwargs.get("axis") == 1:
             return _accumulate(ufunc, inputs[0])
         if method != "__call__" or ufunc not in _UFUNCS or set(kwargs) - {"out", "where"}:
-            raise NotExpressible(f"uses numpy.{ufunc.__name__} in a way ONNX has no operator for")
+            raise NotExpressible(f"uses numpy.{ufunc.__name__} in a way without an operator in ONNX")
         recorder = self.recorder
         if "where" in kwargs:
             return _masked(recorder, ufunc, inputs, kwargs["where"], kwargs["out"][0])
@@ -127,13 +131,13 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
             return result
         out = kwargs["out"][0]
         if not isinstance(out, Recorded):
-            raise NotExpressible("writes into an array that is not recorded")
+            raise NotExpressible("writes to an array that is not recorded")
         out._become(result)
         return out
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function not in _FUNCTIONS:
-            raise NotExpressible(f"uses numpy.{function.__name__}, which is not recorded")
+            raise NotExpressible(f"uses numpy.{function.__name__}, which the recorder does not support")
         return _FUNCTIONS[function](*args, **kwargs)
 
     def _become(self, other: Recorded) -> None:
@@ -145,7 +149,7 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def stack_columns(parts: Sequence[Any], axis: int = 1) -> Recorded:
-    """Arrays (n, a), (n, b), ... -> (n, a + b + ...)."""
+    """Concatenate arrays (n, a), (n, b), ..."""
     first = next(part for part in parts if isinstance(part, Recorded))
     recorder = first.recorder
     joined = np.concatenate([_example(part) for part in parts], axis=axis)
@@ -161,15 +165,15 @@ def stack_columns(parts: Sequence[Any], axis: int = 1) -> Recorded:
 # ---- arithmetic -----------------------------------------------------------------------------------------------
 
 
-def _operator(kind: str, common: Any = None) -> Callable[..., Recorded]:
-    """An ONNX operator of one or two arrays, which are first converted to a common type."""
+def _operator(op_type: str, common: Any = None) -> Callable[..., Recorded]:
+    """Return a function that records an operator of one or two arrays, converted to a common type."""
 
     def write(recorder: Recorder, ufunc: np.ufunc, *inputs: Any) -> Recorded:
         with np.errstate(all="ignore"):
             result = np.asarray(ufunc(*map(_example, inputs)))
-        dtype = common or (np.result_type(*map(_typed, inputs)) if result.dtype == bool else result.dtype)
+        dtype = common or (np.result_type(*map(_promoted, inputs)) if result.dtype == bool else result.dtype)
         names = [_name(recorder, value, dtype) for value in inputs]
-        return Recorded(recorder, recorder.add(kind, *names), result)
+        return Recorded(recorder, recorder.add(op_type, *names), result)
 
     return write
 
@@ -195,16 +199,19 @@ def _log1p(recorder: Recorder, ufunc: np.ufunc, x: Any) -> Recorded:
 
 
 def _logaddexp(recorder: Recorder, ufunc: np.ufunc, a: Any, b: Any) -> Recorded:
-    """log(exp(a) + exp(b)) from the larger and the difference; minus infinity if both are."""
+    """Record log(exp(a) + exp(b)) by the larger and the difference.
+
+    Minus infinity if both are.
+    """
     high = np.maximum(a, b)
     apart = np.where(np.equal(a, b), 0.0, -abs(a - b))
     return _recorded(high + np.log1p(np.exp(apart)))
 
 
 def _masked(recorder: Recorder, ufunc: np.ufunc, inputs: Sequence[Any], where: Any, out: Any) -> Recorded:
-    """A quotient where `where` is true, and the values of `out` elsewhere."""
+    """Record a quotient where `where` is true, and the values of `out` elsewhere."""
     if ufunc is not np.divide:
-        raise NotExpressible(f"uses numpy.{ufunc.__name__} in part of an array")
+        raise NotExpressible(f"uses numpy.{ufunc.__name__} with where")
     part, whole = inputs
     return _where(where, part / _where(where, whole, 1.0, recorder), out)
 
@@ -214,7 +221,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., Recorded]] = {
     np.subtract: _operator("Sub"),
     np.multiply: _operator("Mul"),
     np.divide: _operator("Div"),
-    np.floor_divide: _operator("Div"),  # used only for whole numbers >= 0
+    np.floor_divide: _operator("Div"),  # used only for integers >= 0
     np.maximum: _operator("Max"),
     np.minimum: _operator("Min"),
     np.negative: _operator("Neg"),
@@ -284,7 +291,7 @@ def _argmax(values: Recorded, axis: int) -> Recorded:
 
 
 def _ascending(values: Recorded, axis: int) -> tuple[str, str]:
-    """Values and places in ascending order; equal values keep their order."""
+    """Record values and indices in ascending order, stable."""
     recorder = values.recorder
     outputs = [recorder._new_name(), recorder._new_name()]
     length = recorder.constant(np.array([values.shape[axis]]))
@@ -298,7 +305,7 @@ def _sort(values: Recorded, axis: int = -1) -> Recorded:
 
 
 def _partition(values: Recorded, place: int, axis: int = -1) -> Recorded:
-    """Fully sorted, which is also a partition."""
+    """Record a full sort, which is also a partition."""
     return _sort(values, axis)
 
 
@@ -328,7 +335,7 @@ def _take_along_axis(values: Recorded, indices: Recorded, axis: int) -> Recorded
 
 def _put_along_axis(array: Any, indices: Recorded, values: Any, axis: int) -> None:
     if not isinstance(array, Recorded):
-        raise NotExpressible("writes into an array that is not recorded")
+        raise NotExpressible("writes to an array that is not recorded")
     recorder = array.recorder
     broad = np.broadcast_to(_example(values), indices.shape)
     if isinstance(values, Recorded) and values.shape == indices.shape:
@@ -366,34 +373,34 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def _accumulate(ufunc: np.ufunc, values: Recorded) -> Recorded:
-    """(n, K) -> (n, K), column by column."""
+    """Record an accumulation over the columns (n, K)."""
     columns = [values[:, :1]] if values.shape[1] else []
     for k in range(1, values.shape[1]):
         columns.append(ufunc(columns[-1], values[:, k : k + 1]))
     return stack_columns(columns) if columns else values
 
 
-def _reduce(kind: str, function: Any, values: Recorded, axis: Any, keepdims: bool) -> Recorded:
+def _reduce(op_type: str, function: Any, values: Recorded, axis: Any, keepdims: bool) -> Recorded:
     recorder = values.recorder
     if axis is None:
         raise NotExpressible("reduces over all samples")
     wide = _cast(values, np.int64) if values.dtype == bool else values
     axes = recorder.constant(np.atleast_1d(np.array(axis, dtype=np.int64)))
-    name = recorder.add(kind, wide.name, axes, keepdims=int(keepdims))
+    name = recorder.add(op_type, wide.name, axes, keepdims=int(keepdims))
     return Recorded(recorder, name, function(wide.example, axis=axis, keepdims=keepdims))
 
 
 def _take(values: Recorded, index: tuple[Any, ...]) -> Recorded:
-    """Index by slices, places, None and ... on all axes except the first."""
+    """Record indexing by slices, indices, None and ... on all axes except the first."""
     if len(index) == 1 and _picks_samples(index[0]):
         return values.copy()
     if any(isinstance(part, Recorded | np.ndarray | list) for part in index):
-        raise NotExpressible("picks samples by their values")
+        raise NotExpressible("selects samples by values")
     return Recorded(values.recorder, take(values.recorder, values.name, values.shape, index), values.example[index])
 
 
 def _picks_samples(index: Any) -> bool:
-    """Whether an index is a boolean for each sample."""
+    """Return whether an index is a boolean for each sample."""
     return isinstance(index, Recorded) and index.dtype == bool and index.ndim == 1
 
 
@@ -405,14 +412,14 @@ def _cast(values: Recorded, dtype: Any) -> Recorded:
 
 
 def _name(recorder: Recorder, value: Any, dtype: Any) -> str:
-    """A value -> the name of a result of this type."""
+    """Return the name of a result or constant, converted to this type."""
     if isinstance(value, Recorded):
         return _cast(value, dtype).name
     return recorder.constant(np.asarray(value, dtype=dtype))
 
 
 def _recorded(value: Any) -> Recorded:
-    """The same value, for the type checker: NumPy functions of recorded arrays return recorded arrays."""
+    """Narrow the type: NumPy functions of recorded arrays return recorded arrays."""
     assert isinstance(value, Recorded)
     return value
 
@@ -421,8 +428,8 @@ def _example(value: Any) -> Any:
     return value.example if isinstance(value, Recorded) else np.asarray(value)
 
 
-def _typed(value: Any) -> Any:
-    """What NumPy's type promotion uses: the type of an array, the value of a scalar."""
+def _promoted(value: Any) -> Any:
+    """Return the argument of NumPy's type promotion: the type of an array, the value of a scalar."""
     return value.dtype if isinstance(value, Recorded | np.ndarray) else value
 
 
@@ -431,7 +438,7 @@ def _recorder_of(*values: Any) -> Recorder:
 
 
 class NotExpressible(TypeError):
-    """An operation that cannot be recorded as ONNX operators."""
+    """Raised for operations that cannot be recorded as ONNX operators."""
 
 
 class Recorder:
@@ -445,15 +452,15 @@ class Recorder:
         self.initializers: list[Any] = []
         self._names = 0
 
-    def add(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
-        """Record an operator -> the name of its result."""
+    def add(self, op_type: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
+        """Record an operator, and return the name of its result."""
         name = output or self._new_name()
-        node = self._onnx.helper.make_node(kind, list(inputs), [name], domain=domain, **attributes)
+        node = self._onnx.helper.make_node(op_type, list(inputs), [name], domain=domain, **attributes)
         self.nodes.append(node)
         return name
 
     def constant(self, values: Any) -> str:
-        """An array -> the name of a constant."""
+        """Add a constant, and return its name."""
         array = np.asarray(values)
         if array.dtype.kind in "OU":
             array = array.astype(object)
@@ -464,12 +471,12 @@ class Recorder:
         return name
 
     def cast(self, name: str, dtype: Any) -> str:
-        """A result as another type."""
+        """Convert a result to another type."""
         return self.add("Cast", name, to=self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     @staticmethod
     def makes(name: str) -> bool:
-        """Whether a result could have this name."""
+        """Return whether the recorder uses such names."""
         return name[:1] == "r" and name[1:].isdecimal()
 
     def _new_name(self) -> str:
@@ -478,7 +485,7 @@ class Recorder:
 
 
 def spread(recorder: Recorder, values: Any, like: str) -> str:
-    """A constant of one sample (1, ...) -> repeated for as many samples as the result `like` has."""
+    """Repeat a constant of one sample (1, ...) for all samples of the result `like`."""
     array = np.asarray(values)
     n = recorder.add("Slice", recorder.add("Shape", like), recorder.constant([0]), recorder.constant([1]))
     rest = recorder.constant(np.array(array.shape[1:], dtype=np.int64))
@@ -486,13 +493,13 @@ def spread(recorder: Recorder, values: Any, like: str) -> str:
 
 
 def take(recorder: Recorder, name: str, shape: tuple[int, ...], index: tuple[Any, ...]) -> str:
-    """A result of this shape, and slices, places, None and ... on all axes except the first -> the part of it."""
+    """Record indexing of a result by slices, indices, None and ... on all axes except the first."""
     if Ellipsis in index:
         at = index.index(Ellipsis)
         left_out = len(shape) - sum(part is not None and part is not Ellipsis for part in index)
         index = (*index[:at], *[slice(None)] * left_out, *index[at + 1 :])
     if index[0] != slice(None):
-        raise NotExpressible("picks samples by their number")
+        raise NotExpressible("selects samples by index")
     dropped: list[int] = []
     added: list[int] = []
     axis = 0
@@ -515,7 +522,7 @@ def take(recorder: Recorder, name: str, shape: tuple[int, ...], index: tuple[Any
 
 
 def _span(part: Any, length: int) -> tuple[int, int, int]:
-    """A slice or a place -> first, last and step as ONNX takes them."""
+    """Convert a slice or an index to start, end and step of ONNX."""
     if not isinstance(part, slice):
         place = part + length if part < 0 else part
         return place, place + 1, 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,12 @@ from hedgerow.inference.fitted import Fitted
 from hedgerow.params.checks import parameters_of
 from hedgerow.params.table import NUMBER_CRITERIA
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 Floats = NDArray[np.float64]
 
-#: The fields of scikit-learn's nodes that we can fill.
+#: Supported fields of scikit-learn's nodes.
 _FIELDS = {
     "left_child",
     "right_child",
@@ -32,9 +35,9 @@ _FIELDS = {
 }
 
 
-#: Parameters that scikit-learn turns into C numbers and memory while it fits: the table of zeros does not need them.
+#: Parameters left out while scikit-learn fits a table of zeros, because they would cost memory or overflow.
 _SIZES = {"max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split"}
-#: Parameters of trees that are grown already: told, so that the estimator says how it was made, but not used.
+#: Parameters that document how the trees were grown; they have no effect any more.
 _COPIED = (
     "max_features",
     "class_weight",
@@ -44,38 +47,37 @@ _COPIED = (
     "ccp_alpha",
     "monotonic_cst",
 )
-#: In place of the seed of a tree, from which scikit-learn would draw a bag that the tree never had.
-_NO_SEED = "estimators_samples_ of the hedgerow forest has the bags; this"
+#: Replaces the seeds of trees, from which scikit-learn would draw wrong bootstrap samples.
+_NO_SEED = "use estimators_samples_ of the hedgerow forest instead of this"
 
 
-def to_sklearn(forest: Any) -> Any:
-    """A forest of scikit-learn with the same trees and the same predictions.
+def to_sklearn(forest: BaseEstimator) -> Any:
+    """Convert a forest to scikit-learn, with the same trees and predictions.
 
-    Everything that reads scikit-learn's forests can read the result: ``plot_tree``, TreeSHAP, converters, inspection.
-    It has no evidence, and so no bounds and no sets. Nor has it a place for the map of a calibrated forest: its
-    probabilities are those before the map, as with ``calibration=None``, and a warning says so.
+    The result works with tools for scikit-learn's forests: ``plot_tree``, TreeSHAP, converters, inspection. It has no
+    bounds and no prediction sets. Its probabilities are uncalibrated, as with ``calibration=None``; a calibrated forest
+    emits a warning.
 
     Parameters
     ----------
     forest : fitted classifier or regressor
-        A tree or forest of hedgerow with numeric features only; a classifier must have a rule that averages
-        distributions of the leaves, such as "average".
+        A tree or forest of hedgerow with numeric features only; a classifier must have a rule that is a mean over
+        trees, such as "average".
 
     Returns
     -------
     estimator of scikit-learn
         A ``DecisionTreeClassifier``, ``RandomForestClassifier``, ``ExtraTreesClassifier`` or the corresponding
-        regressor, with ``apply`` equal to ours, node for node, and ``predict_proba`` (before any map) or ``predict``
-        equal up to rounding. Missing values go the same way. Since scikit-learn first rounds every table to single
-        precision, this holds for values that single precision can tell from the thresholds. scikit-learn refuses
-        infinities, which are values for us. It has our parameters as far as scikit-learn has them, but not the bags:
-        ``estimators_samples_`` is not there, and whoever draws bags from the seeds of the trees gets an error.
+        regressor, with equal ``apply``, node for node, and ``predict_proba`` (uncalibrated) or ``predict`` equal up to
+        rounding, also for missing values. scikit-learn rounds tables to single precision, so this holds for values
+        whose rounding does not cross a threshold; it does not support infinities. Parameters are copied as far as
+        scikit-learn has them. Bootstrap samples are not: ``estimators_samples_`` raises an error.
 
     Notes
     -----
-    scikit-learn has no public way to make a tree from arrays. So a scikit-learn estimator is fitted on a table of
-    zeros, and its trees are then made again from the state that pickle uses (``__reduce__``, ``__setstate__``), which
-    scikit-learn itself relies on and checks. Nodes with unknown fields are refused.
+    scikit-learn has no public constructor of trees from arrays. `to_sklearn` fits a scikit-learn estimator to a table
+    of zeros, and replaces its trees through the state of pickles (``__reduce__``, ``__setstate__``), which scikit-learn
+    checks. Versions of scikit-learn whose nodes have other fields raise an error.
 
     Examples
     --------
@@ -96,8 +98,8 @@ def to_sklearn(forest: Any) -> Any:
     nominal = [trees[0].name_of(feature) for feature in np.flatnonzero(schema.nominal).tolist()]
     if nominal:
         raise NotImplementedError(
-            f"features must be numeric for scikit-learn, got the nominal {nominal[:5]}; encode them before fitting,"
-            " or use to_onnx"
+            f"features must be numeric for scikit-learn, got the categorical {nominal[:5]}. Encode them before fitting,"
+            " or use to_onnx."
         )
     theirs = _template(forest, predictor, task_format)
     places = [theirs] if forest._single_tree else theirs.estimators_
@@ -108,7 +110,10 @@ def to_sklearn(forest: Any) -> Any:
 
 
 def _impurity_of(fitted: Fitted, number: int, tree: Tree, criterion: str) -> Floats:
-    """-> (N,): the impurity of each node of a tree; NaN for absolute errors if they are not known."""
+    """Return the impurity of each node of a tree (N,).
+
+    NaN for absolute errors that are not stored.
+    """
     if fitted.impurities is not None and criterion == fitted.criterion:
         return fitted.impurities[slice(*fitted.forest.node_start[number : number + 2])]
     if criterion == "absolute_error":
@@ -116,21 +121,21 @@ def _impurity_of(fitted: Fitted, number: int, tree: Tree, criterion: str) -> Flo
     return tree.evidence.impurity(criterion)
 
 
-def _template(forest: Any, predictor: Any, task_format: _Format) -> Any:
-    """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of zeros."""
+def _template(forest: BaseEstimator, predictor: Any, task_format: _Format) -> Any:
+    """Fit an estimator of scikit-learn with as many trees, features and classes to a table of zeros."""
     shared = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
     parameters = {name: value for name, value in shared.items() if value is not None}
     if "bootstrap" in parameters:
         parameters["bootstrap"] = bool(parameters["bootstrap"])
     parameters["criterion"] = task_format.criterion(predictor.fitted.criterion)
-    if parameters["criterion"] == "entropy" and forest.criterion == "log_loss":  # scikit-learn, too, has both names
+    if parameters["criterion"] == "entropy" and forest.criterion == "log_loss":  # scikit-learn has both names, too
         parameters["criterion"] = "log_loss"
     sizes = {name: parameters.pop(name) for name in _SIZES & parameters.keys()}
     if forest._single_tree:
-        theirs: Any = getattr(single, f"DecisionTree{task_format.ending}")(**parameters)
+        theirs: Any = getattr(single, f"DecisionTree{task_format.suffix}")(**parameters)
     else:
-        name = "RandomForest" if forest.splitter == "best" else "ExtraTrees"
-        theirs = getattr(ensemble, f"{name}{task_format.ending}")(predictor.forest.n_trees, **parameters)
+        name = "RandomForest" if forest.splitter in ("best", "mixed") else "ExtraTrees"
+        theirs = getattr(ensemble, f"{name}{task_format.suffix}")(predictor.forest.n_trees, **parameters)
     labels, schema = task_format.labels(predictor), predictor.fitted.schema
     theirs.fit(np.zeros((len(labels), schema.n_features)), labels)
     if schema.names is not None:
@@ -138,36 +143,36 @@ def _template(forest: Any, predictor: Any, task_format: _Format) -> Any:
     theirs.set_params(**sizes, **_copied_params(forest, predictor.fitted, theirs.get_params(deep=False)))
     for each in [] if forest._single_tree else theirs.estimators_:
         each.set_params(**sizes, random_state=_NO_SEED if forest.bootstrap else each.random_state)
-    for name in ("_n_samples", "_n_samples_bootstrap"):  # without them, no bags are made up
+    for name in ("_n_samples", "_n_samples_bootstrap"):  # without them, scikit-learn draws no bootstrap samples
         vars(theirs).pop(name, None)
     return theirs
 
 
-def _copied_params(forest: Any, fitted: Fitted, theirs: dict[str, Any]) -> dict[str, Any]:
-    """The parameters with which the trees were grown, as far as scikit-learn's estimator has them."""
+def _copied_params(forest: BaseEstimator, fitted: Fitted, theirs: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters with which the trees were grown, as far as scikit-learn has them."""
     known = {**dict.fromkeys(parameters_of(forest)), "bootstrap": None}
     copied = {name: getattr(forest, name) for name in _COPIED if name in theirs and name in known}
     if copied.get("max_features") == "oob":
         copied["max_features"] = fitted.figures.max_features or theirs["max_features"]
     if "bootstrap" in copied:
-        copied["bootstrap"] = bool(copied["bootstrap"])  # "multinomial" is what theirs always is
+        copied["bootstrap"] = bool(copied["bootstrap"])  # scikit-learn always draws "multinomial" samples
     return copied
 
 
 def _class_criterion(criterion: Any) -> str:
-    """What scikit-learn calls a criterion; its usual one where it has no name for it."""
+    """Return scikit-learn's name of a criterion, or its default."""
     return resolve_criterion(criterion).in_sklearn or "gini"
 
 
 def _number_criterion(criterion: Any) -> str:
-    """The same for numbers."""
+    """Return scikit-learn's name of a regression criterion, or its default."""
     return str(criterion) if criterion in NUMBER_CRITERIA else NUMBER_CRITERIA[0]
 
 
 class _Format(NamedTuple):
-    """What an estimator of scikit-learn is called, its criterion, and labels to fit it to."""
+    """Suffix of the estimators of scikit-learn, their criterion, and labels to fit them to."""
 
-    ending: str
+    suffix: str
     criterion: Callable[[Any], str]
     labels: Callable[[Any], NDArray[Any]]
 
@@ -179,13 +184,13 @@ _FORMATS = {
 
 
 def _their_tree(empty: Any, tree: Tree, predictions: Floats, impurity: Floats) -> Any:
-    """A tree of theirs, one of ours, answers (N, K) and impurities (N,) of its nodes -> a new tree of scikit-learn."""
+    """Convert a tree with predictions (N, K) and impurities (N,) of its nodes to scikit-learn."""
     task_format, arguments, state = empty.__reduce__()
     dtype = state["nodes"].dtype
     if set(dtype.names) != _FIELDS:
         raise NotImplementedError(
-            f"nodes of scikit-learn's trees must have the fields {sorted(_FIELDS)}, got {sorted(dtype.names)};"
-            " this version of scikit-learn is newer than this version of hedgerow"
+            f"nodes of scikit-learn's trees must have the fields {sorted(_FIELDS)}, got {sorted(dtype.names)}."
+            " This version of scikit-learn is not supported."
         )
     nodes = np.zeros(tree.n_nodes, dtype=dtype)
     leaf, nothing = tree.is_leaf, -2

@@ -1,11 +1,11 @@
-"""Trees as SVG."""
+"""Export to SVG."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,21 @@ from hedgerow.export.describe import (
     check_caution,
     count_words,
     interval_words,
-    spelt,
     split_of,
     title_words,
     tree_of,
+    xml_safe,
 )
 from hedgerow.forest.walk import Held, Tree
 
-#: Colours that colour-blind readers can tell apart (Okabe and Ito); further classes repeat them, paler.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+#: Colours suitable for colour-blind readers (Okabe and Ito); further classes repeat them, paler.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
-#: The colour of all classes of a node that are too many for a bar.
+#: Colour of the classes that do not fit into a bar.
 _OTHERS = "#dddddd"
-#: A picture has at most this many nodes.
+#: Largest number of nodes in a drawing.
 MOST_BOXES = 10_000
 
 _TEXT, _SMALL = 13.0, 11.0
@@ -38,7 +41,7 @@ _NARROW, _WIDE = set("ijltfr.,:;|!()[]{}' "), set("mwMW@%…")
 
 @dataclass
 class Box:
-    """A node in the drawing: its text, colours and shares of its classes, and the centre of its upper edge."""
+    """Node of a drawing: text, colours and shares of its classes, and the centre of its upper edge."""
 
     number: int
     lines: list[str]
@@ -51,25 +54,27 @@ class Box:
 
     @property
     def height(self) -> float:
-        """Height of the lines of text and the bar of shares below them."""
+        """Height of the text and of the bar below it."""
         return 2 * _PAD + _LINE * len(self.lines) + _BAR
 
 
-def export_svg(tree: Any, *, max_depth: int | None = 5, decimals: int = 2, caution: float | None = None) -> str:
-    """A picture of a tree: its splits, and the evidence in its leaves as rows and as bars of class shares.
+def export_svg(
+    tree: Tree | BaseEstimator, *, max_depth: int | None = 5, decimals: int = 2, caution: float | None = None
+) -> str:
+    """Draw a tree: its splits, and the class counts of its leaves as text and bars.
 
-    The thickness of a line shows how many rows go that way. Long names are cut; a tooltip shows them in full.
+    The width of a line is proportional to the number of rows. Long names are cut; tooltips show them in full.
 
     Parameters
     ----------
     tree : Tree or fitted DecisionTreeClassifier
         The tree; for a forest, pass one of ``forest.trees_``.
     max_depth : int or None, default=5
-        Nodes at this depth show how many nodes are hidden below them; None draws as many levels as have 10,000 nodes.
+        Largest depth of nodes; those at this depth show the number of nodes below. None draws up to 10,000 nodes.
     decimals : int, default=2
         Decimals of thresholds.
     caution : float, default=None
-        If given, leaves show the bounds of the probability of their most probable class.
+        Caution of the bounds of the most probable class in each leaf; None shows no bounds.
 
     Returns
     -------
@@ -105,8 +110,8 @@ def export_svg(tree: Any, *, max_depth: int | None = 5, decimals: int = 2, cauti
 
 
 def lay_out(tree: Tree, *, max_depth: int | None, decimals: int, caution: float | None, top: float) -> dict[int, Box]:
-    """A tree -> {node: box with its text and its place}, parents before children."""
-    drawn = np.cumsum(np.bincount(tree.node_depth)) <= MOST_BOXES  # the levels that a picture has room for
+    """Lay out the boxes of a tree by node, parents before children."""
+    drawn = np.cumsum(np.bincount(tree.node_depth)) <= MOST_BOXES  # levels within the limit
     deepest = max(int(drawn.sum()) - 1, 0) if not drawn.all() else tree.n_nodes
     boxes = _boxes(tree, deepest if max_depth is None else min(max_depth, deepest), decimals, caution)
     _place(boxes, tree, top)
@@ -114,7 +119,7 @@ def lay_out(tree: Tree, *, max_depth: int | None, decimals: int, caution: float 
 
 
 def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> dict[int, Box]:
-    """A tree -> {node: box without a place}, parents before children."""
+    """Create the boxes of a tree by node, parents before children, without positions."""
     below = _nodes_below(tree)
     boxes = {}
     for number, held in tree.held(tree.node_depth <= deepest):
@@ -134,7 +139,7 @@ def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> di
 
 
 def _shares(held: Held) -> list[tuple[str, float]]:
-    """What a node holds -> colours and shares of its classes; of many classes the largest, and the others in grey."""
+    """Return colours and shares of the largest classes of a node, with the others in grey."""
     shares = held.weights / (held.weights.sum() or 1.0)
     shown = np.sort(np.argsort(-shares, kind="stable")[:_SHOWN_CLASSES])
     bar = [(colour_of(k), share) for k, share in zip(held.labels[shown].tolist(), shares[shown].tolist(), strict=True)]
@@ -143,7 +148,7 @@ def _shares(held: Held) -> list[tuple[str, float]]:
 
 
 def _place(boxes: dict[int, Box], tree: Tree, top: float) -> None:
-    """Place boxes without children side by side, and the others above the middle of their children."""
+    """Place leaves next to each other, and other boxes above the middle of their children."""
     edge = _MARGIN
     order = _left_to_right(boxes)
     for number in order:
@@ -165,11 +170,11 @@ def _place(boxes: dict[int, Box], tree: Tree, top: float) -> None:
 
 
 def _pull_apart(boxes: dict[int, Box], tree: Tree) -> None:
-    """Move branches to the right until no box overlaps its neighbour of the same level."""
+    """Move branches to the right until no boxes of a level overlap."""
     order = _left_to_right(boxes)
     edges: dict[int, float] = {}
     shift = 0.0
-    for number in order:  # if a box must move, everything to its right moves with it
+    for number in order:  # everything to the right moves with a box
         box, level = boxes[number], int(tree.node_depth[number])
         box.x += shift
         missing = edges.get(level, _MARGIN - _GAP_ACROSS) + _GAP_ACROSS - (box.x - box.width / 2)
@@ -180,17 +185,17 @@ def _pull_apart(boxes: dict[int, Box], tree: Tree) -> None:
 
 
 def _left_to_right(boxes: dict[int, Box]) -> list[int]:
-    """Nodes, parents before children, left branches first."""
-    order, waiting = [], [0]
-    while waiting:
-        number = waiting.pop()
+    """List the nodes, parents before children, left branches first."""
+    order, pending = [], [0]
+    while pending:
+        number = pending.pop()
         order.append(number)
-        waiting.extend(reversed(boxes[number].children))
+        pending.extend(reversed(boxes[number].children))
     return order
 
 
 def _edges(tree: Tree, boxes: dict[int, Box]) -> list[str]:
-    """Curves from each box to its children, and the answers that lead there above them."""
+    """Draw curves from each box to its children, labelled with the answers."""
     rows = tree.rows
     paths: list[str] = []
     labels: list[str] = []
@@ -212,7 +217,7 @@ def _edges(tree: Tree, boxes: dict[int, Box]) -> list[str]:
 
 
 def _label(x: float, y: float, words: str) -> Iterator[str]:
-    """Text on a white background, so that it can be read on a line."""
+    """Draw text on a white background, legible on lines."""
     width = _measure(words) * _SMALL / _TEXT + 4
     yield (
         f'<rect x="{x - width / 2:.1f}" y="{y - _SMALL:.1f}" width="{width:.1f}" height="{_SMALL + 4:g}" rx="3"'
@@ -222,11 +227,11 @@ def _label(x: float, y: float, words: str) -> Iterator[str]:
 
 
 def _drawn(tree: Tree, box: Box) -> Iterator[str]:
-    """A box with its text and its bar."""
+    """Draw a box with its text and its bar."""
     left = box.x - box.width / 2
     leaf = bool(tree.is_leaf[box.number])
     fill, line = ("#ffffff", "#555555") if leaf else ("#f3f3f3", "#a0a0a0")
-    yield f"<g><title>{escape(spelt(box.tooltip))}</title>"
+    yield f"<g><title>{escape(xml_safe(box.tooltip))}</title>"
     yield (
         f'<rect x="{left:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="6"'
         f' fill="{fill}" stroke="{line}"/>'
@@ -238,7 +243,7 @@ def _drawn(tree: Tree, box: Box) -> Iterator[str]:
 
 
 def _bar(box: Box, left: float, y: float) -> Iterator[str]:
-    """The class shares of a node, side by side; an empty leaf has an empty bar."""
+    """Draw the class shares of a node as a bar, empty for an empty leaf."""
     room = box.width - 2 * _PAD
     if not box.bar:
         yield f'<rect x="{left:.1f}" y="{y:.1f}" width="{room:.1f}" height="{_BAR:g}" fill="none" stroke="#b8b8b8"/>'
@@ -251,14 +256,14 @@ def _bar(box: Box, left: float, y: float) -> Iterator[str]:
 
 
 def colour_of(k: int) -> str:
-    """Class number -> colour; each further round of the palette is halfway to white."""
+    """Return the colour of a class; repeated colours are halfway to white."""
     colour, rounds = COLOURS[k % len(COLOURS)], k // len(COLOURS)
     parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(255 - (255 - part) * 0.5 ** min(rounds, 3)):02x}" for part in parts)
 
 
 def _legend(tree: Tree) -> tuple[list[str], float]:
-    """Squares and names of the classes in a line -> SVG, and the place where the tree begins below it."""
+    """Draw the legend, and return the vertical position of the tree below it."""
     parts, x = [], _MARGIN
     for k, name in enumerate(_legend_names(tree)):
         if k < _LEGEND_CLASSES:
@@ -269,19 +274,19 @@ def _legend(tree: Tree) -> tuple[list[str], float]:
 
 
 def _legend_width(tree: Tree) -> float:
-    """Width of the legend."""
+    """Return the width of the legend."""
     return _MARGIN + sum(_measure(name) + 34 for name in _legend_names(tree)) - 18
 
 
 def _legend_names(tree: Tree) -> list[str]:
-    """Names of the first classes, and how many more there are."""
+    """Return the names of the first classes, and the number of others."""
     names = _cut([str(label) for label in tree.classes.tolist()])
     more = len(names) - _LEGEND_CLASSES
     return names[:_LEGEND_CLASSES] + ([f"+{more} classes"] if more > 0 else [])
 
 
 def _text(x: float, y: float, words: str, *, anchor: str = "middle", size: float = _TEXT, grey: bool = False) -> str:
-    """Text at a place."""
+    """Draw text."""
     colour = "#666666" if grey else "#111111"
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}" fill="{colour}">'
@@ -290,24 +295,24 @@ def _text(x: float, y: float, words: str, *, anchor: str = "middle", size: float
 
 
 def _width(lines: list[str]) -> float:
-    """Lines -> width of their box."""
+    """Return the width of a box with these lines."""
     return max(96.0, max(_measure(line) for line in _cut(lines)) + 2 * _PAD)
 
 
 def _measure(words: str) -> float:
-    """Text -> its approximate width in a sans-serif font."""
+    """Return the approximate width of text in a sans-serif font."""
     widths = (0.36 if c in _NARROW else 0.95 if c in _WIDE else 0.72 if c.isupper() else 0.6 for c in words)
     return _TEXT * sum(widths)
 
 
 def _cut(lines: list[str]) -> list[str]:
-    """Lines, each on one row and cut if it is too long."""
-    flat = [spelt(" ".join(line.split())) for line in lines]
+    """Cut long lines, and remove line breaks."""
+    flat = [xml_safe(" ".join(line.split())) for line in lines]
     return [line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…" for line in flat]
 
 
 def _nodes_below(tree: Tree) -> NDArray[np.int64]:
-    """A tree -> (N,): how many nodes are below each."""
+    """Return the number of nodes below each node (N,)."""
     below = np.zeros(tree.n_nodes, dtype=np.int64)
     levels = np.split(np.argsort(tree.node_depth, kind="stable"), np.cumsum(np.bincount(tree.node_depth))[:-1])
     for nodes in reversed(levels[1:]):

@@ -1,28 +1,32 @@
-"""Trees as indented text."""
+"""Export to indented text."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hedgerow.export.describe import check_caution, interval_words, tree_of
 from hedgerow.forest.lines import MOST_DEPTH
-from hedgerow.forest.walk import TreeNode
+from hedgerow.forest.walk import Tree, TreeNode
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
-def export_text(tree: Any, *, max_depth: int = 10, decimals: int = 2, caution: float | None = None) -> str:
-    """A tree as indented text, with the rows of each class in its leaves.
+def export_text(
+    tree: Tree | BaseEstimator, *, max_depth: int = 10, decimals: int = 2, caution: float | None = None
+) -> str:
+    """Export a tree as indented text, with the class counts of its leaves.
 
     Parameters
     ----------
     tree : Tree or fitted DecisionTreeClassifier
         The tree; for a forest, pass one of ``forest.trees_``.
     max_depth : int, default=10
-        Branches below this depth, or below 200, are only counted.
+        Largest depth of branches, at most 200; deeper ones are counted.
     decimals : int, default=2
         Decimals of thresholds.
     caution : float, default=None
-        If given, leaves also show the bounds of the probability of their most probable class, with this many unseen
-        rows in reserve.
+        Caution of the bounds of the most probable class in each leaf; None shows no bounds.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,30 +12,31 @@ from hedgerow.export.models import check_averages, exported, require
 from hedgerow.forest.walk import Tree
 from hedgerow.table import Schema
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 Floats = NDArray[np.float64]
 
 
-def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
-    """A forest as a model of treelite that returns the probability of each class, or the mean.
+def to_treelite(forest: BaseEstimator, *, bounds: bool = False) -> Any:
+    """Convert a forest to a treelite model that returns class probabilities or means.
 
-    treelite has no place for the map of a calibrated forest: probabilities and bounds are those before the map, as with
-    ``calibration=None``, and a warning says so.
+    Probabilities and bounds are uncalibrated, as with ``calibration=None``; a calibrated forest emits a warning.
 
     Parameters
     ----------
     forest : fitted classifier or regressor
-        A tree or forest of hedgerow; a classifier must have a rule that averages distributions of the leaves, such as
-        "average".
+        A tree or forest of hedgerow; a classifier must have a rule that is a mean over trees, such as "average".
     bounds : bool, default=False
-        Whether the model has three targets, probability (or mean), lower and upper, instead of one; not every runtime
-        supports several targets.
+        Whether the model has three targets, probability (or mean), lower and upper, instead of one; some runtimes do
+        not support multiple targets.
 
     Returns
     -------
     treelite.Model
         Thresholds and leaves are doubles. Its input has the features in the order of training; NaN is missing. A
-        nominal feature is the place of its category among those of training, in ascending order, or any other number
-        for a category that did not occur in training. ``treelite.gtil.predict`` returns (n, 1, K), or (n, 3, K) with
+        categorical feature is the index of its category among those of training, in ascending order, or any other
+        number for a new category. ``treelite.gtil.predict`` returns (n, 1, K), or (n, 3, K) with
         bounds; K is 1 for a regressor.
 
     Examples
@@ -47,7 +48,7 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     >>> to_treelite(RandomForestClassifier(10, calibration=None, random_state=0).fit(X, y)).num_tree  # doctest: +SKIP
     10
     """
-    require("treelite", "treelite")
+    require("treelite")
     predictor, task_format = exported(forest, _FORMATS)
     schema, trees = predictor.fitted.schema, predictor.fitted.trees()
     check_averages(predictor, trees, "treelite")
@@ -61,18 +62,18 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
 
 
 class _Format(NamedTuple):
-    """How treelite calls a task, which class a leaf speaks of (-1 for all), and what becomes of the sums."""
+    """Name of a task in treelite, class of a leaf (-1 for all), and postprocessor."""
 
     task: str
     class_id: int
-    finish: str
+    postprocessor: str
 
 
 _FORMATS = {"classes": _Format("kMultiClf", -1, "identity_multiclass"), "numbers": _Format("kRegressor", 0, "identity")}
 
 
 def _builder(task_format: _Format, n_features: int, n_trees: int, k: int, n_targets: int) -> Any:
-    """A model of treelite without its trees."""
+    """Return the builder of a treelite model."""
     from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
 
     return ModelBuilder(
@@ -88,21 +89,21 @@ def _builder(task_format: _Format, n_features: int, n_trees: int, k: int, n_targ
         ),
         tree_annotation=TreeAnnotation(
             num_tree=n_trees,
-            target_id=[-1 if n_targets > 1 else 0] * n_trees,  # -1: a leaf has a value for each target
+            target_id=[-1 if n_targets > 1 else 0] * n_trees,  # -1 means a value for each target in a leaf
             class_id=[task_format.class_id] * n_trees,
         ),
-        postprocessor=PostProcessorFunc(name=task_format.finish),
+        postprocessor=PostProcessorFunc(name=task_format.postprocessor),
         base_scores=[0.0] * (n_targets * k),
     )
 
 
 def _write_tree(builder: Any, schema: Schema, tree: Tree, values: Floats) -> None:
-    """Write questions and leaves, each under a number of its own: questions first, then leaves."""
+    """Write questions and leaves under unique numbers, questions first."""
     questions = questions_of(tree)
 
     def key(target: tuple[bool, int], side: int) -> int:
         is_leaf, number = target
-        if tree.is_leaf[0]:  # both answers lead to the same leaf, but treelite needs two
+        if tree.is_leaf[0]:  # treelite needs two leaves
             return len(questions) + side
         return len(questions) + number if is_leaf else number
 
@@ -122,7 +123,7 @@ def _write_tree(builder: Any, schema: Schema, tree: Tree, values: Floats) -> Non
 
 
 def _write_question(builder: Any, schema: Schema, question: BranchQuestion, yes: int, no: int) -> None:
-    """Write a question; yes leads to the left child."""
+    """Write a question whose answer yes leads to the left child."""
     if question.among is None:
         builder.numerical_test(
             feature_id=question.feature,

@@ -1,1 +1,1 @@
-"""Fits: an estimator, a table and y -> a fitted model; `task` lists what a prediction type defines."""
+"""The generic fit, incremental updates, merging and checkpoints."""

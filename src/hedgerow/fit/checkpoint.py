@@ -1,4 +1,4 @@
-"""Checkpoint: trees that have been grown -> files in a folder, with which an interrupted fit continues."""
+"""Checkpoints: trees in a folder, with which an interrupted fit continues."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from hedgerow.forest.training import bags_of
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.util.disk import clear_partials, write_whole
 
-#: Trees are written this many seconds after the last ones.
+#: Approximate seconds between two files of trees.
 SECONDS = 10.0
 FORMAT = 1
-#: Most bytes of the file that says what fit a folder is of.
+#: Maximum size in bytes of the file that identifies the fit.
 MAX_IDENTITY = 1 << 20
 _IDENTITY = "checkpoint.json"
 _PART = re.compile(r"trees-(\d+)-(\d+)\.npz")
@@ -42,16 +42,15 @@ Grow = Callable[..., Forest]
 
 
 class Checkpoint:
-    """A folder that keeps the trees of one fit.
+    """A folder with the trees of one fit.
 
-    A tree depends on the table, the parameters and its number. So trees in the folder need not be grown again, and a
-    fit that was interrupted ends with the same forest, bit for bit, as one that was not. Files are written completely
-    or not at all.
+    A tree depends only on the table, the parameters and its number. So trees in the folder are not grown again, and an
+    interrupted fit ends with a bitwise identical forest. Files are written atomically.
 
     Parameters
     ----------
     folder : str or path
-        It is made if it does not exist. It must be empty, or hold trees of the same table, labels and parameters. The
+        Created if it does not exist. It must be empty, or contain trees of the same table, labels and parameters. The
         number of trees, the number of threads, and parameters that do not change trees may differ.
     """
 
@@ -60,7 +59,10 @@ class Checkpoint:
         self._identity = self._read_identity()
 
     def seed(self, random_state: Any, drawn: int) -> int:
-        """The seed of the fit; without a ``random_state``, the seed of the folder, if it has one."""
+        """Return the seed of the fit.
+
+        Without ``random_state``, it is that of the folder, if it has one.
+        """
         if random_state is not None or self._identity is None:
             return drawn
         seed = self._identity.get("seed")
@@ -78,7 +80,7 @@ class Checkpoint:
         n_threads: int,
         groups: Groups | None = None,
     ) -> Grow:
-        """A function that grows trees -> one that first looks for them in the folder, and writes new trees there."""
+        """Return `grow` with the folder as a cache of trees."""
         self._resolve(identity_of(estimator, labels, codes, bins, settings, ccp_alpha, groups))
         bags = bags_of(settings, codes.shape[1], groups)
 
@@ -107,7 +109,10 @@ class Checkpoint:
         return kept
 
     def _resolve(self, identity: dict[str, Any]) -> None:
-        """Refuse a folder of another fit; write into an empty one which fit it belongs to."""
+        """Raise CheckpointError for the folder of another fit.
+
+        Write the identity of this fit into an empty one.
+        """
         if self._identity is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             write_whole(self._folder / _IDENTITY, json.dumps(identity, indent=1).encode())
@@ -116,13 +121,13 @@ class Checkpoint:
         different = _differences(self._identity, identity)
         if different:
             raise CheckpointError(
-                f"checkpoint {str(self._folder)!r} must be of the same fit, got one that differs in"
-                f" {', '.join(different)}; fit with the same table and parameters, or name another folder"
+                f"checkpoint {str(self._folder)!r} must be of the same fit, got different {', '.join(different)}. Fit"
+                " with the same table and parameters, or use another folder."
             )
         clear_partials(self._folder)
 
     def _read_identity(self) -> dict[str, Any] | None:
-        """The identity of the fit that the folder belongs to; None if the folder is new."""
+        """Return the identity of the fit of the folder; None if the folder is new."""
         path = self._folder / _IDENTITY
         try:
             with path.open("rb") as file:
@@ -130,46 +135,44 @@ class Checkpoint:
         except (FileNotFoundError, NotADirectoryError):
             if self._folder.exists() and (not self._folder.is_dir() or any(map(_is_visible, self._folder.iterdir()))):
                 raise CheckpointError(
-                    f"checkpoint must be a new or empty folder, or one of an earlier fit, got {str(self._folder)!r},"
-                    " which is something else; name another folder"
+                    f"checkpoint must be a new or empty folder, or one of an earlier fit, got {str(self._folder)!r}."
                 ) from None
             return None
         try:
             identity = json.loads(text.decode("utf-8")) if len(text) <= MAX_IDENTITY else None
         except (ValueError, RecursionError) as reason:
-            raise CheckpointError(
-                f"checkpoint file {path} must be JSON, got something else; name another folder"
-            ) from reason
+            raise CheckpointError(f"{path}: malformed checkpoint (not JSON). Use another folder.") from reason
         if not isinstance(identity, dict):
-            raise CheckpointError(
-                f"checkpoint file {path} must describe a fit, got something else; name another folder"
-            )
+            raise CheckpointError(f"{path}: malformed checkpoint (not a JSON object). Use another folder.")
         return identity
 
     def _spans(self) -> Iterator[tuple[int, int, Path]]:
-        """First tree, last tree + 1 and path of every part in the folder; files with other names are ignored."""
+        """Iterate over first tree, last tree + 1 and path of the files of trees."""
         for path in sorted(self._folder.iterdir()):
             if found := _PART.fullmatch(path.name):
                 yield int(found[1]), int(found[2]), path
 
     def _next(self, tree: int) -> int:
-        """The next tree after this one that is in the folder, or a number larger than all."""
+        """Return the next tree in the folder, or a number larger than all."""
         return min((first for first, _, _ in self._spans() if first > tree), default=2**31)
 
     def _read(self, tree: int, last: int, bins: Bins, labels: CoreTarget, bags: Bags) -> Forest | None:
-        """Trees `tree` to at most ``last - 1``, as many as one part has; None if `tree` is not in the folder."""
+        """Read trees `tree` to at most ``last - 1`` from one file.
+
+        Return None if `tree` is not in the folder.
+        """
         for begin, end, path in self._spans():
             if begin <= tree < end:
                 part = forest_from_bytes(path, bins, labels, replace(bags, first_tree=begin))
                 if part.n_trees != end - begin:
                     raise CheckpointError(
-                        f"checkpoint file {path} must hold {end - begin} trees, got {part.n_trees}; delete it"
+                        f"{path}: checkpoint must have {end - begin} trees, found {part.n_trees}. Delete the file."
                     )
                 return trees_between(part, tree - begin, min(last, end) - begin)
         return None
 
     def _write(self, first: int, forest: Forest) -> None:
-        """Trees from number `first` on -> a file."""
+        """Write trees, numbered from `first`, to a file."""
         if forest.n_trees == 0:
             return
         buffer = BytesIO()
@@ -179,7 +182,10 @@ class Checkpoint:
 
 
 def _is_visible(path: Path) -> bool:
-    """Whether the file is not hidden: file managers leave hidden files in folders."""
+    """Return whether a file is not hidden.
+
+    File managers leave hidden files in folders.
+    """
     return not path.name.startswith(".")
 
 
@@ -192,24 +198,23 @@ def identity_of(
     ccp_alpha: float,
     groups: Groups | None = None,
 ) -> dict[str, Any]:
-    """Everything that trees depend on -> values for JSON: a few words and checksums."""
-    told = vars(labels)
+    """Return parameters and checksums of everything that trees depend on, as JSON."""
     grown = {each.name: getattr(settings, each.name) for each in fields(settings)}
     seed = grown.pop("seed")
-    together = {} if groups is None else {"groups": zlib.crc32(groups.of_row.data)}
-    return together | {
+    of_groups = {} if groups is None else {"groups": zlib.crc32(groups.of_row.data)}
+    return of_groups | {
         "format": FORMAT,
         "version of hedgerow": _version(),
         "estimator": estimator,
         "seed": seed,
         "table": [list(codes.shape), zlib.crc32(np.ascontiguousarray(codes).data), _checksum(vars(bins))],
-        "labels or weights": _checksum(told),
+        "labels or weights": _checksum(vars(labels)),
         "parameters": {name: repr(value) for name, value in grown.items()} | {"ccp_alpha": repr(ccp_alpha)},
     }
 
 
 def forest_from_bytes(path: Path, bins: Bins, labels: CoreTarget, bags: Bags) -> Forest:
-    """A file of trees -> the trees, which have been checked, and are of the kind that fits these labels and bags."""
+    """Read the trees of a file, and check them against labels and bags."""
     arrays = _read_arrays(path)
     try:
         forest = Forest.from_arrays(int(arrays.pop("n_classes")), arrays)
@@ -221,63 +226,67 @@ def forest_from_bytes(path: Path, bins: Bins, labels: CoreTarget, bags: Bags) ->
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """A file -> its arrays by name, not yet checked; they are no larger than the file."""
+    """Read the arrays of a file by name, not yet checked.
+
+    They are no larger than the file.
+    """
     try:
         with ZipFile(path) as archive:
             members = archive.infolist()
             if any(each.compress_type != ZIP_STORED for each in members):
-                raise ValueError("its arrays must not be packed")
+                raise ValueError("arrays must not be compressed")
             if sum(each.file_size for each in members) > path.stat().st_size:
-                raise ValueError("its arrays must fit into the file")
+                raise ValueError("arrays must not be larger than the file")
             return {each.filename.removesuffix(".npy"): _array_from(archive.read(each)) for each in members}
     except Exception as reason:  # readers of archives and arrays raise many types
         raise _damaged(path, reason) from reason
 
 
 def _array_from(data: bytes) -> NDArray[Any]:
-    """The bytes of an array as NumPy writes it -> the array, if it has as many cells as there are bytes for."""
+    """Return the array of an NPY file, without copying its bytes."""
     file = BytesIO(data)
     if read_magic(file) != (1, 0):
-        raise ValueError("its arrays must be of version 1.0")
+        raise ValueError("arrays must have NPY version 1.0")
     shape, column_by_column, dtype = read_array_header_1_0(file)
     if (column_by_column and len(shape) > 1) or dtype.hasobject:
-        raise ValueError("its arrays must be numbers, row by row")
+        raise ValueError("arrays must be numeric, in row-major order")
     return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape)
 
 
 def _check_rows(found: NDArray[np.uint64], bags: Bags) -> None:
-    """Refuse trees (T,) that have counted other numbers of rows than their bags say."""
+    """Raise ValueError unless trees (T,) have counted the rows of their bags."""
     for tree, rows in enumerate(found.tolist()):
         times = bags.counted(tree, 0, bags.n_rows)
         wanted = bags.n_rows if times is None else int(times.sum())
-        if rows != wanted:
+        least = int((bags.by_group.times(tree) > 0).sum()) if bags.leaf_counts == "groups" else wanted
+        if not least <= rows <= wanted:  # a group counts once or more, at most once for each of its rows
             raise ValueError(f"tree {bags.first_tree + tree} must have counted {wanted:,} rows, got {rows:,}")
 
 
 def _check_outputs(forest: Forest, labels: CoreTarget) -> None:
-    """Refuse trees that cannot be in one forest with trees grown for these labels."""
+    """Raise ValueError unless trees match the outputs of these labels."""
     wanted, found = labels.parts, forest.outputs()
     if len(found) != len(wanted):
-        raise ValueError(f"trees must be of {len(wanted)} outputs, got {len(found)}")
+        raise ValueError(f"trees must have {len(wanted)} outputs, got {len(found)}")
     for output, own in zip(found, wanted, strict=True):
         _check_model(output, own)
 
 
 def _check_model(forest: Forest, labels: CoreTarget) -> None:
-    """The same for one output."""
+    """Raise ValueError unless trees match the labels of one output."""
     if forest.n_classes != labels.n_classes:
         raise ValueError(f"trees must count {labels.n_classes} classes, got {forest.n_classes}")
     if (forest.values is None) == labels.of_numbers:
-        raise ValueError("leaves must predict numbers in a regression, and only there")
+        raise ValueError("leaves must have moments in regression, and only there")
 
 
 def _damaged(path: Path, reason: Exception) -> CheckpointError:
-    """The error about a file that cannot be used."""
-    return CheckpointError(f"checkpoint file {path} must hold trees, got a damaged file: {reason}; delete it")
+    """Return the error about a file that cannot be used."""
+    return CheckpointError(f"{path}: damaged checkpoint ({reason}). Delete the file.")
 
 
 def _version() -> str:
-    """The version of hedgerow; another version may grow other trees."""
+    """Return the version of hedgerow; another version may grow other trees."""
     try:
         return version("hedgerow")
     except PackageNotFoundError:
@@ -285,16 +294,19 @@ def _version() -> str:
 
 
 def _differences(there: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """Two identities -> the names of what differs; parameters by their own names."""
+    """Return the names of the differences between two identities.
+
+    Parameters have their own names.
+    """
     named = [*wanted, *(name for name in there if name == "groups" and name not in wanted)]
     differ = [name for name in named if name != "parameters" and there.get(name) != wanted.get(name)]
-    held = there.get("parameters")
-    held = held if isinstance(held, dict) else {}
-    return differ + [name for name, value in wanted["parameters"].items() if held.get(name) != value]
+    stored = there.get("parameters")
+    stored = stored if isinstance(stored, dict) else {}
+    return differ + [name for name, value in wanted["parameters"].items() if stored.get(name) != value]
 
 
 def _checksum(values: dict[str, Any]) -> int:
-    """Arrays and numbers by name -> one number."""
+    """Return a checksum of arrays and numbers by name."""
     total = 0
     for name, value in sorted(values.items()):
         data = np.ascontiguousarray(value).tobytes() if isinstance(value, np.ndarray) else repr(value).encode()

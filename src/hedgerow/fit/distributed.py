@@ -1,7 +1,7 @@
-"""Targets on a cluster: protocols of what a prediction type defines to be fitted there.
+"""Interface of prediction types that are fitted on a cluster.
 
-A type has a `DistributedTarget` and a `PartitionTarget`. The first reads targets and knows what those of the whole
-table have in common; the second knows what the rows of one part add to nodes and leaves.
+`DistributedTarget` reads targets and summarises those of the whole table; `PartitionTarget` computes the contributions
+of one partition to nodes and leaves.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Targets:
     Parameters
     ----------
     values : (n,) array
-        Numbers, or for each row the number of its class among the classes of the partition.
-    told : Any
-        Their summary by `DistributedTarget.read`; None without rows.
+        Continuous targets, or class numbers among the classes of the partition.
+    summary : Any
+        Summary by `DistributedTarget.read`; None without rows.
     weights : (n,) float64 or None
-        Weights as given.
+        Weights as passed by the user.
     """
 
     values: Array
@@ -49,9 +49,9 @@ class Targets:
 
 @dataclass(frozen=True)
 class Weighed:
-    """Targets of one partition, without rows of weight 0: class numbers or numbers, and weights.
+    """Targets and weights of one partition, without rows of weight zero.
 
-    `rows` are those whose weight is above zero; None means all.
+    `rows` are the numbers of the rows of weight above zero; None means all.
     """
 
     values: Array
@@ -60,7 +60,7 @@ class Weighed:
 
     @classmethod
     def of(cls, values: Array, weights: Floats | None) -> Weighed:
-        """Targets (n,) and weights (n,) of all rows -> those of rows whose weight is above zero."""
+        """Return the targets (n,) and weights (n,) without rows of weight zero."""
         if weights is None or (weights > 0).all():
             return cls(values, weights)
         rows = np.flatnonzero(weights > 0)
@@ -76,9 +76,9 @@ class WeighedTable:
     engine, parts : Engine, list of handles
         The engine, and a handle for each partition.
     part_rows : list of int
-        Number of rows of each partition whose weight is above zero.
+        Number of rows of weight above zero in each partition.
     class_rows : (K,) int
-        Number of rows of each class; of all rows in a regression.
+        Number of rows of each class; in regression, of all rows.
     is_weighted : bool
         Whether rows have weights.
     """
@@ -91,7 +91,7 @@ class WeighedTable:
 
     @classmethod
     def of(cls, engine: Engine, given: list[Handle], target: DistributedTarget) -> WeighedTable:
-        """Handles of the results of `see` -> the weighed targets."""
+        """Weigh targets, given handles of the results of `see`."""
         there = engine.put("target", target)
         parts = engine.ask("weigh", _weigh, given, there)
         summary = engine.gather(engine.ask("tell", _tell, parts, there), "partition {} (weigh)")
@@ -102,16 +102,16 @@ class WeighedTable:
 
     @property
     def n_rows(self) -> int:
-        """The number of rows of all partitions."""
+        """Number of rows of all partitions."""
         return sum(self.part_rows)
 
     @property
     def first_rows(self) -> list[int]:
-        """The number of the first row of each partition in the whole table."""
+        """Number of the first row of each partition in the whole table."""
         return [0, *accumulate(self.part_rows[:-1])]
 
     def spread(self, function: Callable[[Any, Floats | None], Floats]) -> Spread:
-        """A function of targets and weights -> the spread of its results over all rows."""
+        """Return the spread over all rows of a function of targets and weights."""
         asked = self.engine.each("spread", partial(_spread, function), self.parts)
         spreads = self.engine.gather(asked, "partition {} (spread)")
         total: Spread = sum(spreads[1:], start=spreads[0])
@@ -119,18 +119,18 @@ class WeighedTable:
 
 
 class ResolvedTarget(NamedTuple):
-    """What parts and models need to know about a target.
+    """A target resolved against all partitions.
 
     Parameters
     ----------
     settings : GrowthParams
-        How trees are grown.
+        Growth parameters.
     make : callable
-        Weighed targets of a partition -> what they add to nodes.
+        Returns the `PartitionTarget` of the weighed targets of a partition.
     tally : dict
-        What an `Provenance` keeps of the rows, beside their number and bags.
-    about : About
-        What a fitted model keeps of its target.
+        Fields of `Provenance` about the rows, in addition to their number and bags.
+    info : TargetInfo
+        The part of the target that a fitted model keeps.
     """
 
     settings: GrowthParams
@@ -140,61 +140,76 @@ class ResolvedTarget(NamedTuple):
 
 
 class DistributedTarget(ABC):
-    """What is to be predicted in a whole table; before `known`, it holds only parameters of the estimator."""
+    """The target of a whole table.
+
+    Before `known`, it has only parameters of the estimator.
+    """
 
     @abstractmethod
     def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
-        """Targets of a partition, on its worker -> values (n,), and a summary of them for `known`."""
+        """Read the targets of a partition: values (n,), and a summary for `known`."""
 
     @abstractmethod
     def known(self, engine: Engine, summary: list[Any], given: list[Handle]) -> Self:
-        """Summaries of the partitions that have rows, and handles of the results of `see` -> the target of all rows."""
+        """Return the target of all rows.
+
+        `summary` has those of non-empty partitions, `given` handles of the results of `see`.
+        """
 
     @abstractmethod
     def weigh(self, given: Targets) -> Weighed:
-        """Targets of a partition, on its worker -> the same in terms of the whole table, with their weights."""
+        """Convert the targets of a partition to those of the whole table."""
 
     @abstractmethod
     def class_rows(self, values: Array) -> NDArray[np.intp]:
-        """Weighed targets of a partition -> (K,): number of rows of each class; of all rows in a regression."""
+        """Return the number of rows of each class (K,) in a partition.
+
+        In regression, this is the number of all rows.
+        """
 
     @abstractmethod
     def resolve(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
-        """Weighed targets of all rows, and ``settings_for(n_rows, n_classes)`` -> what parts and models need."""
+        """Resolve the target against the weighed targets of all rows.
+
+        ``settings_for(n_rows, n_classes)`` returns growth parameters.
+        """
 
     @abstractmethod
     def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64] | None:
-        """The numbers of the rows on which one machine would learn out of bag; None if it would learn nothing."""
+        """Return the numbers of the rows for out-of-bag learning.
+
+        They are the same as on one machine. Return None if nothing is learned.
+        """
 
     @abstractmethod
     def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
-        """Let a fit learn what it can on these training rows, each judged by trees whose bags do not hold it."""
+        """Make the out-of-bag choices of a fit on these training rows."""
 
 
 @dataclass(frozen=True)
 class PartitionTarget(ABC):
-    """The labels or numbers of the rows of a part.
+    """The target of the rows of a part.
 
     Parameters
     ----------
     core : CoreTarget
-        The same in the form in which the core takes it, with the units and classes of the whole table.
+        The target in the form that the core takes, with the units and classes of the whole table.
     """
 
     core: Any
 
-    #: Names of the arrays with an entry for each row.
+    #: Names of the arrays with one entry per row.
     per_row: ClassVar[tuple[str, ...]]
-    #: Whether leaves can be counted part by part; otherwise the rows of every leaf are gathered.
+    #: Whether leaves can be counted part by part; otherwise the rows of each leaf are gathered.
     leaves_add_up: ClassVar[bool]
 
     def take(self, rows: Any) -> Self:
-        """The target of some rows."""
+        """Return the target of some rows."""
         return self._with({name: None if each is None else each[rows] for name, each in self._arrays().items()})
 
     @classmethod
     def joined(cls, targets: Sequence[Self], order: NDArray[np.int64] | None = None) -> Self:
-        """The target of several parts, one after another; `order` then rearranges the rows."""
+        """Concatenate the targets of several parts; `order` then rearranges the rows."""
         arrays = [each._arrays() for each in targets]
         whole = {
             name: None if first is None else np.concatenate([each[name] for each in arrays])
@@ -206,56 +221,69 @@ class PartitionTarget(ABC):
     @property
     @abstractmethod
     def truth(self) -> Array:
-        """(n,): class numbers or numbers."""
+        """Class numbers or continuous targets, (n,)."""
 
     @property
     @abstractmethod
     def is_weighted(self) -> bool:
-        """Whether rows weigh differently."""
+        """True if rows have weights."""
 
     @property
     @abstractmethod
     def n_sums(self) -> int:
-        """How many sums each bin has, besides the number of its rows."""
+        """Number of sums per bin, in addition to its number of rows."""
 
     @property
     @abstractmethod
     def groups(self) -> NDArray[np.uint16] | None:
-        """(n,): the sum to which each row adds its amount; None if all rows add to the first."""
+        """Number of the sum to which each row adds, (n,).
+
+        None if all rows add to the first.
+        """
 
     @property
     def cell_type(self) -> type[np.uint32] | type[np.float64]:
-        """The type of sums: counts fit into 32 bits; weights and numbers are whole numbers in a double."""
+        """Type of sums.
+
+        Counts fit into 32 bits; weights and targets are whole numbers in a double.
+        """
         return np.float64 if self.is_weighted or self.groups is None else np.uint32
 
     @abstractmethod
     def amounts(
         self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
     ) -> tuple[Array, Floats | None]:
-        """Rows (r,), and how often the bag holds each -> the weight of each in the bag, and what a second sum gets."""
+        """Return the weights of rows (r,), and their addends to a second sum.
+
+        `times` (r,) are multiplicities in the bag.
+        """
 
     @abstractmethod
     def gathered(self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None) -> Self:
-        """Rows (r,), and how often the bag holds each -> their target, as the core needs it for a gathered node."""
+        """Return the target of rows (r,) in the form of a gathered node.
+
+        `times` (r,) are multiplicities in the bag.
+        """
 
     def count(
         self, sense: str, times: NDArray[np.uint32], spans: list[tuple[int, int]], balance: Floats | None
     ) -> NDArray[np.int64]:
-        """How often the bag holds each row, and spans of rows -> (2, spans, K): rows of each class, and their weight.
+        """Count rows and weights per class in spans of rows, (2, spans, K).
 
-        It is called only if leaves add up.
+        Called only if leaves add up.
         """
         raise NotImplementedError(f"the leaves of {type(self).__name__} do not add up")
 
     def look(self, rows: NDArray[Any], times: NDArray[np.uint32], spans: list[tuple[int, int]]) -> Floats:
-        """Rows (r,), and spans of them -> (spans, 4): smallest and largest number, amount and sum of the first row.
+        """Return the range of targets, and the first row, of spans of rows, (spans, 4).
 
-        It is called only if sums cannot show whether the rows of a node are equal.
+        Columns are smallest and largest target, and amount and sum of the first row. Called only if sums cannot show
+        whether the rows of a node are equal.
         """
         raise NotImplementedError(f"the sums of {type(self).__name__} show whether rows are equal")
 
     def all_equal(self, times: NDArray[np.uint16], first: int, last: int) -> bool:
-        """Whether rows `first` to ``last - 1`` in the bag are all equal, if sums cannot show it."""
+        """Return whether rows `first` to ``last - 1`` are known to be all equal."""
         return False
 
     def _arrays(self) -> dict[str, Any]:

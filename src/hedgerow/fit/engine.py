@@ -1,6 +1,6 @@
-"""Engine: functions and their arguments -> results, which stay on the cluster until they are fetched.
+"""Interface of cluster engines.
 
-A fit needs nothing else from a cluster. `dask_engine` has one engine; another one is a class with the methods below.
+A fit needs nothing else from a cluster. `hedgerow.cluster.dask_engine` implements it for Dask.
 """
 
 from __future__ import annotations
@@ -11,48 +11,54 @@ from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 from hedgerow.errors import ClusterError
 
-#: Stands for a result that is on the cluster. It is hashable; as an argument of a task, it is replaced by the result.
+#: A result on the cluster. Handles are hashable; as an argument of a task, a handle is replaced by its result.
 Handle: TypeAlias = Any
-#: Yields tasks and what they are about, and goes on when all of them have finished. Several can so be under way.
+#: A coroutine that yields tasks with their labels, and is resumed when all of them have finished.
 Asking: TypeAlias = Generator[dict[Handle, str], None, Any]
-#: How many results one task adds.
+#: Number of results that one task adds up.
 FAN_IN = 8
 
 
 class Worker(NamedTuple):
-    """A process that runs tasks: the bytes it may use, 0 for any number, and its threads."""
+    """Memory limit of a worker in bytes, 0 if unlimited, and number of threads."""
 
     memory_limit: int
     n_threads: int
 
 
 class Engine(Protocol):
-    """Runs the tasks of one fit inside a ``with`` block; at its end, tasks that still run are stopped.
+    """Runner of the tasks of one fit; its ``with`` block cancels unfinished tasks.
 
-    Tasks are pure functions, so an engine may run one again if its result was lost. The names of tasks are for people
-    who watch the cluster. `label` describes what is waited for, such as "partition 3 (encode)", and appears in errors.
+    Tasks are pure functions, so an engine may run one again if its result was lost. The names of tasks appear in the
+    dashboard of the cluster. A `label`, such as "partition 3 (encode)", describes a task in errors.
     """
 
-    #: The name of the cluster in errors.
+    #: Name of the cluster in errors.
     name: str
 
     @abstractmethod
     def workers(self) -> list[Worker]:
-        """The workers that are available now."""
+        """Return the workers that are available now."""
 
     @abstractmethod
     def read(
         self, name: str, function: Callable[..., Any], partitions: Sequence[Any], *columns: Sequence[Any]
     ) -> list[Handle]:
-        """``function(rows, *arguments)`` for each partition: its `Rows`, read again, and its entry in each column."""
+        """Submit ``function(rows, *arguments)`` for each partition.
+
+        The arguments are the entries of the partition in each column.
+        """
 
     @abstractmethod
     def each(self, name: str, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Handle]:
-        """``function(*arguments)`` for each entry of the columns, which hold values or handles."""
+        """Submit ``function(*arguments)`` for each entry of columns of values or handles."""
 
     @abstractmethod
     def some(self, waiting: Mapping[Handle, str]) -> list[Handle]:
-        """Handles and what they are about -> those that have finished, at least one; errors are those of `failure`."""
+        """Wait for at least one handle, and return the finished ones.
+
+        Errors of tasks are raised as `failure` returns them.
+        """
 
     @abstractmethod
     def result(self, handle: Handle, label: str) -> Any:
@@ -60,7 +66,7 @@ class Engine(Protocol):
 
     @abstractmethod
     def forget(self, handles: Sequence[Handle]) -> None:
-        """Let the cluster drop results that are no longer needed."""
+        """Release results that are no longer needed."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -68,22 +74,25 @@ class Engine(Protocol):
     @abstractmethod
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
 
-    # ---- what the methods above imply -------------------------------------------------------------------------
+    # ---- derived methods --------------------------------------------------------------------------------------
 
     def one(self, name: str, function: Callable[..., Any], *arguments: Any) -> Handle:
-        """Run a single task."""
+        """Submit a single task."""
         return self.each(name, function, *([each] for each in arguments))[0]
 
     def put(self, name: str, value: Any) -> Handle:
-        """Send a value that many tasks share, as the result of a task, so that it can be made again if it is lost."""
+        """Send a value that many tasks share.
+
+        It is the result of a task, which can be run again if it is lost.
+        """
         return self.one(name, same, value)
 
     def ask(self, name: str, function: Callable[..., Any], parts: Sequence[Handle], *shared: Any) -> list[Handle]:
-        """``function(part, *shared)`` for each part."""
+        """Submit ``function(part, *shared)`` for each part."""
         return self.each(name, function, parts, *([each] * len(parts) for each in shared))
 
     def sum(self, name: str, handles: list[Handle], add: Callable[..., Any]) -> Handle:
-        """Results -> their sum, which a tree of tasks computes."""
+        """Add up results in a tree of tasks."""
         while len(handles) > 1:
             spans = [handles[first : first + FAN_IN] for first in range(0, len(handles), FAN_IN)]
             handles = [self.one(f"{name}-sum", add, *span) for span in spans]
@@ -92,16 +101,16 @@ class Engine(Protocol):
     def total(
         self, name: str, function: Callable[..., Any], parts: Sequence[Handle], *shared: Any, add: Callable[..., Any]
     ) -> Asking:
-        """Apply a function to all parts, and add the results; returns the sum."""
+        """Apply a function to all parts, and return the sum of the results."""
         asked = self.ask(name, function, parts, *shared)
-        total = [self.sum(name, asked, add)] if len(asked) > FAN_IN else []  # else one task and one round trip less
+        total = [self.sum(name, asked, add)] if len(asked) > FAN_IN else []  # added here, it saves a round trip
         label = {handle: f"partition {i} ({name})" for i, handle in enumerate(asked)}
         label |= dict.fromkeys(total, f"the sum over partitions ({name})")
         yield label
         return add(*(self.result(handle, label[handle]) for handle in total or asked))
 
     def as_finished(self, handles: Mapping[Handle, str]) -> Iterator[Handle]:
-        """Handles and what they are about -> the handles, in the order in which they finish."""
+        """Iterate over handles, given with labels, in the order of completion."""
         waiting = dict(handles)
         while waiting:
             for handle in self.some(waiting):
@@ -109,7 +118,10 @@ class Engine(Protocol):
                 yield handle
 
     def wait(self, handles: Sequence[Handle], label: str) -> None:
-        """Wait until all have finished; a ``{}`` in `label` is replaced by the number of each handle."""
+        """Wait until all handles have finished.
+
+        ``{}`` in `label` stands for the number of a handle.
+        """
         for _ in self.as_finished({handle: label.format(i) for i, handle in enumerate(handles)}):
             pass
 
@@ -124,19 +136,19 @@ class Engine(Protocol):
 
 
 def failure(label: str, reason: BaseException | None, text: str = "") -> Exception:
-    """The exception of a task, or what is known about its failure -> the error of the fit.
+    """Return the error of a fit for the exception of a task, or a `text` about it.
 
-    An error in the table is the same as on one machine, with the place in front of it.
+    An error in the table is the same as on one machine, prefixed with the label.
     """
     for kind in (ValueError, TypeError):
         if type(reason) is kind:
             return kind(f"{label}: {reason}")
     text = text or f"{type(reason).__name__}: {str(reason)[:300]}"
-    return ClusterError(f"{label} must be computed, got {text}; check that workers can read it and have enough memory")
+    return ClusterError(f"{label} failed: {text}. Check that workers can read it and have enough memory.")
 
 
 def add_arrays(*arrays: Any) -> Any:
-    """Arrays of one shape -> their sum."""
+    """Return the sum of arrays of one shape."""
     total = arrays[0].copy()
     for array in arrays[1:]:
         total += array
@@ -144,5 +156,5 @@ def add_arrays(*arrays: Any) -> Any:
 
 
 def same(item: Any) -> Any:
-    """The item itself; a task of this is a value that many others share."""
+    """Return the item itself, as the task of a shared value."""
     return item

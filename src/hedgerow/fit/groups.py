@@ -1,4 +1,4 @@
-"""Groups of rows that belong together, as `fit` takes them."""
+"""Groups of rows that belong together."""
 
 from __future__ import annotations
 
@@ -14,8 +14,21 @@ from hedgerow.forest.rows import Groups
 from hedgerow.params.resolve import bag_mean
 
 
+class _NotGiven:
+    """Default of `groups`, with which `fit` warns of dependent rows; None does not."""
+
+    def __repr__(self) -> str:
+        return "<look for repeats>"
+
+
+NOT_GIVEN = _NotGiven()
+
+
 def split_groups(X: Any, groups: Any) -> tuple[Any, Any]:
-    """A table, and groups or the name of its column with groups -> the table without this column, and the groups."""
+    """Return the table without the column of groups, and the groups.
+
+    `groups` is the name of this column, or the groups themselves.
+    """
     if not isinstance(groups, str):
         return X, groups
     if not nw.dependencies.is_into_dataframe(X):
@@ -30,7 +43,7 @@ def split_groups(X: Any, groups: Any) -> tuple[Any, Any]:
 
 
 def read_groups(groups: Any, n_rows: int, kept: NDArray[np.uint32] | None) -> Groups | None:
-    """Labels of groups (n,) or None, and the rows that are kept -> their groups; None if every row is on its own."""
+    """Read the group labels (n,) of the rows `kept`; None means no groups."""
     if groups is None:
         return None
     labels = np.asarray(groups)
@@ -42,22 +55,36 @@ def read_groups(groups: Any, n_rows: int, kept: NDArray[np.uint32] | None) -> Gr
     return Groups.of(numbers if kept is None else numbers[kept])
 
 
-def settings_for_groups(settings: GrowthParams, model: Any, groups: Groups | None) -> GrowthParams:
-    """How trees are grown -> the same for bags of groups.
+def settings_for_groups(settings: GrowthParams, model: Any, target: Any, groups: Groups | None) -> GrowthParams:
+    """Return the growth parameters for bootstrap samples of groups.
 
-    Out of bag, a row must be taken out of leaves together with its whole group, so leaves count the rows of bags only.
+    Leaves count only rows of the bootstrap sample, because they must not count the group of an out-of-bag row.
     """
     if groups is None or settings.bag_mean == 0:
-        return settings
+        alone = settings.leaf_counts == "groups"  # every row is a group
+        return replace(settings, leaf_counts="distinct") if alone else settings
     if settings.leaf_counts == "oob":
         raise ValueError("leaf_counts='oob' does not support groups. Use 'distinct' or 'inbag'.")
+    if settings.leaf_counts == "groups":
+        _check_countable(settings, model, target)
     mean = bag_mean(model.bootstrap, model.max_samples, groups.n_groups, "groups")
     leaf_counts = "distinct" if settings.leaf_counts == "all" else settings.leaf_counts
     return replace(settings, bag_mean=mean, leaf_counts=leaf_counts)
 
 
+def _check_countable(settings: GrowthParams, model: Any, target: Any) -> None:
+    """Raise an error if leaves cannot count groups instead of rows."""
+    targets = target.outputs if target.kind == "several" else (target,)
+    if any(each.kind != "classes" or each.known is not None for each in targets):
+        raise ValueError("leaf_counts='groups' requires certain labels of classes. Use 'distinct'.")
+    if settings.monotonic is not None or model.class_weight == "balanced_subsample":
+        raise ValueError(
+            "leaf_counts='groups' does not support monotonic_cst and class_weight='balanced_subsample'. Use 'distinct'."
+        )
+
+
 def _has_missing(labels: NDArray[Any]) -> bool:
-    """Whether a label is None, NaN or another value that does not equal itself."""
+    """Return whether a label is None or does not equal itself, as NaN."""
     if labels.dtype.kind in "fcmM":
         return bool(np.isnan(labels).any())
     if labels.dtype.kind != "O":
@@ -66,7 +93,7 @@ def _has_missing(labels: NDArray[Any]) -> bool:
 
 
 def _equals_itself(label: Any) -> bool:
-    """Whether a label equals itself; pandas.NA gives no answer."""
+    """Return whether a label equals itself; comparing pandas.NA raises TypeError."""
     try:
         return bool(label == label)
     except TypeError:
@@ -74,7 +101,7 @@ def _equals_itself(label: Any) -> bool:
 
 
 def _numbered(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Labels (n,) -> numbers (n,), equal for equal labels; objects need not have an order."""
+    """Number labels (n,), which need not be sortable."""
     if labels.dtype.kind != "O":
         return np.asarray(np.unique(labels, return_inverse=True)[1]).reshape(-1).astype(np.int64)
     known: dict[Any, int] = {}

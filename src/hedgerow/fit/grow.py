@@ -1,4 +1,4 @@
-"""Growth of the trees of a fit: at once, in stages until the out-of-bag error is flat, or with callbacks."""
+"""Growth of the trees of a fit: at once, in stages, or with callbacks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar, progress_from
 from hedgerow.forest.forest import Forest, join_forests
+from hedgerow.forest.group_counts import count_groups
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import prune_by_rows
 from hedgerow.inference.fitted import publish
@@ -21,19 +22,22 @@ if TYPE_CHECKING:
 
 
 def grow(run: FitRun, kept: Callable[[Forest], Forest] = lambda forest: forest) -> Forest:
-    """The trees; those of an earlier fit come first. `kept` says what of the new trees is kept."""
+    """Grow the trees of a fit after those of an earlier fit.
+
+    `kept` transforms the new trees.
+    """
     model, before, there = run.model, run.before, run.there
     wanted = run.n_trees or most_trees(model)
     if wanted < there:
-        raise ValueError(f"n_estimators must be at least the {there} of the first fit in a warm start, got {wanted}")
+        raise ValueError(f"n_estimators must be at least the {there} of the first fit in a warm start, got {wanted}.")
     if wanted == there and before:
         warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
         return before.forest
     make: Callable[..., Forest] = partial(grow_pruned, run)
     if run.checkpoint:
-        made_of = (run.rows.target.for_core(), run.rows.codes, run.bins, run.settings, model.ccp_alpha)
+        identity = (run.rows.target.for_core(), run.rows.codes, run.bins, run.settings, model.ccp_alpha)
         make = run.checkpoint.wrap(
-            make, type(model).__name__, *made_of, n_threads=run.n_threads, groups=run.rows.bags.groups
+            make, type(model).__name__, *identity, n_threads=run.n_threads, groups=run.rows.bags.groups
         )
     open_ended = not model._single_tree and isinstance(model.n_estimators, str) and not run.n_trees
     enough = _stop_rule(run) if open_ended else None
@@ -50,18 +54,19 @@ def grow(run: FitRun, kept: Callable[[Forest], Forest] = lambda forest: forest) 
 
 
 def grow_pruned(run: FitRun, **which: Any) -> Forest:
-    """Some of the trees, without the branches that ``ccp_alpha`` cuts."""
+    """Grow some of the trees, and prune them by ``ccp_alpha``."""
     rows, settings = run.rows, run.settings
     labels = rows.target.for_core()
     forest = grow_forest(
         rows.codes, run.bins, labels, settings, n_threads=run.n_threads, groups=rows.bags.groups, **which
     )
     first, alpha = which.get("first_tree", 0), run.model.ccp_alpha
-    return prune_by_rows(forest, rows, settings.criterion, alpha, first, run.n_threads)
+    forest = prune_by_rows(forest, rows, settings.criterion, alpha, first, run.n_threads)
+    return count_groups(forest, rows, first, run.n_threads) if settings.leaf_counts == "groups" else forest
 
 
 def _stop_rule(run: FitRun) -> Callable[[Forest], bool]:
-    """For ``n_estimators="auto"``: a function that tells whether the out-of-bag error of a forest no longer falls."""
+    """Return a test of whether the out-of-bag error has stopped falling."""
     trace = run.task.oob_trace(run)
 
     def enough(forest: Forest) -> bool:
@@ -74,7 +79,7 @@ def _stop_rule(run: FitRun) -> Callable[[Forest], bool]:
 def _grow_until_flat(
     make: Callable[..., Forest], enough: Callable[[Forest], bool], progress: Callable[[int], bool] | None
 ) -> Forest:
-    """Grow stage by stage until the trees are enough, or until the largest number is reached."""
+    """Grow in stages until `enough` returns True, or to the maximum number."""
     forest: Forest | None = None
     for first, last in stages():
         grown = make(first_tree=first, n_trees=last - first, progress=progress_from(first, progress))
@@ -91,7 +96,10 @@ def _grow_with_callbacks(
     spans: list[tuple[int, int]],
     enough: Callable[[Forest], bool] | None,
 ) -> Forest:
-    """Grow in batches and call scikit-learn's callbacks after each; growing ends if one of them asks for it."""
+    """Grow in batches, with scikit-learn's callbacks after each.
+
+    A callback can stop the fit.
+    """
     model, (X, y) = run.model, run.given
     context = model._init_callback_context(max_subtasks=len(spans))
     context.call_on_fit_task_begin(estimator=model, X=X, y=y)
@@ -112,5 +120,5 @@ def _grow_with_callbacks(
 
 
 def _as_attributes(run: FitRun, forest: Forest) -> dict[str, Any]:
-    """The attributes that a callback sets on a copy of the estimator, so that it predicts with the trees so far."""
+    """Return the fitted attributes of the trees so far, for callbacks."""
     return vars(publish(SimpleNamespace(), run.published(forest)))

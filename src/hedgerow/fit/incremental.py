@@ -1,4 +1,4 @@
-"""Later: a fitted forest and later rows -> the forest with their evidence, or with more trees."""
+"""Incremental updates: later rows, more trees, and merging."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
-    """Add the evidence of new rows to the existing leaves; the first call fits."""
+    """Return a fit with the evidence of new rows in its leaves; the first call fits."""
     if before is None:
         task = task_of(model, multi_output=columns_of(y) is not None)
         return fit(model, X, y, sample_weight, classes=task.first_classes(classes))
@@ -43,7 +43,7 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
     target, kept = task.read_more_y(model, y, sample_weight, codes.shape[1], before, classes)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
-        raise ValueError(f"X must bring the number of rows to less than 2**31, got {target.n_rows} more; fit again")
+        raise ValueError(f"the forest must have fewer than 2**31 rows in total, got {target.n_rows} more.")
     wide = with_classes(before, target.info.names)
     after = _added(wide, codes, target, reading_threads(model.n_jobs, target.n_rows))
     if after.rows is not None and (model.oob_score or model.leaf_rows):
@@ -52,27 +52,25 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
 
 
 def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, groups: Any, before: Fitted | None) -> Fitted:
-    """Add trees that are grown on all rows so far."""
+    """Return a fit with `n` more trees, grown on all rows so far."""
     before = with_origins(fitted_of(model) if before is None else before)
     n_more = require_count("n", n)
     if model._single_tree or before.fingerprint is None or not _of_one_table(before.origins):
         raise ValueError(
-            "grow_more must be called on a forest whose trees have all counted the same rows, got a single tree, a"
-            " merged forest, or one warm-started on other rows; fit another forest and merge both with hedgerow.merge"
+            "grow_more requires a forest whose trees have counted the same rows: not a single tree, merged, or"
+            " warm-started on other rows. Fit another forest and use hedgerow.merge."
         )
     task = task_of(model, multi_output=bool(before.outputs))
     rows = before.rows if X is None else _rows_again(model, task, before, X, y, sample_weight, groups)
     if rows is None:
-        raise ValueError(
-            "X and y must be passed again to grow more trees, got none; a forest that was unpickled or loaded has not"
-            " kept them"
-        )
+        raise ValueError("grow_more requires X and y for a forest that was unpickled or loaded. Pass all rows so far.")
     settings = _settings_again(model, task, before, rows.target, rows.bags.groups)
     n_trees = before.forest.n_trees + n_more
     run = task.prepare(FitRun(model, rows, before.schema, before.bins, settings, None, before, (X, y), task, n_trees))
     counted = before.origins[-1].class_rows
     if X is not None and not np.allclose(run.rows.target.class_rows, counted):
-        raise ValueError(f"y must hold the labels so far, {counted[:10]} of each class, got others")
+        found = tuple(np.asarray(run.rows.target.class_rows).tolist())
+        raise ValueError(f"y must have the labels so far, {counted[:10]} rows per class, got {found[:10]}.")
     settings, first = run.settings, before.origins[0]
     if settings.bag_mean * first.bag_mean > 0:  # max_samples was resolved for the first table
         settings = replace(settings, bag_mean=first.bag_mean)
@@ -82,7 +80,10 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, groups: An
 
 
 def with_classes(fitted: Fitted, names: NDArray[Any]) -> Fitted:
-    """A fitted forest with more classes; a calibrated decision and a map are dropped, because they do not fit them."""
+    """Return a fit with more classes.
+
+    The calibrator and the calibrated decision, which lack the new classes, are dropped.
+    """
     if len(names) == len(fitted.info.names):
         return fitted
     places = among_classes(fitted.info.names, names)
@@ -95,26 +96,29 @@ def with_classes(fitted: Fitted, names: NDArray[Any]) -> Fitted:
 
 
 def provenance_with_classes(origin: Provenance, places: NDArray[np.intp], n_classes: int) -> Provenance:
-    """An origin with more classes: class k becomes ``places[k]``."""
+    """Return a provenance with more classes: class k becomes ``places[k]``."""
     rows = np.zeros(n_classes)
     rows[places] = origin.class_rows
     return replace(origin, class_rows=tuple(rows.tolist()))
 
 
 def rows_of(origins: tuple[Provenance, ...]) -> Floats:
-    """-> (K,): the number of rows of each class that the trees have counted."""
+    """Return the number of rows of each class that the trees have counted, (K,)."""
     return np.asarray(np.sum([origin.class_rows for origin in origins], axis=0))
 
 
 def with_origins(fitted: Fitted) -> Fitted:
-    """A fit with the origins of its trees; older files do not have them, but usually they follow from the rest."""
+    """Return a fit with the provenance of its trees.
+
+    Older files lack it, but usually it can be inferred.
+    """
     if fitted.origins:
         return fitted
     forest, bag = fitted.forest, fitted.fingerprint
     if bag is None or forest.weights is not None:
         raise ValueError(
-            "partial_fit, grow_more and merge must be given a forest of this version, got one from an older file that"
-            " was weighted or warm-started on other rows; fit it again"
+            "partial_fit, grow_more and merge do not support a forest from an older file that was weighted or"
+            " warm-started on other rows. Fit again."
         )
     rows, extremes = fitted.info.counted(bag.n_rows)
     grid = NO_GRID if extremes is None else ProvenanceGrid.of(*extremes)
@@ -126,13 +130,13 @@ def with_origins(fitted: Fitted) -> Fitted:
 
 
 def _read_more(model: Any, before: Fitted, X: Any) -> Codes:
-    """Later rows -> codes (p, m), of all features if the forest keeps its rows."""
-    now = current_predictor(Predictor, model, before)
-    return now.read(X, all_features=before.rows is not None).codes
+    """Read later rows as codes (p, m), of all features if the forest keeps its rows."""
+    predictor = current_predictor(Predictor, model, before)
+    return predictor.read(X, all_features=before.rows is not None).codes
 
 
 def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
-    """The fit after rows have been counted; nothing of the estimator changes yet."""
+    """Return the fit after rows have been counted."""
     origins = before.origins
     labels = np.zeros(target.n_rows, dtype=np.uint16) if target.labels is None else target.labels
     forest = add_rows(before.forest, origins, codes, target.truth, target.weights, n_threads)
@@ -149,7 +153,7 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         fingerprint=fingerprint,
         rows=rows,
         figures=replace(before.figures, oob_score=None, oob_predictions=None),
-        # If the rows are kept, everything is learned again; otherwise what has been learned is kept.
+        # With the training rows, everything is learned again; otherwise earlier choices are kept.
         learned=Learned()
         if rows is not None
         else before.learned.without("trace", "residuals", "leaf_rows", "impurities", "ancestor_moments"),
@@ -159,7 +163,7 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
 def _fingerprint_after(
     before: Fitted, origins: tuple[Provenance, ...], codes: Codes, target: Any
 ) -> Fingerprint | None:
-    """The fingerprint of rows and bags after these rows have been counted."""
+    """Return the fingerprint of rows and bags after these rows have been counted."""
     if before.fingerprint is None or not all(drawn_once(origin) for origin in origins):
         return None
     rows = before.fingerprint.rows
@@ -173,7 +177,7 @@ def _fingerprint_after(
 
 
 def _of_one_table(origins: tuple[Provenance, ...]) -> bool:
-    """Whether all trees have counted the same rows, and the numbers of their bags follow each other."""
+    """Return whether all trees have counted the same rows, with consecutive bags."""
     first, there = origins[0], 0
     for origin in origins:
         same = (origin.seed, origin.n_rows, origin.class_rows) == (first.seed, first.n_rows, first.class_rows)
@@ -186,17 +190,17 @@ def _of_one_table(origins: tuple[Provenance, ...]) -> bool:
 def _rows_again(
     model: Any, task: SupervisedTask, before: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any
 ) -> TrainingRows:
-    """All rows so far, which were passed again."""
+    """Read all rows so far, passed again by the user."""
     X, groups = split_groups(X, groups)
     table = read_table(X, before.schema)
     target, kept = task.read_y(model, y, sample_weight, table.n_rows, before, before.info.names)
-    together = read_groups(groups, table.n_rows, kept)
-    settings = _settings_again(model, task, before, target, together)
+    row_groups = read_groups(groups, table.n_rows, kept)
+    settings = _settings_again(model, task, before, target, row_groups)
     all_codes = encode(table, before.bins, n_threads=thread_count(model.n_jobs))
-    rows = TrainingRows.of(all_codes, kept, target, settings, together)
+    rows = TrainingRows.of(all_codes, kept, target, settings, row_groups)
     n_rows, n_groups = before.origins[-1].n_rows, before.origins[-1].n_groups
     if rows.n_rows != n_rows:
-        raise ValueError(f"X must have the {n_rows} rows so far, got {rows.n_rows}")
+        raise ValueError(f"X must have the {n_rows} rows so far, got {rows.n_rows}.")
     if rows.n_groups != n_groups:
         had = f"the {n_groups} groups so far" if n_groups else "None, as in the fit"
         raise ValueError(f"groups must be {had}, got {rows.n_groups or 'none'}.")
@@ -206,32 +210,38 @@ def _rows_again(
 def _settings_again(
     model: Any, task: SupervisedTask, before: Fitted, target: Any, groups: Groups | None
 ) -> GrowthParams:
-    """How more trees are grown, with the seed of the first ones."""
+    """Return the growth parameters of more trees, with the seed of the first ones."""
     settings = replace(task.growth(model, target, before.schema), seed=before.seed)
-    return settings_for_groups(settings, model, groups)
+    return settings_for_groups(settings, model, target, groups)
 
 
 _Model = TypeVar("_Model")
 
 
 def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
-    """Merge forests with the same columns into one forest, which has all their trees in the given order.
+    """Merge forests with the same columns into one forest with all trees.
 
-    Splits do not change: if the forests cut a column at different places, the new forest has all cuts. It has the
-    classes and categories of all forests; in the trees of a forest that does not know a category, the category counts
-    as missing. Predictions are those of all trees together. It makes no difference whether `partial_fit` is called
-    before or after merging, and merging is associative. The trees of different forests were grown on different rows, so
-    the merged forest has no out-of-bag figures, and `grow_more` is not available.
+    Trees keep their splits and their order. The new forest has the bin edges, classes and categories of all forests; in
+    the trees of a forest without a category, the category counts as missing. Merging is associative, and `partial_fit`
+    before or after merging gives the same result. The trees were grown on different rows, so the merged forest has no
+    out-of-bag metrics, and does not support `grow_more`.
 
     Parameters
     ----------
     first, second, *others : fitted forests of the same class
-        They are not changed. Their columns must have the same names and kinds.
+        Forests, which are not changed. Their columns must have the same names and types.
 
     Returns
     -------
     forest
         It has the parameters of the first forest, except that ``n_estimators`` is the number of all trees.
+
+    Raises
+    ------
+    TypeError
+        If the models are not forests of one class.
+    ValueError
+        If their columns, classes or parameters do not match.
 
     Examples
     --------
@@ -261,7 +271,7 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
     merged: Any = clone(first)
     merged.n_estimators = forest.n_trees
     learned = Learned()
-    if isinstance(merged.caution, str):  # the first forest has chosen it; the merged one has no rows to choose on
+    if isinstance(merged.caution, str):  # the merged forest has no rows to choose on, so the first choice is kept
         learned.put("caution", None, predictor_of(first).caution)
     return publish(  # type: ignore[no-any-return]
         merged,
@@ -280,28 +290,28 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
 
 
 def _check_alike(first: Any, second: Any) -> None:
-    """Refuse models that cannot be merged."""
+    """Raise an error for models that cannot be merged."""
     for model in (first, second):
         if not getattr(type(model), "_incremental", False) or model._single_tree:
-            raise TypeError(f"merge must be given forests of hedgerow, got {type(model).__name__}")
-        predictor_of(model, "merge must be given forests")
+            raise TypeError(f"forests to be merged must be forests of hedgerow, got {type(model).__name__}.")
+        predictor_of(model, "forests to be merged must be")
     if type(first) is not type(second):
         raise TypeError(
-            f"forests must be of one class to be merged, got {type(first).__name__} and {type(second).__name__}"
+            f"forests to be merged must be of one class, got {type(first).__name__} and {type(second).__name__}."
         )
     for name in first._task.merge_params:
         pair = [model.get_params(deep=False).get(name) for model in (first, second)]
         if repr(pair[0]) != repr(pair[1]):
-            raise ValueError(f"{name} must be the same in forests to be merged, got {pair[0]!r} and {pair[1]!r}")
+            raise ValueError(f"{name} must be the same in forests to be merged, got {pair[0]!r} and {pair[1]!r}.")
 
 
 def _all_names(first: TargetInfo, second: TargetInfo) -> tuple[NDArray[Any], tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """The names of the counts of two forests -> all names, and the positions of those of each forest among them."""
+    """Return the class names of both forests, and the positions of each among them."""
     kinds = [{type(name) for name in info.names.tolist()} for info in (first, second)]
     if (str in kinds[0]) != (str in kinds[1]):
         raise ValueError(
-            f"forests must name classes in the same way to be merged, got {first.names[:5].tolist()} and"
-            f" {second.names[:5].tolist()}"
+            f"classes must have the same type in forests to be merged, got {first.names[:5].tolist()} and"
+            f" {second.names[:5].tolist()}."
         )
     names = np.unique(np.concatenate([first.names, second.names]))
     return names, (among_classes(first.names, names), among_classes(second.names, names))

@@ -1,4 +1,4 @@
-"""Progress: the number of finished trees -> scikit-learn's callbacks, or a bar on the terminal."""
+"""Progress of a fit: scikit-learn's callbacks, and a bar on the terminal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
+from hedgerow.util.compat import sklearn_callbacks
+
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def with_callbacks(fit: _Method) -> _Method:
-    """Let scikit-learn set up callbacks before a fit and tear them down after it, if there are any."""
+    """Wrap a fit method in scikit-learn's management of callbacks."""
 
     @wraps(fit)
     def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
@@ -24,31 +26,30 @@ def with_callbacks(fit: _Method) -> _Method:
 
 
 def has_callbacks(estimator: Any) -> bool:
-    """Whether the user, or a meta-estimator, has set callbacks."""
+    """Return whether the user or a meta-estimator has set callbacks."""
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
 def batches(first: int, last: int, n_threads: int) -> list[tuple[int, int]]:
-    """Trees `first` to ``last - 1`` in about fifty parts, none with fewer trees than threads."""
+    """Divide trees `first` to ``last - 1`` into about fifty batches.
+
+    Each batch has at least one tree per thread.
+    """
     batch = n_threads * max(1, (last - first) // (50 * n_threads))
     return [(start, min(start + batch, last)) for start in range(first, last, batch)]
 
 
 def progress_from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:
-    """A function that shows how many trees are done -> the same for a fit that adds trees to `first` older ones."""
+    """Shift a progress function by `first` earlier trees."""
     return None if progress is None else lambda done: progress(first + done)
-
-
-def sklearn_callbacks() -> Any:
-    """scikit-learn's callbacks, imported when first used: they import a terminal library, which takes 100 ms."""
-    import sklearn.callback
-
-    return sklearn.callback
 
 
 @contextmanager
 def progress_bar(verbose: int, n_trees: int) -> Iterator[Callable[[int], bool] | None]:
-    """Show a bar on stderr if `verbose` and stderr is a terminal -> a function to call with the trees done."""
+    """Show a bar on stderr; yield a function of the trees done.
+
+    Yield None unless `verbose` is set and stderr is a terminal.
+    """
     if not verbose or not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Fits: an estimator, a table and y -> `Fitted`."""
+"""The generic fit of an estimator to a table and y."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hedgerow.fit.checkpoint import Checkpoint
-from hedgerow.fit.groups import read_groups, settings_for_groups, split_groups
+from hedgerow.fit.dependence import warn_of_dependent_rows
+from hedgerow.fit.groups import NOT_GIVEN, read_groups, settings_for_groups, split_groups
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams, grow_forest
@@ -25,7 +26,7 @@ from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins
 from hedgerow.util.threads import thread_count
 
-#: Number of trees of each forest that ``max_features="oob"`` tries.
+#: Number of trees per value that ``max_features="oob"`` tries.
 PILOT_TREES = 50
 
 
@@ -40,22 +41,22 @@ class FitRun:
     rows, schema, bins : TrainingRows, Schema, Bins
         The binned training rows and the meaning of their codes.
     settings : GrowthParams
-        How trees are grown.
+        Growth parameters.
     fingerprint : Fingerprint or None
-        The fingerprint of the rows and bags of all trees; None before `Task.prepare`, and if those of an earlier fit
+        Fingerprint of the rows and bags of all trees; None before `Task.prepare`, and if those of an earlier fit
         differ.
     before : Fitted or None
         The fit to which this one adds trees.
     given : (X, y)
         X and y as the user passed them, for callbacks.
     task : SupervisedTask
-        The prediction type; None for trees without labels.
+        The prediction type; None for unsupervised trees.
     n_trees : int or None
-        The number of trees, including those of `before`; None means what the parameters say.
+        Number of trees, including those of `before`; None means ``n_estimators``.
     checkpoint : Checkpoint or None
-        Where trees are stored while the fit runs.
-    figures : Figures
-        The figures so far.
+        Folder of trees during the fit.
+    figures : FitMetrics
+        Metrics so far.
     """
 
     model: Any
@@ -73,16 +74,16 @@ class FitRun:
 
     @property
     def there(self) -> int:
-        """The number of trees of the earlier fit."""
+        """Number of trees of the earlier fit."""
         return 0 if self.before is None else self.before.forest.n_trees
 
     @property
     def n_threads(self) -> int:
-        """The number of threads that grow trees."""
+        """Number of threads that grow trees."""
         return thread_count(self.model.n_jobs)
 
     def published(self, forest: Forest) -> Fitted:
-        """The trees -> `Fitted`, before it is judged on out-of-bag rows."""
+        """Return the `Fitted` of the trees, not yet evaluated on out-of-bag rows."""
         rows_known = self.fingerprint is not None
         rows = self.rows if rows_known and self.model._keeps_training_rows else None
         unseen = unseen_of(self.rows.codes, self.model.unseen)
@@ -111,25 +112,27 @@ def fit(
     y: Any,
     sample_weight: Any = None,
     *,
-    groups: Any = None,
+    groups: Any = NOT_GIVEN,
     checkpoint: Any = None,
     classes: Any = None,
 ) -> Fitted:
-    """Read the table and y, bin the table, grow trees, and evaluate them on out-of-bag rows.
+    """Read and bin the table, grow trees, and evaluate them on out-of-bag rows.
 
-    Rows of the same of `groups` are drawn into bags together. Declared `classes` need not all occur.
+    Bootstrap samples draw `groups` of rows as units. If these are not given, rows that seem to belong together raise a
+    warning. Not all of the declared `classes` need to occur.
     """
     check_parameters(model)
-    X, groups = split_groups(X, groups)
+    unknown = groups is NOT_GIVEN
+    X, groups = split_groups(X, None if unknown else groups)
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     before = _earlier(model)
     table = read_rows(model, X, before)
     task = _task_for(model, y, before)
     target, kept = task.read_y(model, y, sample_weight, table.n_rows, before, classes)
     settings = task.growth(model, target, table.schema)
-    together = read_groups(groups, table.n_rows, kept)
-    settings = settings_for_groups(settings, model, together)
-    if before:  # so that all trees are as if they had been grown in one fit
+    row_groups = read_groups(groups, table.n_rows, kept)
+    settings = settings_for_groups(settings, model, target, row_groups)
+    if before:  # all trees must be as if they had been grown in one fit
         settings = replace(settings, seed=before.seed)
     if saved:
         settings = replace(settings, seed=saved.seed(model.random_state, settings.seed))
@@ -137,38 +140,44 @@ def fit(
     n_threads = thread_count(model.n_jobs)
     known = before.bins if before else None
     bins, codes = bins_and_codes(table, known, rows=kept, **how_to_bin(model), n_threads=n_threads)
-    rows = TrainingRows.of(codes, kept, target, settings, together)
+    rows = TrainingRows.of(codes, kept, target, settings, row_groups)
+    if unknown and rows.has_bags and before is None:
+        warn_of_dependent_rows(rows.codes, bins, table.schema.names)
     run = FitRun(model, rows, table.schema, bins, settings, None, before, (X, y), task, checkpoint=saved)
     run = task.prepare(run)
     return finish(replace(run, fingerprint=_shared_fingerprint(model, run.rows, before)))
 
 
 def finish(run: FitRun) -> Fitted:
-    """A fit whose task has prepared it -> the fitted forest, evaluated on out-of-bag rows."""
+    """Grow the trees of a prepared fit, and evaluate them on out-of-bag rows."""
     run = _choose_features(run)
     forest: Forest = run.task.grow(run)
     return evaluate_oob(run.task, run.model, run.published(forest))
 
 
 def evaluate_oob(task: SupervisedTask, model: Any, fitted: Fitted) -> Fitted:
-    """A fit -> the same, with what it learns and reports on out-of-bag rows; a warning if some rows are in all bags."""
+    """Return a fit with out-of-bag choices and metrics.
+
+    Warn if some rows are in every bootstrap sample.
+    """
     if model.oob_score:
         warn_of_unjudged(fitted.rows, fitted.forest.n_trees)
     return task.predictor(fitted, Params.of(model), type(model)).evaluate_oob(model.oob_score)
 
 
 def check_constraints(settings: GrowthParams, schema: Schema) -> None:
-    """Refuse a monotonic constraint on a nominal feature, which has no order."""
+    """Raise ValueError for a monotonic constraint on a categorical feature."""
     signs = zip(settings.monotonic or [], schema.nominal, strict=False)
-    if any(sign and nominal for sign, nominal in signs):
-        raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
+    for feature, (sign, nominal) in enumerate(signs):
+        if sign and nominal:
+            raise ValueError(f"monotonic_cst must be 0 for categorical features, got {sign} for feature {feature}.")
 
 
 # ---- reading ------------------------------------------------------------------------------------
 
 
 def _earlier(model: Any) -> Fitted | None:
-    """The fit to which a warm start adds trees, with checksums of its rows if it has kept them."""
+    """Return the fit to which a warm start adds trees, with checksums of its rows."""
     before: Fitted | None = model.__dict__.get("_fitted")
     if before is None or not model.warm_start:
         return None
@@ -178,7 +187,7 @@ def _earlier(model: Any) -> Fitted | None:
 
 
 def read_rows(model: Any, X: Any, before: Fitted | None = None) -> Any:
-    """The table of a first fit, or one with the columns of an earlier fit: a `Table` or a `BinnedTable`."""
+    """Read the table of a first fit, or one with the columns of an earlier fit."""
     table: Table | BinnedTable = X
     if before:
         table = read_table(X, before.schema)
@@ -189,24 +198,30 @@ def read_rows(model: Any, X: Any, before: Fitted | None = None) -> Any:
 
 
 def _task_for(model: Any, y: Any, before: Fitted | None) -> Any:
-    """The task for y of one column or of several; a warm start must have as many columns as the first fit."""
+    """Return the task for y of one or several columns.
+
+    A warm start must have as many as the first fit.
+    """
     columns = columns_of(y) or [y]
     task: SupervisedTask = model._task
     if task.for_outputs() is task:  # it reads all columns itself
         return task
     if before and len(columns) != max(1, len(before.outputs)):
         had = max(1, len(before.outputs))
-        raise ValueError(f"y must have the {had} outputs of the first fit in a warm start, got {len(columns)}")
+        raise ValueError(f"y must have the {had} outputs of the first fit in a warm start, got {len(columns)}.")
     return task_of(model, multi_output=len(columns) > 1)
 
 
 def task_of(model: Any, *, multi_output: bool) -> Any:
-    """The task of an estimator for y of one column or of several."""
+    """Return the task of an estimator for y of one or several columns."""
     return model._task.for_outputs() if multi_output else model._task
 
 
 def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
-    """The fingerprint of all trees; a warm start on other rows or bags cannot give out-of-bag figures."""
+    """Return the fingerprint of all trees.
+
+    A warm start on other rows or bags has no out-of-bag metrics.
+    """
     if not model._task.one_table:
         return None
     found = rows.fingerprint(of_rows=bool(model.warm_start))
@@ -222,8 +237,8 @@ def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -
         ]
         without = "oob_score and caution='auto'" if "rule" in known else "oob_score"
         raise ValueError(
-            f"{', '.join(same[:-1])} and {same[-1]} must be those of the first fit for out-of-bag figures in a warm"
-            f" start, got others; fit all trees at once, or without {without}"
+            f"Out-of-bag metrics in a warm start require the {', '.join(same[:-1])} and {same[-1]} of the first fit."
+            f" Fit all trees at once, or without {without}."
         )
     return None
 
@@ -232,9 +247,9 @@ def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -
 
 
 def _choose_features(run: FitRun) -> FitRun:
-    """With ``max_features="oob"``, choose the number whose forest of a few trees errs least; the smallest of a tie.
+    """Choose the number of features with the smallest out-of-bag error, for "oob".
 
-    All these forests have the same bags. A warm start keeps the number that was chosen.
+    Of a tie, the smallest number is chosen. All these forests have the same bags. A warm start keeps the first choice.
     """
     settings, rows = run.settings, run.rows
     if settings.max_features != TO_BE_CHOSEN:
@@ -262,17 +277,20 @@ def _choose_features(run: FitRun) -> FitRun:
 
 
 def feature_numbers(n_features: int) -> list[int]:
-    """How many of p features to try: 1, √p and its half and double, a third, a half and all of them."""
+    """Return the numbers of features that "oob" tries.
+
+    For p features they are 1, √p / 2, √p, 2√p, p / 3, p / 2 and p.
+    """
     root = n_features**0.5
     numbers = {1, root / 2, root, 2 * root, n_features / 3, n_features / 2, n_features}
     return sorted({min(n_features, max(1, round(number))) for number in numbers})
 
 
-# ---- what trees have counted --------------------------------------------------------------------------
+# ---- provenance ---------------------------------------------------------------------------------------
 
 
 def _origins_after(run: FitRun, forest: Forest) -> tuple[Provenance, ...]:
-    """The origins of all trees."""
+    """Return the provenance of all trees."""
     there = run.there
     before = run.before.origins if run.before else ()
     grown = run.rows.origin(forest.n_trees - there, there)

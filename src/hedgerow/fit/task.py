@@ -1,8 +1,8 @@
-"""Tasks: the list of what a prediction type defines.
+"""Interface of prediction types.
 
-A prediction type is one package, ``hedgerow/tasks/<type>``. It has a task, made of the methods below, a target
-(`hedgerow.forest.target.Target`) and a predictor (`hedgerow.inference.predictor.Predictor`). Fits, files, clusters and
-predictions ask the task of an estimator, its class attribute ``_task``, and know no type by name.
+A prediction type is one package, ``hedgerow/tasks/<type>``, with a task, a target (`hedgerow.forest.target.Target`) and
+a predictor (`hedgerow.inference.predictor.Predictor`). Fits, files, clusters and predictions use the task of an
+estimator, its class attribute ``_task``, and do not test for its type.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ if TYPE_CHECKING:
 
 
 class Task(ABC):
-    """A prediction type: its predictor and its files. `SupervisedTask` adds how it is fitted to y."""
+    """A prediction type: its predictor and its file state.
 
-    #: The name of the type, such as "classification".
+    `SupervisedTask` adds the fit to y.
+    """
+
+    #: Name of the type, such as "classification".
     name: ClassVar[str]
-    #: The keys in the JSON of a model file.
+    #: Keys in the JSON of a model file.
     file_keys: ClassVar[frozenset[str]]
 
     @abstractmethod
@@ -39,35 +42,41 @@ class Task(ABC):
         """Return the predictor of a fit under parameters of an estimator of this class."""
 
     def predictor_of(self, fitted: Fitted, params: Params, estimator: type) -> Predictor:
-        """Return the predictor of a fit of one output or of several."""
+        """Return the predictor of a single-output or multi-output fit."""
         task = self.for_outputs() if fitted.outputs else self
         return task.predictor(fitted, params, estimator)
 
     @abstractmethod
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
-        """A fitted estimator -> the JSON and the arrays of its file; names in the JSON are `file_keys`."""
+        """Return the JSON and the arrays of the file of a fitted estimator.
+
+        The keys of the JSON are `file_keys`.
+        """
 
     @abstractmethod
     def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
-        """The inverse of `dump`: the class, JSON and arrays of a file -> the fitted estimator; everything is checked.
+        """Return the fitted estimator of a file, after checking its JSON and arrays.
 
-        Arrays that are used are removed from `arrays`. The outputs of a model of several share `once`.
+        Arrays that are used are removed from `arrays`. The outputs of a multi-output model share `once`.
         """
 
     def for_outputs(self) -> Task:
-        """The task for y of several columns; the same if the type has one output, and so decides about y itself."""
+        """Return the task for y of several columns.
+
+        Return this task if the type reads all columns of y itself.
+        """
         return self
 
 
 class SupervisedTask(Task):
-    """A prediction type that is fitted to y. It must define `read_y` and `oob_trace`; the rest has defaults.
+    """A prediction type that is fitted to y.
 
-    A fit calls `read_y`, `growth`, `prepare` and `grow`, in this order. Models are `Classification`, whose leaves are
-    `ClassCounts`, and `Regression`, whose leaves are `LeafMoments`. `MultiOutput` makes a task of several outputs of a
-    task of one.
+    It must define `read_y` and `oob_trace`; the other methods have defaults. A fit calls `read_y`, `growth`, `prepare`
+    and `grow`, in this order. Examples are `Classification`, whose leaves are `ClassCounts`, and `Regression`, whose
+    leaves are `LeafMoments`. `MultiOutput` wraps the task of a single output.
     """
 
-    #: Parameters that decide what leaves hold; forests must have the same to be merged.
+    #: Parameters that determine the content of leaves; forests to be merged must have the same values.
     merge_params: ClassVar[tuple[str, ...]] = ("monotonic_cst",)
     #: Whether all trees are grown on the same rows and classes.
     one_table: ClassVar[bool] = True
@@ -76,54 +85,57 @@ class SupervisedTask(Task):
     def read_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
     ) -> ReadTarget:
-        """y and weights as given -> the target of the rows whose weight is above zero, and which rows these are.
+        """Return the target of the rows of weight above zero, and their numbers.
 
-        In a warm start, `before` is the fit to which trees are added. Declared `classes` need not all occur.
+        In a warm start, `before` is the fit to which trees are added. Not all of the declared `classes` need to occur.
         """
 
     @abstractmethod
     def oob_trace(self, run: FitRun) -> Any:
-        """A `Trace`, or an object like it, that follows the out-of-bag error while trees grow."""
+        """Return a `Trace` or a similar object of the out-of-bag error during growth."""
 
     # ---- y -----------------------------------------------------------------------------------------
 
     def first_classes(self, classes: Any) -> Any:
-        """The classes that the first call of `partial_fit` declares, checked; None if the type has none."""
+        """Check and return the classes of the first call of `partial_fit`."""
         return None
 
     def read_more_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
     ) -> ReadTarget:
-        """The target of rows that `partial_fit` adds to a fit."""
+        """Read the target of rows that `partial_fit` adds to a fit."""
         return self.read_y(model, y, sample_weight, n_rows)
 
     def weigh_column(self, y: Any, weights: Any, n_rows: int, class_weight: Any) -> Any:
-        """Weights (n,) or None, times those that one of several columns of y gives to rows by its ``class_weight``."""
+        """Multiply weights (n,) or None by the ``class_weight`` of one column of y."""
         return weights
 
     def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> ReadTarget:
-        """The target of one of several columns of y; the weights are those of `weigh_column` for all columns."""
+        """Read the target of one column of a multi-output y.
+
+        The weights are those of `weigh_column` for all columns.
+        """
         return self.read_y(model, y, weights, n_rows, before)
 
     # ---- trees -------------------------------------------------------------------------------------
 
     def growth(self, model: Any, target: Any, schema: Schema) -> GrowthParams:
-        """How trees are grown on these rows."""
+        """Return the growth parameters for these rows."""
         n_classes = target.for_core().n_classes
         return resolve_settings(model, target.n_rows, schema.n_features, schema.names, n_classes)
 
     def prepare(self, run: FitRun) -> FitRun:
-        """A fit whose table is binned -> the same, with what the type must settle before trees grow."""
+        """Make the choices of the type that precede growth."""
         return run
 
     def grow(self, run: FitRun) -> Forest:
-        """The trees of a fit; those of an earlier fit come first."""
+        """Grow the trees of a fit after those of an earlier fit."""
         return grow(run)
 
     # ---- out-of-bag rows -----------------------------------------------------------------------------
 
     def oob_error(self, forest: Forest, run: FitRun) -> float:
-        """The out-of-bag error of a forest, for ``max_features="oob"``."""
+        """Return the out-of-bag error of a forest, for ``max_features="oob"``."""
         trace = self.oob_trace(run)
         trace.extend(forest, run.n_threads)
         return float(trace.errors[-1])
@@ -131,5 +143,8 @@ class SupervisedTask(Task):
     # ---- clusters --------------------------------------------------------------------------------------
 
     def distributed(self, model: Any) -> DistributedTarget | None:
-        """The target of a table on a cluster, before anything is read; None if the type is fitted on one machine."""
+        """Return the target of a table on a cluster, before reading.
+
+        Return None if clusters are not supported.
+        """
         return None

@@ -1,1 +1,1 @@
-"""Forest: binned rows and a target -> trees whose leaves keep their evidence, and all ways to read these trees."""
+"""Trees, the evidence of their leaves, and ways to read them."""

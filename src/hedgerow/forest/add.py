@@ -1,4 +1,4 @@
-"""Add: a forest and rows that arrive later -> the forest with their evidence in its leaves."""
+"""Addition of later rows to the leaves of a forest."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Provenance, spans_of
 from hedgerow.table.bins import Codes
 
-#: The leaves of rows are found in blocks of rows; the leaves of a block, in all trees, take about this many bytes.
+#: Approximate memory of the leaves of one block of rows in all trees.
 LEAF_BYTES = 32 << 20
-#: Few rows are added to several trees at once, about this many leaves (250 rows, 100 trees: 2.1 ms become 1.5).
+#: Approximate number of leaves added at once; with few rows, several trees (250 rows, 100 trees: 1.5 ms, not 2.1).
 CELLS_TOGETHER = 1 << 16
 
 
@@ -27,11 +27,11 @@ def add_rows(
     weights: NDArray[np.float64] | None = None,
     n_threads: int = 1,
 ) -> Forest:
-    """Add rows, codes (p, m) with labels or numbers (m,), to the leaves they reach; the splits do not change.
+    """Add rows (p, m) with labels or targets (m,) to the leaves they reach.
 
-    Sums are exact, so the result does not depend on how many calls add the rows. Weights (m,) are as the user gave
-    them; if no row ever had a weight, none are stored. A category without rows below a multiway split has borrowed the
-    counts of its siblings; it gets a leaf of its own with its first row.
+    Splits do not change. Sums are exact, so the result does not depend on how many calls add the rows. Weights (m,) are
+    as the user gave them; if no row ever had a weight, none are stored. A category without rows below a multiway split
+    borrows the counts of its siblings; its first row gives it a leaf of its own.
     """
     forest = adopt_borrowed(forest, codes, n_threads)
     ends = forest.leaf_start[np.cumsum([origin.n_trees for origin in origins])]
@@ -46,11 +46,11 @@ def add_rows(
             for tree in range(span.start, span.stop):
                 times = bags.counted(tree - span.start, before + first, before + last)
                 adding.add(number, leaves[:, tree] + starts[tree], slice(first, last), times)
-    return _repay_borrowed(replace(forest, evidence=adding.added()))
+    return repay_borrowed(replace(forest, evidence=adding.added()))
 
 
 def adopt_borrowed(forest: Forest, codes: Codes, n_threads: int = 1) -> Forest:
-    """Replace every borrowed leaf that one of the rows (p, m) reaches by an empty leaf of its own."""
+    """Replace borrowed leaves that some of the rows (p, m) reach by empty leaves."""
     borrowed = forest.structure.is_borrowed
     if not borrowed.any():
         return forest
@@ -67,7 +67,7 @@ def adopt_borrowed(forest: Forest, codes: Codes, n_threads: int = 1) -> Forest:
 def leaf_blocks(
     forest: Forest, codes: Codes, n_threads: int, *, as_nodes: bool = False
 ) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
-    """Codes (p, m) -> for each block of rows, where it begins and ends, and the leaves (or nodes) it reaches (b, T)."""
+    """Yield start, end and leaves (or nodes) (b, T) of each block of rows."""
     block = max(1, LEAF_BYTES // (4 * forest.n_trees))
     find = forest.leaf_nodes if as_nodes else forest.leaves
     for first in range(0, codes.shape[1], block):
@@ -77,15 +77,15 @@ def leaf_blocks(
 
 
 def _groups_of_trees(span: slice, first: int, last: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-    """Trees of an origin, rows from `first` to ``last - 1`` -> some trees, and all these rows once for each of them."""
+    """Yield groups of trees, and rows `first` to ``last - 1`` for each of them."""
     together = max(1, CELLS_TOGETHER // (last - first))
     for tree in range(span.start, span.stop, together):
         trees = slice(tree, min(tree + together, span.stop))
         yield trees, np.tile(np.arange(first, last), trees.stop - tree)
 
 
-def _repay_borrowed(forest: Forest) -> Forest:
-    """Let every borrowed leaf repeat what its siblings, and the leaves below them, hold now."""
+def repay_borrowed(forest: Forest) -> Forest:
+    """Recompute every borrowed leaf from its siblings and the leaves below them."""
     if not forest.structure.is_borrowed.any():
         return forest
     return replace(forest, evidence=forest.evidence.repeat(*forest.structure.lenders()))

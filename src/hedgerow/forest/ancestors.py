@@ -1,4 +1,4 @@
-"""Around: leaves of few rows -> the smallest nodes around them that hold enough rows to show how these vary."""
+"""Moments of the ancestors of small leaves, which show the variance of targets."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ Floats = NDArray[np.float64]
 
 
 def ancestor_moments(forest: Forest, least: int) -> tuple[Floats, Floats] | None:
-    """-> (L,) mean and variance of the smallest node around each leaf that holds `least` rows; None if leaves do.
+    """Return moments of the smallest ancestor of each leaf with `least` rows.
 
-    The root stands for a tree of fewer rows.
+    Mean and variance are (L,). A leaf with enough rows is its own ancestor, and the root stands in for trees with fewer
+    rows. None if all leaves have enough rows.
     """
     held = forest.evidence
     assert isinstance(held, LeafMoments)
@@ -32,7 +33,7 @@ def ancestor_moments(forest: Forest, least: int) -> tuple[Floats, Floats] | None
 
 
 def ancestor_at(tree: TreeArrays, least: int) -> NDArray[np.int64]:
-    """-> (leaves of the tree,): the smallest node around each leaf with so many rows."""
+    """Return the smallest ancestor of each leaf of a tree with at least `least` rows."""
     at = np.empty(tree.n_leaves, dtype=np.int64)
     at[tree.nodes.payload[tree.is_leaf]] = np.flatnonzero(tree.is_leaf)
     while True:

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 V = TypeVar("V")
 
-#: The values of a cache take at most this many bytes.
+#: Largest total size of the values of a cache, in bytes.
 BUDGET = 256 << 20
-#: Values that do not tell their size are taken to have this many bytes.
+#: Assumed size of values without `nbytes`.
 _SMALL = 1024
 
 
 class _Entry:
-    """A value, its size, and when it was used last."""
+    """Value, size and time of last use."""
 
     __slots__ = ("nbytes", "used", "value")
 
@@ -24,7 +24,7 @@ class _Entry:
 
 
 class Cache:
-    """The values used last, as many as `BUDGET` allows. Threads may share it.
+    """Thread-safe cache of the most recently used values, within `BUDGET` bytes.
 
     The size of a value is its ``nbytes``, or the sum of the sizes of the items of a tuple. A value that is larger than
     the budget is not kept. A copy or pickle of a cache is empty. A value must not refer to the owner of the cache:
@@ -48,7 +48,7 @@ class Cache:
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the value under a key; `make` computes it if there is none.
 
-        Threads that miss the same value at the same time compute it at the same time, and all get the first result.
+        Threads that miss the same value at the same time all compute it, and all get the first result.
         """
         entry = self._kept.get(key)
         if entry is None:
@@ -65,11 +65,11 @@ class Cache:
         return entry.value
 
     def put(self, key: Hashable, value: Any) -> None:
-        """Keep a value instead of the one that is kept under the key."""
+        """Store a value, replacing an earlier one under the same key."""
         self._put(key, value, replace=True)
 
     def discard(self, key: Hashable) -> None:
-        """Forget the value under a key, if there is one."""
+        """Remove the value under a key, if there is one."""
         with self._lock:
             self._remove(key)
 

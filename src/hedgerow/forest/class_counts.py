@@ -1,4 +1,4 @@
-"""Counts: rows with classes -> how many rows of each class a leaf holds, and their weight."""
+"""Class counts of leaves."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from hedgerow import _core
 from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts_of
 from hedgerow.forest.payload import Adding, LeafPayload, Rows
-from hedgerow.forest.reducers import Reducer
+from hedgerow.forest.reducers import Reducer, lift_distinct
 from hedgerow.forest.rows import Provenance
-from hedgerow.forest.states import lift_distinct
 
 Floats = NDArray[np.float64]
 
-#: Up to this many classes a leaf stores a count for each class; with more, only for those that occur in it.
+#: Largest number of classes for which leaves store all counts; with more, they store only positive ones.
 DENSE_CLASSES = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassCounts(LeafPayload):
-    """The evidence of leaves in a classification: counts of classes.
+    """Class counts and weights of leaves.
 
     Parameters
     ----------
     n_classes : int
-        K.
+        Number of classes K.
     counts : (L * K,) uint32, or (E,) uint32 if there are many classes
         Rows of each class in each leaf.
     entry_start, entry_class : (L + 1,) int64 and (E,) uint16, or None
@@ -59,12 +58,12 @@ class ClassCounts(LeafPayload):
 
     @classmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> ClassCounts:
-        """Arrays under the names they have in files -> the leaves; nothing is checked."""
+        """Return leaves from arrays as named in files, unchecked."""
         return cls(n_classes, *(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
 
     @classmethod
     def of_tables(cls, counts: NDArray[np.integer[Any]], weights: Floats | None) -> ClassCounts:
-        """Counts and weights (L, K) -> the leaves; with many classes, only counts above zero become entries."""
+        """Return leaves from tables of counts and weights, (L, K) each."""
         n_classes = counts.shape[1]
         if n_classes <= DENSE_CLASSES:
             return cls(n_classes, counts.astype(np.uint32).ravel(), None, None, _raveled(weights))
@@ -86,7 +85,7 @@ class ClassCounts(LeafPayload):
         counts: NDArray[np.integer[Any]],
         weights: Floats | None,
     ) -> ClassCounts:
-        """Cells (m,), which are numbers leaf · K + class in ascending order, and their contents -> the leaves."""
+        """Return leaves from the contents of cells (m,), leaf · K + class, ascending."""
         rows = counts.astype(np.uint32)
         if n_classes <= DENSE_CLASSES:
             size = n_leaves * n_classes
@@ -103,31 +102,31 @@ class ClassCounts(LeafPayload):
 
     @property
     def n_leaves(self) -> int:
-        """L."""
+        """Number of leaves L."""
         return len(self.counts) // self.n_classes if self.entry_start is None else len(self.entry_start) - 1
 
     @property
     def amount(self) -> Floats:
-        """(L,): weight of the rows in each leaf; their number if rows have no weights."""
+        """Weight of each leaf, (L,); the number of rows without weights."""
         return self.table(weighted=True).sum(axis=1).astype(np.float64)  # type: ignore[no-any-return]
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """(L,): the number of rows in each leaf."""
+        """Number of rows in each leaf, (L,)."""
         if self.entry_start is None:
             return np.asarray(self.counts.reshape(-1, self.n_classes).sum(axis=1, dtype=np.int64))
         return np.diff(starts_of(self.counts.astype(np.int64))[self.entry_start])
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """(E,): leaf · K + class of every stored count."""
+        """Cell of every stored count, leaf · K + class, (E,)."""
         if self.entry_start is None or self.entry_class is None:
             return np.arange(len(self.counts))
         leaf = np.repeat(np.arange(self.n_leaves), np.diff(self.entry_start))
         return leaf * self.n_classes + self.entry_class
 
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
-        """Leaves (m,) -> (m, K): rows of each class, or with `weighted` their weight, if rows have weights."""
+        """Return the rows of each class in leaves, or their weight, (m, K)."""
         values = self.weights if weighted and self.weights is not None else self.counts
         if self.entry_start is None or self.entry_class is None:
             return values.reshape(-1, self.n_classes)[which]
@@ -139,15 +138,15 @@ class ClassCounts(LeafPayload):
         return table
 
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
-        """Leaves (m,) -> (m, K): rows of each class; with weights, as many rows, in proportion to the weights."""
+        """Return the evidence of leaves, (m, K): row totals, in proportion to weights."""
         counts = self.table(which).astype(np.float64)
         return counts if self.weights is None else _shared_out(counts, self.table(which, weighted=True))
 
     def read_without(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
-        """Leaves (m,), `own`: the class of each of m rows, or the weights it has added -> (m, K) without these rows.
+        """Return the evidence of leaves (m,) without one row each, (m, K).
 
-        A row is assumed to weigh as much as the rows of its class in the leaf on average. The amount of evidence is the
-        number of rows that are left.
+        `own` has the class of each row, or the weights it added. In a weighted forest, a row is assumed to have the
+        mean weight of its class in the leaf. The amount of evidence is the number of remaining rows.
         """
         counts, each = self.table(leaves).astype(np.float64), np.arange(len(leaves))
         if own.ndim == 2:
@@ -163,23 +162,23 @@ class ClassCounts(LeafPayload):
         return _shared_out(counts, weights)
 
     def lift(self, what: Reducer[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
-        """Leaves (m,) -> their states (m, S); equal counts are lifted once."""
+        """Return the states of leaves, (m, S); equal counts are lifted once."""
         return lift_distinct(what, self.read(which), setting)
 
     def lift_without(self, what: Reducer[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
-        """Leaves (m,), and what each of m rows has added to its leaf -> states (m, S) without it."""
+        """Return the states of leaves (m,) without one row each, (m, S)."""
         return lift_distinct(what, self.read_without(leaves, own), setting)
 
     def lift_without_each(self, what: Reducer[Any], setting: Any) -> Floats:
-        """-> (E, S): the state of every leaf without one row of a class, for each cell in the order of the core."""
+        """Return the states of leaves without one row of a class, by cell, (E, S)."""
         return self.lift_without(what, setting, *np.divmod(self.cells, self.n_classes))
 
     def cell_start(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Leaves (m,) -> the number of the first cell of each leaf."""
+        """Return the first cell of each leaf, (m,)."""
         return leaves * self.n_classes if self.entry_start is None else self.entry_start[leaves]
 
     def between(self, first: int, last: int) -> ClassCounts:
-        """Leaves number `first` to ``last - 1``; their arrays are views of these."""
+        """Return leaves `first` to ``last - 1`` as views."""
         start, label = self.entry_start, self.entry_class
         if start is None or label is None:
             cells = slice(first * self.n_classes, last * self.n_classes)
@@ -191,7 +190,7 @@ class ClassCounts(LeafPayload):
         )
 
     def take(self, leaves: NDArray[np.int64]) -> ClassCounts:
-        """Leaves (m,), each at most once, -1 for an empty leaf -> these leaves in this order."""
+        """Return distinct leaves in the given order; -1 gives an empty leaf."""
         place = np.full(self.n_leaves, -1)
         place[leaves[leaves >= 0]] = np.flatnonzero(leaves >= 0)
         leaf, label = np.divmod(self.cells, self.n_classes)
@@ -203,7 +202,7 @@ class ClassCounts(LeafPayload):
         return ClassCounts.of_cells(self.n_classes, len(leaves), cells[order], self.counts[at], weights)
 
     def join(self, *others: ClassCounts) -> ClassCounts:
-        """These leaves followed by the others."""
+        """Return these leaves followed by the others."""
         parts = (self, *others)
         counts = np.concatenate([part.counts for part in parts])
         weights = join_weights(parts)
@@ -214,44 +213,44 @@ class ClassCounts(LeafPayload):
         return ClassCounts(self.n_classes, counts, start, label, weights)
 
     def add_classes(self, places: NDArray[np.intp], n_classes: int) -> ClassCounts:
-        """The same leaves with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
+        """Return the leaves with more classes; class k becomes ``places[k]``."""
         leaf, label = np.divmod(self.cells, self.n_classes)
         return ClassCounts.of_cells(
             n_classes, self.n_leaves, leaf * n_classes + places[label], self.counts, self.weights
         )
 
     def at_nodes(self, tree: Nodes) -> ClassCounts:
-        """The leaves of a tree -> the counts of each of its N nodes."""
+        """Return the counts of each of the N nodes of a tree with these leaves."""
         counts = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table().astype(np.int64)))
         weights = None
         if self.weights is not None:
             weights = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table(weighted=True)))
         return ClassCounts(self.n_classes, counts.ravel(), None, None, _raveled(weights))
 
-    def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
-        """The leaves of a tree -> weight and impurity of each of its nodes, (N,) each."""
+    def impurity_at_nodes(self, tree: Nodes, criterion: str | Criterion) -> tuple[Floats, Floats]:
+        """Return weight and impurity of each node of a tree with these leaves, (N,) each."""
         if self.entry_start is None or self.entry_class is None:
             return super().impurity_at_nodes(tree, criterion)
         return impurity_of_entries(self._entries(tree, self.heavy), resolve_criterion(criterion), self.n_classes)
 
     def held_at_nodes(self, tree: Nodes) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-        """The leaves of a tree -> from its last node to the root, the classes that occur, their rows and weights."""
+        """Yield classes, rows and weights of each node, from the last to the root."""
         if self.entry_start is None:
             return super().held_at_nodes(tree)
         return held_at_nodes(self._entries(tree, self.counts), self._entries(tree, self.heavy))
 
     def _entries(self, tree: Nodes, amount: NDArray[Any]) -> _core.NodeEntries:
-        """What nodes hold of the classes that occur; a table of all classes could be a thousand times as large."""
+        """Return the entries of nodes; full tables could be a thousand times larger."""
         start, label = _there(self.entry_start), _there(self.entry_class)
         return _core.NodeEntries(tree.bits, tree.payload, start, label, amount.astype(np.float64))
 
     def cut(self, nodes: NDArray[np.int64]) -> ClassCounts:
-        """The counts of all nodes of a tree -> the counts of some of them (m,), which become leaves."""
+        """Return the counts of some nodes (m,), which become leaves."""
         weights = None if self.weights is None else self.table(nodes, weighted=True)
         return ClassCounts.of_tables(self.table(nodes), weights)
 
     def repeat(self, borrowers: NDArray[np.int64], lenders: NDArray[np.int64]) -> ClassCounts:
-        """Pairs of leaves (m,) -> leaves in which each borrower holds the sum of its lenders."""
+        """Return the leaves with each borrower replaced by the sum of its lenders."""
         cells, n_classes = self.cells, self.n_classes
         leaf, label = np.divmod(cells, n_classes)
         kept = np.flatnonzero(~np.isin(leaf, borrowers))
@@ -270,42 +269,44 @@ class ClassCounts(LeafPayload):
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> _Adding:
-        """Class numbers (m,) and weights (m,) of later rows -> an object that counts them in leaves."""
+        """Return an object that counts later rows with class numbers (m,) in leaves."""
         kind = _AddingToAll if self.entry_start is None else _AddingToParts
         return kind(self, target, weights, origins, ends)
 
-    def impurity(self, criterion: Any) -> Floats:
-        """(L,): the impurity of each leaf, which the criterion computes from the weights of the classes."""
+    def impurity(self, criterion: str | Criterion) -> Floats:
+        """Return the impurity of each leaf, (L,), from its class weights."""
         return np.asarray(resolve_criterion(criterion).impurity(self.table(weighted=True).astype(np.float64)))
 
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
-        """The counts of the classes that occur, as text."""
+        """Return the positive counts of a leaf as text."""
         leaf = self.between(number, number + 1)
         held = zip(classes[leaf.cells].tolist(), leaf.counts.tolist(), strict=True)
         return ", ".join(f"{label}: {count}" for label, count in held if count) or "no rows"
 
     def check(self) -> None:
-        """Refuse counts, classes and weights that do not belong to the same leaves."""
+        """Raise if counts, classes and weights do not match."""
         n_classes, n_cells = self.n_classes, len(self.counts)
         if n_classes < 1:
-            raise ValueError(f"a forest must have at least one class, got {n_classes}")
+            raise ValueError(f"n_classes must be at least 1, got {n_classes}")
         if self.weights is not None and len(self.weights) != n_cells:
-            raise ValueError(f"there must be a weight for each of {n_cells} counts, got {len(self.weights)}")
+            raise ValueError(f"weights must have {n_cells} values, one per count, got {len(self.weights)}")
         self._check_weights()
         if (self.entry_start is None) != (n_classes <= DENSE_CLASSES):
-            raise ValueError(f"leaves must list their classes if there are more than {DENSE_CLASSES}, got {n_classes}")
+            raise ValueError(f"entry_start must be None for at most {DENSE_CLASSES} classes, and not for {n_classes}")
         if self.entry_start is None:
             if n_cells % n_classes or self.entry_class is not None:
-                raise ValueError(f"there must be a count for each leaf and each of {n_classes} classes, got {n_cells}")
+                raise ValueError(f"counts must have {n_classes} values per leaf, got {n_cells}")
             return
         if not ascends(self.entry_start[:: max(1, self.n_leaves)], n_cells):  # its ends only; the core checks the rest
-            raise ValueError(f"entry_start must go from 0 to {n_cells}, got other values")
+            ends = self.entry_start[:: max(1, self.n_leaves)].tolist()
+            raise ValueError(f"entry_start must go from 0 to {n_cells}, got {ends}")
         if self.entry_class is None or len(self.entry_class) != n_cells:
-            raise ValueError(f"there must be a class for each of {n_cells} counts, got others")
+            n_given = 0 if self.entry_class is None else len(self.entry_class)
+            raise ValueError(f"entry_class must have {n_cells} values, one per count, got {n_given}")
 
 
 class _Adding(Adding):
-    """Counts rows in their cells, leaf · K + class, and adds their weights in the units of the trees."""
+    """Sums of rows, and of their weights in units, by cell, leaf · K + class."""
 
     def __init__(
         self,
@@ -320,7 +321,7 @@ class _Adding(Adding):
         self._weighted = leaves.weights is not None or any(each is not None for each in self._units)
 
     def add(self, origin: int, at: NDArray[np.int64], rows: Rows, times: NDArray[np.uint32] | None) -> None:
-        """Count some of the rows in the leaves they reach; a row that counts zero times adds no weight either."""
+        """Count rows in the leaves they reach; those counted 0 times add no weight."""
         labels, units = self._labels[rows], None
         if self._weighted:
             known, given = self._origins[origin], self._units[origin]
@@ -336,14 +337,14 @@ class _Adding(Adding):
         """Count rows (m,) in their cells."""
 
     def _heavier(self, weights: Floats, cells: NDArray[np.int64], added: NDArray[np.int64]) -> Floats:
-        """Weights (m,) of cells (m,), which are whole units up to rounding, and units to add -> sums, rounded once."""
+        """Return weights of cells (m,) plus added units, rounded once."""
         owner = np.searchsorted(self._ends, cells // self._leaves.n_classes, side="right")
         unit = np.array([origin.weight_unit for origin in self._origins])[owner]
         return np.asarray((np.rint(weights / unit) + added) * unit)
 
 
 class _AddingToAll(_Adding):
-    """Counts rows in leaves that have a cell for each class."""
+    """Sums for leaves with a cell per class."""
 
     def __init__(self, leaves: ClassCounts, *given: Any) -> None:
         super().__init__(leaves, *given)
@@ -358,7 +359,7 @@ class _AddingToAll(_Adding):
             np.add.at(self._sums, cells, units)
 
     def added(self) -> ClassCounts:
-        """The leaves with what has been counted."""
+        """Return the leaves with the added rows."""
         if not self._weighted:
             return replace(self._leaves, counts=self._counts)
         weights = self._leaves.heavy.copy()
@@ -368,7 +369,7 @@ class _AddingToAll(_Adding):
 
 
 class _AddingToParts(_Adding):
-    """Counts rows in leaves of many classes, where only cells that hold rows are stored."""
+    """Sums for leaves of many classes, which store positive counts only."""
 
     def __init__(self, leaves: ClassCounts, *given: Any) -> None:
         super().__init__(leaves, *given)
@@ -387,7 +388,7 @@ class _AddingToParts(_Adding):
             self._sums.append(exact_sums(where, units[counted], len(distinct)))
 
     def added(self) -> ClassCounts:
-        """The leaves with what has been counted; new cells are inserted in their places."""
+        """Return the leaves with the added rows; new cells are inserted in order."""
         leaves, there = self._leaves, self._leaves.cells
         cells, where = np.unique(np.concatenate([there, *self._cells]), return_inverse=True)
         counts = exact_sums(where, np.concatenate([leaves.counts, *self._times]), len(cells))
@@ -402,7 +403,7 @@ class _AddingToParts(_Adding):
 
 
 def _in_units(weights: Floats | None, origin: Provenance, n_rows: int) -> NDArray[np.int64] | None:
-    """Weights as given (m,) -> units of the leaves of the origin (m,); None if every row weighs one."""
+    """Return weights in units of the leaves, (m,); None if every row has weight one."""
     relative = (np.ones(n_rows) if weights is None else weights) / origin.weight_scale
     if (relative == 1).all():
         return None
@@ -410,27 +411,27 @@ def _in_units(weights: Floats | None, origin: Provenance, n_rows: int) -> NDArra
 
 
 def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
-    """Counts (m, K), weights (m, K) -> as many rows in total, in proportion to the weights."""
+    """Return the row totals of counts (m, K) in proportion to weights (m, K)."""
     total = weights.sum(axis=1, keepdims=True)
     return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
 
 
 def join_weights(parts: tuple[LeafPayload, ...]) -> Floats | None:
-    """Weights of all parts, one after the other; a part without weights gives its counts. None if no part has any."""
+    """Join weights, or counts of parts without weights; None if no part has any."""
     if all(part.weights is None for part in parts):
         return None
     return np.concatenate([part.heavy for part in parts])
 
 
 def exact_sums(where: NDArray[Any], values: NDArray[Any] | None, size: int) -> NDArray[np.int64]:
-    """Places (m,) and whole numbers (m,), or None for ones -> their sums at each place (size,)."""
+    """Return the sums of whole numbers (m,), or of ones, at each place, (size,)."""
     total = np.zeros(size, dtype=np.int64)
     np.add.at(total, where, np.int64(1) if values is None else values.astype(np.int64))
     return total
 
 
 def _spread(values: NDArray[Any] | None, cells: NDArray[np.int64], size: int) -> Any:
-    """Values (m,) of some cells -> (size,), zero in all other cells."""
+    """Return values (m,) of some cells as (size,), zero elsewhere."""
     if values is None:
         return None
     spread = np.zeros(size, dtype=values.dtype)
@@ -439,36 +440,36 @@ def _spread(values: NDArray[Any] | None, cells: NDArray[np.int64], size: int) ->
 
 
 def _raveled(table: Floats | None) -> Floats | None:
-    """(m, K) -> (m * K,)"""
+    """Flatten a table, if there is one."""
     return None if table is None else table.ravel()
 
 
 def _there(array: NDArray[Any] | None) -> NDArray[Any]:
-    """An array that is not None; leaves of many classes always have it."""
+    """Return an array that leaves of many classes always have."""
     assert array is not None
     return array
 
 
-#: Cells of nodes of many classes that are in memory at once.
+#: Number of cells of nodes with many classes in memory at once.
 CELLS = 1 << 18
 
 
 def impurity_of_entries(entries: _core.NodeEntries, criterion: Criterion, n_classes: int) -> tuple[Floats, Floats]:
-    """What nodes hold, from the last node to the root -> weight and impurity of each node, (N,) each."""
+    """Return weight and impurity of each node, (N,) each."""
     blocks = [_of_block(start, labels, amounts, criterion, n_classes) for start, labels, amounts in _blocks(entries)]
     amounts, impurities = zip(*blocks, strict=True)
     return np.concatenate(amounts)[::-1], np.concatenate(impurities)[::-1]
 
 
 def held_at_nodes(rows: _core.NodeEntries, weights: _core.NodeEntries) -> Iterator[tuple[Any, Floats, Floats]]:
-    """Rows and weights of the same leaves -> from the last node to the root, its classes, their rows and weights."""
+    """Yield classes, rows and weights of each node, from the last to the root."""
     for (start, labels, counts), (_, _, heavy) in zip(_blocks(rows), _blocks(weights), strict=True):
         for first, last in pairwise(start.tolist()):
             yield labels[first:last], counts[first:last], heavy[first:last]
 
 
 def _blocks(entries: _core.NodeEntries) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint16], Floats]]:
-    """All nodes, some at a time: where the entries of each begin, their classes and amounts."""
+    """Yield starts, classes and amounts of blocks of nodes."""
     while len((block := entries.next(CELLS))[0]) > 1:
         yield block
 
@@ -476,10 +477,10 @@ def _blocks(entries: _core.NodeEntries) -> Iterator[tuple[NDArray[np.int64], NDA
 def _of_block(
     start: NDArray[np.int64], labels: NDArray[np.uint16], amounts: Floats, criterion: Criterion, n_classes: int
 ) -> tuple[Floats, Floats]:
-    """What m nodes hold of the classes that occur in them -> weight and impurity of each node, (m,) each.
+    """Return weight and impurity of m nodes, (m,) each.
 
-    Nodes are put into tables with others that hold about as many classes. Impurity does not depend on the order of
-    classes, so only those that occur have columns, unless the criterion counts the others or their order matters.
+    Nodes with similar numbers of classes share a table. Impurity does not depend on the order of classes, so absent
+    classes have no columns, unless the criterion depends on their number or on the order.
     """
     width = np.diff(start)
     columns = 1 << np.ceil(np.log2(np.maximum(width, 1))).astype(np.int64)

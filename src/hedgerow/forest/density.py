@@ -1,4 +1,4 @@
-"""Density: the boxes of leaves and the rows in them -> how dense the rows are at a place."""
+"""Densities of leaves and forests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: The leaves of this many rows are found at once.
+#: Number of rows whose leaves are found at once.
 BLOCK_ROWS = 8192
 
 
 def leaf_log_density(tree: Tree, ranges: Floats) -> Floats:
-    """A tree of numeric splits, ranges (p, 2) of the features -> (leaves,): log of rows / (all rows × volume).
+    """Return log(rows / (all rows × volume)) of each leaf; splits must be numeric.
 
-    The volume of a leaf is that of its box: the splits above it cut the box out of the ranges. A feature whose range is
-    a single point does not count.
+    The box of a leaf is cut out of the feature `ranges` (p, 2) by the splits above it. Features with a single value are
+    ignored.
     """
     leaves = np.flatnonzero(tree.is_leaf)
     rows, volume = tree.counts.sum(axis=1), _log_volumes(tree, ranges)
@@ -31,7 +31,7 @@ def leaf_log_density(tree: Tree, ranges: Floats) -> Floats:
 
 
 def forest_log_density(forest: Forest, densities: Floats, codes: Codes, n_threads: int = 1) -> Floats:
-    """Log densities of all leaves (L,), codes (p, n) -> (n,): log of the mean over trees."""
+    """Return the log of the mean density over trees, (n,), given log densities (L,)."""
     found = np.empty(codes.shape[1])
     for first in range(0, len(found), BLOCK_ROWS):
         block = np.ascontiguousarray(codes[:, first : first + BLOCK_ROWS])
@@ -41,7 +41,7 @@ def forest_log_density(forest: Forest, densities: Floats, codes: Codes, n_thread
 
 
 def _log_volumes(tree: Tree, ranges: Floats) -> Floats:
-    """-> (N,): log volume of the box of each node, computed level by level from the root."""
+    """Return the log volume of the box of each node, (N,), level by level."""
     width = ranges[:, 1] - ranges[:, 0]
     volume = np.full(tree.n_nodes, np.log(width[width > 0]).sum())
     level, low, high = np.zeros(1, dtype=np.int64), ranges[None, :, 0], ranges[None, :, 1]

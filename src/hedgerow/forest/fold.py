@@ -1,4 +1,4 @@
-"""Fold of the leaves that rows reach: lift them, merge states over trees, finish."""
+"""Fold over the leaves that rows reach: lift, merge over trees, finish."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from hedgerow.forest import cache as caching
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.reducers import MeanReducer, Reducer
+from hedgerow.forest.reducers import MeanReducer, Reducer, lift_distinct
 from hedgerow.forest.rows import OobMask
 from hedgerow.forest.sparse_states import MANY_CLASSES, Reached, Shape, merged_by_patterns
-from hedgerow.forest.states import lift_distinct
 from hedgerow.rules import Rule, merge_states
 from hedgerow.table.bins import Codes
 from hedgerow.util.blocks import in_blocks, spans, with_rows
@@ -27,14 +26,14 @@ from hedgerow.util.blocks import in_blocks, spans, with_rows
 Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 
-#: If states are not cached, trees are lifted in groups whose states take about this many bytes.
+#: Approximate memory of the states of a group of trees, if states are not cached.
 GROUP_BYTES = 32 << 20
-#: States of leaves without one of their rows are made for trees together that take about this many bytes. More take no
-#: less time, and lifting needs several times as much meanwhile.
+#: Approximate memory of the states of leaves without one row, for a group of trees. Larger groups save no time, and
+#: lifting temporarily needs several times as much.
 TREES_BYTES = 4 << 20
-#: Leaves without one of their rows are lifted so many at a time.
+#: Number of leaves without one row that are lifted at once.
 LIFTED_LEAVES = 1 << 13
-#: Merged states are finished for this many rows at once.
+#: Number of rows whose merged states are finished at once.
 FINISHED_ROWS = 8192
 
 _MERGES = {"add": 0, "mean": 0, "max": 1, "both": 2}
@@ -52,26 +51,25 @@ def fold(
     key: Hashable = None,
     n_threads: int = 1,
 ) -> Result:
-    """Codes (p, n) -> the result for n rows: lift the leaves they reach, merge the states over trees, finish them.
+    """Return the result for n rows: lift their leaves, merge over trees, finish.
 
-    No array of the size rows × trees × classes is made. With many rows, the leaves of whole trees are lifted; with few
-    rows, only the leaves they reach, whichever is cheaper. Rules that are not folds ("stack") get the states of one
-    block of rows at a time.
+    No array of the size rows × trees × classes is made. Either the leaves of whole trees are lifted, or only the leaves
+    reached, whichever is cheaper. Rules that are not folds ("stack") get the states of one block of rows at a time.
 
     Parameters
     ----------
     what : Reducer
         The reducer of the leaves, for instance a rule.
     setting : Setting
-        What lifting and finishing must know besides.
+        Parameters of lifting and finishing.
     oob_mask : OobMask or None
         The trees that are out-of-bag for each row; None means all trees.
     weights : (T,) float64 or None
-        Factors by which the states of each tree are multiplied.
+        Factors of the states of each tree.
     cache : Cache or None
-        Keeps the states of all leaves between calls,
+        Cache of the states of all leaves.
     key : hashable
-        under this key, which says what states depend on besides counts and setting.
+        Key of the states in the cache; it must cover everything that states depend on besides counts and setting.
     """
     return FoldPlan(forest, what, setting, oob_mask, weights, cache, key, n_threads).answer(codes)
 
@@ -79,7 +77,10 @@ def fold(
 def fold_rows(
     forest: Forest, codes: Codes, what: Rule, setting: Any, oob_mask: OobMask, weights: Floats | None, n_threads: int
 ) -> Callable[[NDArray[np.int64]], Opinion]:
-    """What `fold` takes -> a function: some rows (m,) -> their opinion. Only the merged states are kept of all rows."""
+    """Return a function that returns the opinion of some rows (m,).
+
+    Only merged states are kept for all rows. Parameters are those of `fold`.
+    """
     plan = FoldPlan(forest, what, setting, oob_mask, weights, None, None, n_threads)
     if plan.has_patterns or what.merge == "stack":
         return plan.along_one_path(codes).__getitem__
@@ -88,7 +89,7 @@ def fold_rows(
 
 
 def finish_rows(what: Reducer[Result], merged: Floats, setting: Any, n_threads: int = 1) -> Result:
-    """Merged states (n, S) -> result for n rows, in blocks whose intermediate arrays fit into the cache."""
+    """Finish merged states (n, S) in blocks that fit the CPU cache."""
 
     def finish_from(first: int) -> Result:
         return what.finish(merged[first : first + FINISHED_ROWS], setting)
@@ -105,10 +106,10 @@ def oob_states(
     oob_mask: OobMask,
     lifted: Floats | None = None,
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Leaves (n,) that all rows reach in a tree -> its out-of-bag rows (m,), and their states (m, S) in it.
+    """Return the out-of-bag rows of a tree, (m,), and their states, (m, S).
 
-    A state does not contain what the row itself has added to the leaf. `lifted` is the state of every leaf of the
-    forest (L, S), if it is known.
+    A state excludes the row's own contribution to the leaf. `leaves` (n,) are those of all rows in the tree, and
+    `lifted` (L, S) the states of all leaves of the forest, if they are known.
     """
     rows = np.flatnonzero(oob_mask.of(tree))
     first, last = forest.leaf_start[tree : tree + 2]
@@ -120,9 +121,9 @@ def oob_states(
 
 
 def merge_into(merged: Floats, rows: NDArray[np.intp], states: Floats, merge: str) -> Floats:
-    """Merge states (m, S) of some rows (m,) into those of all rows, (n, S), or (n, 2 S) if `merge` is "both".
+    """Merge states (m, S) of rows (m,) into all rows, and return the merged ones.
 
-    The merged states of these rows are returned.
+    `merged` is (n, S), or (n, 2 S) if `merge` is "both".
     """
     width = states.shape[1]
     if merge in ("add", "mean") and width == 1:  # NumPy adds to a vector in half the time
@@ -139,7 +140,7 @@ def merge_into(merged: Floats, rows: NDArray[np.intp], states: Floats, merge: st
 
 
 def mean_of(sums: Floats, number: Floats) -> Floats:
-    """Sums (n, S), and the number of trees in each (n,) -> means, NaN if there was no tree."""
+    """Divide sums (n, S) by numbers of trees (n,); NaN without trees."""
     return np.where(number > 0, (sums / np.maximum(number, 1)[:, None]).T, np.nan).T
 
 
@@ -148,21 +149,21 @@ class _Group(NamedTuple):
 
     first: int
     last: int
-    states: Floats  # (D, S) of distinct contents, or one row for each leaf of these trees
-    distinct: NDArray[np.int32] | None  # (L,): which of D states each leaf has
+    states: Floats  # (D, S) of distinct contents, or one row per leaf of these trees
+    distinct: NDArray[np.int32] | None  # (L,): index of the state of each leaf
 
 
 class _Reads:
-    """The number of leaves that were read while the states of all leaves were not kept."""
+    """Number of leaves read while the states of all leaves were not cached."""
 
     def __init__(self) -> None:
         self._number = 0
         self._too_large = False
 
     def add(self, n_leaves: int) -> int:
-        """Count leaves, and return how many were counted before.
+        """Add to the number of leaves read, and return the number before.
 
-        This is 0 if the states of all leaves cannot be kept: to lift all leaves for every call would never pay.
+        Returns 0 if the states of all leaves do not fit the cache: lifting all leaves in every call would never pay.
         """
         if self._too_large:
             return 0
@@ -171,14 +172,14 @@ class _Reads:
         return before
 
     def give_up(self) -> None:
-        """Remember that the states of all leaves are larger than the budget."""
+        """Record that the states of all leaves exceed the budget."""
         self._too_large = True
 
 
 class FoldPlan(Generic[Result]):
-    """A reducer of a forest, and the ways to compute it: whole trees, leaves reached, row by row, or stacks.
+    """Reducer of a forest, and the strategies to compute it.
 
-    It can be used for any number of batches. Parameters are those of `fold`.
+    A plan can be used for any number of batches. Parameters are those of `fold`.
     """
 
     def __init__(
@@ -198,20 +199,20 @@ class FoldPlan(Generic[Result]):
         self.key = None if self.cache is None else (key, setting.caution, setting.prior.tobytes())
 
     def with_threads(self, n_threads: int) -> FoldPlan[Result]:
-        """The same with so many threads."""
+        """Return the plan with another number of threads."""
         other = copy(self)
         other.n_threads = n_threads
         return other
 
     def answer(self, codes: Codes) -> Result:
-        """Codes (p, n) -> the result for n rows."""
+        """Return the result for codes (p, n)."""
         result = self.along_one_path(codes)
         if self.oob_mask is None and len(unseen := self.forest.unseen_rows(codes)):
             return with_rows(result, unseen, self.down_both_sides(np.ascontiguousarray(codes[:, unseen])))
         return result
 
     def along_one_path(self, codes: Codes) -> Result:
-        """The result if every row reaches one leaf of each tree."""
+        """Return the result if every row reaches one leaf of each tree."""
         if self.has_patterns:
             return self.by_patterns(codes)
         if self.known is None and self.is_small(codes.shape[1]):
@@ -222,34 +223,34 @@ class FoldPlan(Generic[Result]):
 
     @property
     def known(self) -> Floats | None:
-        """The states of all leaves, if they have been kept."""
+        """States of all leaves, if they are cached."""
         return None if self.cache is None else self.cache.peek(self.key)
 
     @cached_property
     def width(self) -> int:
-        """S, the number of columns of a state."""
+        """Number of columns S of a state."""
         return int(self.what.lift(np.zeros((1, self.forest.n_classes)), self.setting).shape[1])
 
     @property
     def takes_out_own(self) -> bool:
-        """Whether a row is taken out of the leaves that have counted it."""
+        """Whether rows are removed from leaves that counted them."""
         return self.oob_mask is not None and self.oob_mask.own_class is not None
 
     @property
     def lifts_by_row(self) -> bool:
-        """Whether each row has added other weights to its leaves, or the cells of a tree would take too much memory."""
+        """Whether rows added individual weights, or cells need too much memory."""
         if not self.takes_out_own:
             return self.oob_mask is not None and self.oob_mask.own_weight is not None
         cells = np.diff(self.forest.evidence.cell_start(self.forest.leaf_start)).max()
         return bool(cells * 8 * self.width > GROUP_BYTES)
 
     def is_small(self, n_rows: int) -> bool:
-        """Whether so many rows reach so few leaves that lifting these alone costs less."""
+        """Return whether lifting only the leaves reached is cheaper for `n_rows` rows."""
         if self.oob_mask is not None or self.forest.evidence.lifts_freely:
             return False
         n_reached, n_leaves = n_rows * self.forest.n_trees, int(self.forest.leaf_start[-1])
         before = 0 if self.cache is None else self.cache.get((_Reads, self.key), _Reads).add(n_reached)
-        # Distinct contents are few: finding and lifting them costs what lifting the leaves of some hundred rows costs.
+        # Distinct contents are few: finding and lifting them costs as much as lifting the leaves of a few hundred rows.
         share = 4 if self.forest.weights is not None else 64
         return 4 * n_reached < n_leaves and share * before < n_leaves
 
@@ -257,7 +258,7 @@ class FoldPlan(Generic[Result]):
 
     @property
     def has_patterns(self) -> bool:
-        """Whether leaves hold few of many classes, and states are known to treat all classes alike."""
+        """Whether leaves hold few of many classes, and states treat all classes alike."""
         if self.forest.n_classes <= MANY_CLASSES or self.forest.evidence.entry_start is None:
             return False
         of_weights = self.oob_mask is not None and self.oob_mask.own_weight is not None
@@ -265,7 +266,7 @@ class FoldPlan(Generic[Result]):
         return folds and not of_weights and bool(self.what.class_blocks(self.setting))
 
     def by_patterns(self, codes: Codes) -> Result:
-        """For many classes: states at the cost of what leaves hold, in blocks of rows that fit into memory."""
+        """Compute the result for many classes from positive counts only, in blocks."""
         forest, oob_mask, what = self.forest, self.oob_mask, self.what
         shape = Shape(forest.n_classes, self.width, what.class_blocks(self.setting))
         evidence = forest.evidence
@@ -286,7 +287,7 @@ class FoldPlan(Generic[Result]):
         return in_blocks(finish_from, codes.shape[1], block, 1)
 
     def _reached(self, codes: Codes, first: int) -> Reached:
-        """Codes (p, b) of rows from number `first` on -> the leaves of the trees that count for them."""
+        """Return the leaves of rows from `first` on, in the trees that count."""
         forest, oob_mask, n_rows = self.forest, self.oob_mask, codes.shape[1]
         leaves = forest.leaves(codes, self.n_threads) + forest.leaf_start[:-1]
         if oob_mask is None:
@@ -300,7 +301,7 @@ class FoldPlan(Generic[Result]):
     # ---- few rows, and rules that are not folds ---------------------------------------------------------
 
     def leaves_reached(self, codes: Codes) -> Result:
-        """For few rows: lift only the leaves they reach, in blocks of rows that fit into memory."""
+        """Lift only the leaves reached, in blocks; for few rows."""
         forest = self.forest
 
         def states_of(part: Codes, first: int) -> Floats:
@@ -310,7 +311,10 @@ class FoldPlan(Generic[Result]):
         return self._in_stacks(codes, states_of)
 
     def stacked(self, codes: Codes) -> Result:
-        """For rules that are not folds: the states of all trees side by side, zero unless a tree counts for the row."""
+        """Compute rules that are not folds from the states of all trees.
+
+        The state is zero if a tree does not count for the row.
+        """
         forest, oob_mask, start = self.forest, self.oob_mask, self.forest.leaf_start
         own = None if oob_mask is None else oob_mask.own
         spans = [slice(start[tree], start[tree + 1]) for tree in range(forest.n_trees)]
@@ -332,7 +336,7 @@ class FoldPlan(Generic[Result]):
         return self._in_stacks(codes, states_of)
 
     def down_both_sides(self, codes: Codes) -> Result:
-        """For rows with values that no training row had: the leaves of a tree they may belong to are one leaf."""
+        """Compute the result for out-of-support rows from the leaves on both sides."""
         forest = self.forest
         if self.what.merge == "mean" and forest.evidence.lifts_freely:
             lifted = forest.evidence.lift(self.what, self.setting)
@@ -353,7 +357,7 @@ class FoldPlan(Generic[Result]):
         return self._in_stacks(codes, states_of)
 
     def _in_stacks(self, codes: Codes, states_of: Callable[[Codes, int], Floats]) -> Result:
-        """Finish the states (b, T, S) of each block of rows, which `states_of` makes from its codes and first row."""
+        """Finish blocks of states (b, T, S), which `states_of` returns."""
         width = self.width if codes.shape[1] > 1 else 1
         block = max(1, GROUP_BYTES // (8 * self.forest.n_trees * max(width, self.forest.n_classes)))
 
@@ -368,7 +372,7 @@ class FoldPlan(Generic[Result]):
     # ---- many rows -----------------------------------------------------------------------------
 
     def merged(self, codes: Codes) -> Floats:
-        """-> (n, S): the merged states of the trees that count for each row."""
+        """Return the merged states of the trees that count for each row, (n, S)."""
         forest, oob_mask = self.forest, self.oob_mask
         merged = self.by_row(codes) if self.lifts_by_row else self.whole_trees(codes)
         if oob_mask is not None and oob_mask.as_forest and self.what.merge == "add":
@@ -377,7 +381,7 @@ class FoldPlan(Generic[Result]):
         return merged
 
     def by_row(self, codes: Codes) -> Floats:
-        """For rows that are taken out of their leaves: lift states row by row, some at a time -> merged (n, S)."""
+        """Lift states row by row without the row's own contribution, and merge, (n, S)."""
         assert self.oob_mask is not None
         assert self.oob_mask.own is not None
         own, start, evidence = self.oob_mask.own, self.forest.leaf_start, self.forest.evidence
@@ -394,7 +398,7 @@ class FoldPlan(Generic[Result]):
         return merged
 
     def whole_trees(self, codes: Codes) -> Floats:
-        """For many rows: lift whole trees, one group after the other -> merged states of the leaves reached (n, S)."""
+        """Lift whole trees in groups, and merge, (n, S); for many rows."""
         n_rows, merge = codes.shape[1], self.what.merge
         counts_judges = merge == "mean" and self.oob_mask is not None
         outside = None if self.oob_mask is None else self.oob_mask.for_core()
@@ -407,14 +411,14 @@ class FoldPlan(Generic[Result]):
             weights = None if self.weights is None else np.ascontiguousarray(self.weights[first:last])
             trees = (first, last, weights)
             self.forest.fold(codes, states, distinct, _MERGES[merge], *trees, outside, self.n_threads, merged)
-            del states  # before the next ones are made
+            del states  # before the next group is lifted
         assert merged is not None
         if counts_judges:
             return mean_of(merged[:, :-1], merged[:, -1])
         return merged / self.forest.n_trees if merge == "mean" else merged
 
     def _groups(self) -> Iterator[_Group]:
-        """All trees at once with the states of distinct leaves, if these are not too many; else groups of trees."""
+        """Yield all trees with distinct states, if these fit the cache; else groups."""
         forest, n_trees, evidence = self.forest, self.forest.n_trees, self.forest.evidence
         if evidence.lifts_freely:
             yield _Group(0, n_trees, evidence.lift(self.what, self.setting), None)
@@ -425,7 +429,7 @@ class FoldPlan(Generic[Result]):
                 yield _Group(0, n_trees, known, of_leaf)
                 return
             leaves, of_leaf = self._leaves_to_lift()
-            # States are of use together with the distinct contents, which the same cache holds.
+            # The distinct contents, without which states are useless, share the cache.
             if len(leaves) * 8 * self.width + (0 if of_leaf is None else of_leaf.nbytes) <= caching.BUDGET:
                 states = self._lift_in_parts(leaves)
                 if self.cache is not None:
@@ -445,7 +449,7 @@ class FoldPlan(Generic[Result]):
                 yield _Group(first, last, evidence.between(*span).lift(self.what, self.setting), None)
 
     def _lift_without_each(self, first: int, last: int) -> Floats:
-        """Leaves `first` to ``last - 1`` -> the state of each without one row of each class, some leaves at a time."""
+        """Return the states of leaves without one row of each class."""
         evidence = self.forest.evidence
         ends = np.append(np.arange(first, last, LIFTED_LEAVES), last)
         cells = evidence.cell_start(ends) - evidence.cell_start(ends[:1])
@@ -455,36 +459,39 @@ class FoldPlan(Generic[Result]):
         return states
 
     def _leaves_to_lift(self) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
-        """-> one leaf for each distinct content, and which content each leaf has; with weights, all leaves and None."""
+        """Return a leaf per distinct content, and the content of each leaf.
+
+        With weights, all leaves are returned, and None.
+        """
         if self.forest.weights is None:
             return self.forest.distinct(self.n_threads)
         return np.arange(self.forest.leaf_start[-1]), None
 
     def _lift_in_parts(self, leaves: NDArray[np.int64]) -> Floats:
-        """Leaves (D,) -> states (D, S), in blocks, so that lifting needs little memory."""
+        """Lift leaves (D,) in blocks, which limits memory, (D, S)."""
         states = np.empty((len(leaves), self.width))
         part = max(1, GROUP_BYTES // (8 * max(self.width, self.forest.n_classes)))
         for first in range(0, len(leaves), part):
             held, to = self.forest.evidence.read(leaves[first : first + part]), slice(first, first + part)
-            if self.forest.weights is None:  # these leaves are all different
+            if self.forest.weights is None:  # contents are distinct
                 states[to] = self.what.lift(held, self.setting)
             else:
                 states[to] = lift_distinct(self.what, held, self.setting)
         return states
 
 
-#: Some leaves, numbered over all trees, or all of them.
+#: Leaves numbered over all trees, or a slice of them.
 Which: TypeAlias = NDArray[np.int64] | slice
 
-#: The numbers of single leaves are computed if rows reach at most one leaf in so many; otherwise those of all leaves.
+#: Single leaves are evaluated if rows reach at most one leaf in this many; otherwise all leaves.
 FEW = 16
 
 
 def mean_of_leaves(forest: Forest, codes: Codes, says: Callable[[Which], Floats], n_threads: int = 1) -> Floats:
-    """Codes (p, n), a function of leaves (m,) that returns numbers (m, S) of each -> their means over trees (n, S).
+    """Return means over trees, (n, S), of the leaf values (m, S) of `says`.
 
-    The bits of a row do not depend on the others. With 100 trees grown on 100,000 rows, one row takes a thousandth of
-    the time that the numbers of all leaves would take.
+    The result for a row does not depend on other rows. With 100 trees grown on 100,000 rows, one row takes a thousandth
+    of the time of all leaves.
     """
     n_reached = codes.shape[1] * forest.n_trees
     if FEW * n_reached >= forest.leaf_start[-1] or len(forest.unseen_rows(codes)):
@@ -495,5 +502,5 @@ def mean_of_leaves(forest: Forest, codes: Codes, says: Callable[[Which], Floats]
         return fold(forest, codes, MeanReducer(lifted), None, n_threads=n_threads)
     at = forest.leaves(codes, n_threads) + forest.leaf_start[:-1]
     each = says(at.ravel()).reshape(*at.shape, -1)
-    # One tree after the other, as the core adds them, which begins with zero: so there is no negative zero.
+    # One tree after the other, as in the core, whose sums start at zero: so there is no negative zero.
     return (np.add.accumulate(each, axis=1)[:, -1] + 0.0) / forest.n_trees

@@ -1,4 +1,4 @@
-"""Grow: codes and a target -> a forest whose leaves keep their counts or moments."""
+"""Growth of forests in the core."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hedgerow.forest.target import CoreTarget
 from hedgerow.table.bins import Bins, Codes
 
 NO_LIMIT = 2**32 - 1
-#: From so many bytes of codes on, what was freed is given back before and after trees are grown.
+#: From this many bytes of codes on, free memory is returned to the system before and after trees are grown.
 LARGE = 1 << 24
 
 
 @dataclass(frozen=True)
 class GrowthParams:
-    """How trees are grown; shares and words such as "sqrt" have been replaced by numbers for the given table."""
+    """Growth parameters of trees, resolved for the given table."""
 
     splitter: str
-    criterion: Any  # a Criterion of classes, or the name of one of numbers
+    criterion: Any  # a Criterion for classes, or the name of a regression criterion
     leaf_counts: str
     max_features: int
     constant_features: str
@@ -42,11 +42,13 @@ class GrowthParams:
 
     @property
     def needs_all_rows(self) -> tuple[str, str] | None:
-        """Which parameter keeps trees from being grown on parts of the rows, and why; None if they can be."""
+        """Constraint and reason of a parameter that needs all rows in one place."""
         if self.max_leaf_nodes:
             return "max_leaf_nodes must be None", f"got {self.max_leaf_nodes}: it needs the best of all nodes"
+        if self.splitter == "mixed":
+            return "the splitter must be the same for all trees", "got 'mixed': its trees take turns"
         if self.criterion == "absolute_error":
-            return "criterion must be another", "got 'absolute_error': medians do not add up over partitions"
+            return "criterion must not be 'absolute_error'", "whose medians do not add up over partitions"
         if self.bag_mean < 0:
             return "bootstrap must be True or False", "got 'multinomial': its draws depend on all rows"
         return None
@@ -69,13 +71,13 @@ def grow_forest(
 
     A tree depends only on the table, the settings (with their seed) and its number; neither the number of threads nor
     the other trees of the call change it. `progress` is called a few times a second with the number of finished trees.
-    If it returns true, growing stops, and the forest holds the trees before the first unfinished one.
+    If it returns true, growing stops, and the forest has the trees before the first unfinished one.
 
-    With `below`, each tree is the part of a tree below a node that was reached elsewhere; the rows of these nodes are
-    gathered here. `below` has the arrays `has_missing` (p,), the features with missing values in the whole table;
-    `times` (n,), how often the bag holds each row; `row_start` (nodes + 1,), where the rows of each node begin; and
-    what the nodes inherit: `key`, `depth`, `lower`, `upper`, `total_amount`, `used` and `used_start`. Weights of labels
-    are then multiplied by how often the bag holds the row.
+    With `below`, each tree is a subtree below a node that was reached elsewhere; the rows of these nodes are gathered
+    here. `below` has the arrays `has_missing` (p,), the features with missing values in the whole table; `times` (n,),
+    the multiplicity of each row in the bag; `row_start` (nodes + 1,), the start of the rows of each node; and the
+    inherited state of nodes: `key`, `depth`, `lower`, `upper`, `total_amount`, `used` and `used_start`. Weights of
+    labels are then multiplied by multiplicities.
 
     With `groups`, all rows of a group are drawn into the bag of a tree together.
     """
@@ -99,20 +101,21 @@ def grow_forest(
 
 
 def forest_from(labels: CoreTarget, arrays: dict[str, Any]) -> Forest:
-    """The target, and the arrays that the core has made -> the forest."""
+    """Return the forest of the arrays that the core returns."""
     return Forest.from_arrays(labels.n_classes, arrays)
 
 
 def bins_in_core(bins: Bins) -> dict[str, Any]:
-    """Bins in the form in which the core takes them."""
+    """Return bins as the core takes them."""
     return {name: getattr(bins, name) for name in ("n_bins", "nominal", "centers", "center_start")}
 
 
 def options_in_core(settings: GrowthParams) -> dict[str, Any]:
-    """Settings in the form in which the core takes them: by their names, without the criterion."""
+    """Return settings as the core takes them: by name, without the criterion."""
     options = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name != "criterion"}
     signs, weights = settings.monotonic, settings.feature_weights
     return options | {
+        "leaf_counts": "distinct" if settings.leaf_counts == "groups" else settings.leaf_counts,
         "monotonic": None if signs is None else np.array(signs, dtype=np.int8),
         "feature_weights": None if weights is None else np.array(weights, dtype=np.float64),
     }

@@ -1,26 +1,26 @@
-"""Importance: a forest -> how much the splits on each feature decrease the impurity."""
+"""Impurity-based feature importances."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.criteria import Criterion
 from hedgerow.forest.forest import Forest, trees_between
 
 Floats = NDArray[np.float64]
 
-#: Importances of several trees are computed at once if they have at most this many nodes, which fit into the cache.
+#: Largest number of nodes of trees whose importances are computed at once; they fit the CPU cache.
 NODES_AT_ONCE = 1 << 13
 
 
-def impurity_importance(forest: Forest, n_features: int, criterion: Any, known: Floats | None = None) -> Floats:
-    """-> (T, p): how much splits on each feature decrease the impurity; those of a tree sum to one, or are all zero.
+def impurity_importance(
+    forest: Forest, n_features: int, criterion: str | Criterion, known: Floats | None = None
+) -> Floats:
+    """Return impurity decreases by feature, (T, p); each tree sums to one or zero.
 
-    The impurities of all nodes of the forest may be `known`; otherwise they are computed from the evidence of leaves.
-    Small trees are taken together, up to `NODES_AT_ONCE` nodes. Measured: half of the time that one tree after another
-    takes, for trees of 500 rows.
+    If the impurities of all nodes are `known`, they are not computed from the leaves. Small trees are batched up to
+    `NODES_AT_ONCE` nodes, which halves the time for trees of 500 rows.
     """
     group = max(1, NODES_AT_ONCE * forest.n_trees // len(forest.nodes))
     firsts = range(0, forest.n_trees, group)
@@ -36,12 +36,12 @@ def impurity_importance(forest: Forest, n_features: int, criterion: Any, known: 
 
 
 def _in(forest: Forest, known: Floats | None, first: int, last: int) -> Floats | None:
-    """The part of something known of all nodes that belongs to trees `first` to ``last - 1``."""
+    """Return the values of the nodes of trees `first` to ``last - 1``."""
     return None if known is None else known[forest.node_start[first] : forest.node_start[last]]
 
 
-def impurity_gains(forest: Forest, n_features: int, criterion: Any, known: Floats | None = None) -> Floats:
-    """-> (T, p): how much the splits on each feature decrease the impurity, at least 0."""
+def impurity_gains(forest: Forest, n_features: int, criterion: str | Criterion, known: Floats | None = None) -> Floats:
+    """Return the impurity decrease by feature, (T, p), at least 0."""
     nodes, n_trees = forest.structure, forest.n_trees
     each = range(n_trees)
     impurity = np.concatenate(
@@ -55,8 +55,8 @@ def impurity_gains(forest: Forest, n_features: int, criterion: Any, known: Float
     return np.maximum(gain, 0.0).reshape(n_trees, n_features)
 
 
-def _impurity(forest: Forest, number: int, criterion: Any, known: Floats | None) -> Floats:
-    """-> (N,): the impurity of each node of a tree, times the weight of its rows."""
+def _impurity(forest: Forest, number: int, criterion: str | Criterion, known: Floats | None) -> Floats:
+    """Return the impurity of each node of a tree times its weight, (N,)."""
     leaves = forest.evidence.between(*forest.leaf_start[number : number + 2])
     amount, impurity = leaves.impurity_at_nodes(forest.structure.between(number, number + 1), criterion)
     return amount * (impurity if known is None else known)

@@ -1,4 +1,4 @@
-"""Impurity: the training rows of every leaf -> impurities and medians of every node, which leaves alone do not give."""
+"""Impurities and medians of nodes that need the training rows of the leaves."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hedgerow.forest.walk import TreeArrays
 
 Floats = NDArray[np.float64]
 
-#: Criteria of numbers whose impurities are found from the rows of leaves.
+#: Regression criteria whose impurities need the rows of leaves.
 BY_ROWS = ("absolute_error", "poisson")
 
 
 def node_impurities(forest: Forest, rows: LeafRows, criterion: str) -> Floats:
-    """A forest and its training rows -> the impurity of every node of every tree, end to end."""
+    """Return the impurity of every node of every tree, end to end."""
     trees = (TreeArrays(forest, number) for number in range(forest.n_trees))
     if criterion == "absolute_error":
         return np.concatenate([with_medians(tree, rows).impurity(criterion) for tree in trees])
@@ -30,9 +30,9 @@ def node_impurities(forest: Forest, rows: LeafRows, criterion: str) -> Floats:
 
 
 def impurities_of(forest: Forest, rows: TrainingRows, criterion: Any, n_threads: int) -> Floats | None:
-    """Trees grown on rows -> the impurity of every node, for a criterion that needs the rows; otherwise None.
+    """Return the impurity of every node if the criterion needs rows; else None.
 
-    It is None for several outputs too.
+    It is None for multi-output forests too.
     """
     if criterion not in BY_ROWS or len(forest.evidence.parts) > 1:
         return None
@@ -40,13 +40,13 @@ def impurities_of(forest: Forest, rows: TrainingRows, criterion: Any, n_threads:
 
 
 def with_medians(tree: TreeArrays, rows: LeafRows) -> LeafMoments:
-    """A tree and its training rows -> the evidence of its nodes (N,), with medians and mean absolute errors."""
+    """Return the evidence of nodes (N,) with medians and mean absolute errors."""
     held = tree.evidence
     assert isinstance(held, LeafMoments)
     at, values, weights = _rows_of(tree, rows)
     medians, errors = held.values.copy(), np.zeros(tree.n_nodes)
     for level in range(int(tree.node_depth.max(initial=0)), -1, -1):
-        here = np.flatnonzero(tree.node_depth[at] == level)  # rows of a shallower leaf wait there
+        here = np.flatnonzero(tree.node_depth[at] == level)  # rows of shallower leaves stay there
         here = here[np.argsort(at[here], kind="stable")]
         node, start = np.unique(at[here], return_index=True)
         middle, error = _medians(values[here], weights[here], start)
@@ -58,7 +58,7 @@ def with_medians(tree: TreeArrays, rows: LeafRows) -> LeafMoments:
 
 
 def _poisson(tree: TreeArrays, rows: LeafRows) -> Floats:
-    """A tree and its training rows -> (N,): half the mean Poisson deviance of the rows of each node."""
+    """Return half the mean Poisson deviance of the rows of each node, (N,)."""
     held = tree.evidence
     at, values, weights = _rows_of(tree, rows)
     sums = np.bincount(at, weights=weights * xlogy(values, values), minlength=tree.n_nodes)
@@ -69,7 +69,7 @@ def _poisson(tree: TreeArrays, rows: LeafRows) -> Floats:
 
 
 def _rows_of(tree: TreeArrays, rows: LeafRows) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """-> the leaf node, the target and the weight of each row of a tree, by ascending targets; (m,) each."""
+    """Return leaf node, target and weight of each row, by target, (m,) each."""
     first, last = tree.leaves
     start = rows.row_start[first : last + 1]
     ranks = rows.ranks[start[0] : start[-1]]
@@ -82,7 +82,7 @@ def _rows_of(tree: TreeArrays, rows: LeafRows) -> tuple[NDArray[np.int64], Float
 
 
 def _medians(values: Floats, weights: Floats, start: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Groups of ascending values (m,), weights (m,), where groups start (g,) -> medians, mean absolute errors (g,)."""
+    """Return medians and mean absolute errors of groups of sorted values, (g,)."""
     total = np.add.reduceat(weights, start)
     group = np.repeat(np.arange(len(start)), np.diff(start, append=len(values)))
     passed = np.cumsum(weights)

@@ -1,4 +1,4 @@
-"""Join: forests over different cuts and categories -> one forest over all of them, with the same splits."""
+"""Merging of forests over different bin edges and categories."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hedgerow.table import MAX_CATEGORIES, Schema
 from hedgerow.table.bins import Bins
 from hedgerow.table.schema import label
 
-#: A feature can be cut into this many bins: codes have two bytes, and missing values need one code.
+#: Largest number of bins of a feature: codes have two bytes, and one code means missing.
 MOST_BINS = np.iinfo(np.uint16).max
 
 
 class Side(NamedTuple):
-    """One side of a merge: a forest, what its codes mean, and the position of each of its classes among all."""
+    """Forest to merge, the meaning of its codes, and the indices of its classes."""
 
     forest: Forest
     bins: Bins
@@ -28,11 +28,11 @@ class Side(NamedTuple):
 
 
 def merge_forests(first: Side, second: Side, n_classes: int) -> tuple[Forest, Bins, Schema]:
-    """Two forests over the same columns -> the trees of both, with all cuts and all categories.
+    """Merge two forests over the same columns, with all bin edges and categories.
 
-    A threshold keeps its value and gets the code that this value has among all cuts. A category that is new to a forest
-    goes the way of missing values in its trees, as it did before. So every row reaches the same leaves as before.
-    Merging is associative, and commutative except for the order of the trees.
+    A threshold keeps its value and gets the bin index that this value has among all edges. A category that is new to a
+    forest is treated as missing in its trees, as before. So every row reaches the same leaves as before. Merging is
+    associative, and commutative except for the order of the trees.
     """
     schema = join_schemas(first.schema, second.schema)
     parts = [part._replace(forest=move_categories(part.forest, part.schema, schema)) for part in (first, second)]
@@ -42,39 +42,36 @@ def merge_forests(first: Side, second: Side, n_classes: int) -> tuple[Forest, Bi
         joined = join_bins(here, there, schema)
     if not _fits(joined):
         raise ValueError(
-            f"forests must cut each feature in at most {MOST_BINS - 1:,} places together to be merged, got more; merge"
-            " fewer of them"
+            f"merged forests must have at most {MOST_BINS - 1:,} bin edges per feature, got"
+            f" {int(joined.n_bins.max()) - 1:,}. Merge fewer forests."
         )
     moved = [move_codes(part.forest, part.bins, joined).add_classes(part.places, n_classes) for part in parts]
     return join_forests(*moved), joined, schema
 
 
 def join_schemas(first: Schema, second: Schema) -> Schema:
-    """Two schemas of the same columns -> one schema with all categories; a ValueError names what differs."""
+    """Return a schema with all categories; raise if columns differ."""
     if first.n_features != second.n_features:
-        raise ValueError(
-            f"forests must know the same columns to be merged, got {first.n_features} and {second.n_features}"
-        )
+        raise ValueError(f"merged forests must have the same columns, got {first.n_features} and {second.n_features}")
     if first.names != second.names:
         raise ValueError(
-            f"forests must know the same columns to be merged, got {_some(first.names)} and {_some(second.names)}"
+            f"merged forests must have the same columns, got {_listed(first.names)} and {_listed(second.names)}"
         )
     categories: list[NDArray[Any] | None] = []
     for feature in range(first.n_features):
         pair = [(each.nominal[feature], each.kinds[feature]) for each in (first, second)]
         known = [each.categories[feature] for each in (first, second)]
         if pair[0] != pair[1] or (known[0] is None) != (known[1] is None):
-            words = [f"a {'nominal' if nominal else 'numeric'} {kind}" for nominal, kind in pair]
+            words = [f"{'categorical' if nominal else 'numeric'} {kind}" for nominal, kind in pair]
             raise ValueError(
-                f"{label(first.names, feature)} must be of the same kind in forests to be merged, got {words[0]} and"
-                f" {words[1]}"
+                f"{label(first.names, feature)} must have one type in merged forests, got {words[0]} and {words[1]}"
             )
         categories.append(_all_categories(known, label(first.names, feature)))
     return replace(first, categories=tuple(categories))
 
 
 def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
-    """A forest -> the same forest with more categories, which go the way of missing values."""
+    """Return the forest with more categories, which are treated as missing."""
     places = [_places(known, more) for known, more in zip(schema.categories, wider.categories, strict=True)]
     if all(place is None for place in places):
         return forest
@@ -83,9 +80,9 @@ def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
     for i in np.unique(feature[nodes.splits(MULTIWAY)]).tolist():
         if places[i] is not None:
             raise ValueError(
-                f"{label(schema.names, i)} must have the same categories in forests to be merged whose splits have a"
-                f" child for each, got {_some(schema.categories[i])} of {_some(wider.categories[i])}; fit both on rows"
-                " that have all categories"
+                f"{label(schema.names, i)} must have the same categories in merged forests with multiway splits, got"
+                f" {_listed(schema.categories[i])} of {_listed(wider.categories[i])}. Fit both on rows with all"
+                " categories."
             )
     missing_left, subsets = nodes.missing_left, {}
     for node in nodes.splits(SUBSET).tolist():
@@ -97,9 +94,10 @@ def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
 
 
 def join_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
-    """All cuts of both. The typical value of a bin is its upper end; of the last bin, the larger of the two.
+    """Return the bins with the edges of both.
 
-    A choice among the typical values of both would depend on the order in which several bins are joined.
+    The typical value of a bin is its upper end; of the last bin, the larger one of the two. A choice between the
+    typical values of both would depend on the order in which several bins are joined.
     """
     cuts, centers = [], []
     for feature in range(len(first.nominal)):
@@ -115,7 +113,7 @@ def join_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
 
 
 def cuts_in_use(forest: Forest, bins: Bins) -> Bins:
-    """Bins without the cuts at which no node splits."""
+    """Return bins without the edges that no node uses."""
     feature, code = _thresholds(forest.structure)[1:]
     used = np.zeros(len(bins.cuts), dtype=bool)
     inside = code < np.diff(bins.cut_start)[feature]
@@ -131,7 +129,7 @@ def cuts_in_use(forest: Forest, bins: Bins) -> Bins:
 
 
 def move_codes(forest: Forest, bins: Bins, finer: Bins) -> Forest:
-    """A forest -> the same forest over more cuts: each threshold gets the code that its value has there."""
+    """Return the forest over finer bins, with the same thresholds."""
     if np.array_equal(bins.cut_start, finer.cut_start) and np.array_equal(bins.cuts, finer.cuts):
         return forest
     node, feature, code = _thresholds(forest.structure)
@@ -146,29 +144,29 @@ def move_codes(forest: Forest, bins: Bins, finer: Bins) -> Forest:
 
 
 def _fits(bins: Bins) -> bool:
-    """Whether two bytes are enough for codes."""
+    """Return whether codes fit two bytes."""
     return bool(bins.n_bins.max(initial=0) <= MOST_BINS)
 
 
 def _all_categories(known: list[NDArray[Any] | None], column: str) -> NDArray[Any] | None:
-    """Categories of a column in two forests -> all of them, sorted."""
+    """Return the categories of a column in both forests, sorted."""
     first, second = known
     if first is None or second is None:
         return None
     if first.dtype != second.dtype:
         raise ValueError(
-            f"{column} must have categories of one type in forests to be merged, got {first.dtype} and {second.dtype}"
+            f"{column} must have categories of one type in merged forests, got {first.dtype} and {second.dtype}"
         )
     if first.tolist() == second.tolist():
         return first
     joined = np.array(sorted({*first.tolist(), *second.tolist()}), dtype=first.dtype)
     if len(joined) > MAX_CATEGORIES:
-        raise ValueError(f"{column} must have at most {MAX_CATEGORIES:,} categories together, got {len(joined):,}")
+        raise ValueError(f"{column} must have at most {MAX_CATEGORIES:,} categories in total, got {len(joined):,}")
     return joined
 
 
 def _places(known: NDArray[Any] | None, wider: NDArray[Any] | None) -> NDArray[np.int64] | None:
-    """Categories (k,), and more categories -> the position of each among these (k,); None if nothing changes."""
+    """Return the index of each category in `wider`, (k,); None if nothing changes."""
     if known is None or wider is None or len(known) == len(wider):
         return None
     where = {name: place for place, name in enumerate(wider.tolist())}
@@ -178,7 +176,7 @@ def _places(known: NDArray[Any] | None, wider: NDArray[Any] | None) -> NDArray[n
 def _moved_subset(
     nodes: Nodes, node: int, places: NDArray[np.int64] | None, n_known: int, n_wider: int, missing_left: bool
 ) -> Subset:
-    """A subset split -> the subset of the categories that go left, among all of them."""
+    """Return the subset of a split among all categories."""
     if places is None:
         return nodes.subset_at(node, n_known)
     left = np.full(n_wider, missing_left)
@@ -187,23 +185,23 @@ def _moved_subset(
 
 
 def _thresholds(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """-> the nodes that split at a threshold, their features, and the last codes that go left, (m,) each."""
+    """Return nodes, features and codes of threshold splits, (m,) each."""
     at = nodes.splits(THRESHOLD)
     return at, nodes.feature[at], nodes.code[at]
 
 
 def _centers_of(bins: Bins, feature: int) -> NDArray[np.float64]:
-    """-> (bins,) typical values of a numeric feature."""
+    """Return the typical values of the bins of a numeric feature."""
     return bins.centers[bins.center_start[feature] : bins.center_start[feature + 1]]
 
 
 def _starts(parts: list[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Arrays -> where each begins if they are joined, and the end."""
+    """Return where each array begins after concatenation, and the end."""
     return starts_of([len(part) for part in parts])
 
 
-def _some(values: Any) -> str:
-    """The first few values, for a message."""
+def _listed(values: Any) -> str:
+    """Return the first few values as text."""
     if values is None:
         return "no names"
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)

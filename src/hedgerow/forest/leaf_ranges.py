@@ -1,8 +1,8 @@
-"""Hulls: training rows in the leaves of trees -> what each leaf has seen; other rows -> how far outside they lie.
+"""Leaf ranges: the feature values in leaves, and the distances of rows from them.
 
-A leaf of one of the first trees remembers, for some features that are drawn for its tree, which values the rows of its
-bag have. Of a numeric feature it keeps the smallest and the largest value, of a nominal feature the categories, of any
-feature whether a value was missing. All of it takes two bytes for a leaf and a feature (a *mark*):
+Leaves of the first trees store the values of their in-bag rows, for some features drawn per tree: the smallest and the
+largest value of a numeric feature, the categories of a categorical feature, and whether a value was missing. The ranges
+take two bytes per leaf and feature (a *mark*):
 
 ======= ============================ ===========================
 bits    numeric feature              nominal feature
@@ -36,37 +36,37 @@ from hedgerow.table.codebook import Codebook
 Floats = NDArray[np.float64]
 RowSketch = NDArray[np.uint16]
 
-#: Levels of a numeric feature, and the bit that says whether there is any value.
+#: Number of levels of a numeric feature, and the bit for the presence of values.
 LEVELS = 127
 _PRESENT = 1 << 14
-#: The leaves of two fifths of the trees have hulls, but of no fewer trees than this: hulls of all trees, with half as
-#: many features each, take three times as long.
+#: Two fifths of the trees have leaf ranges, but no fewer than this: ranges of all trees, with half as many features
+#: each, take three times as long.
 LEAST_TREES = 40
-#: Most marks for each leaf of the forest, on average: with more, hulls would take over 30 % of the bytes of a forest of
-#: two classes.
+#: Largest average number of marks per leaf of the forest: with more, leaf ranges would take over 30% of the bytes of a
+#: forest of two classes.
 MOST_MARKS = 4
-#: No single value is further outside a hull than this many standard deviations.
+#: Largest distance of a single value from a range, in standard deviations.
 FAR = 100.0
-#: Rows whose values are gathered at once, feature by feature.
+#: Largest number of rows whose values are gathered at once, feature by feature.
 FEW_ROWS = 4096
-#: Infinite numbers are measured as this one.
+#: Stands for infinite numbers.
 _LARGEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Usual:
-    """What is usual for each feature in the training rows.
+    """Marginal distribution of each feature in the training rows.
 
     Parameters
     ----------
     n_rows : int
         Number of training rows.
     spread : (p,) float64
-        Standard deviation of a numeric feature; 0 for a nominal one.
+        Standard deviation of a numeric feature; 0 for a categorical one.
     missing : (p,) int64
-        How many rows have no value.
+        Number of missing values.
     rows : (sum of categories,) int64
-        How many rows have each category, for one nominal feature after the other.
+        Number of rows in each category, one categorical feature after the other.
     """
 
     n_rows: int
@@ -77,16 +77,16 @@ class Usual:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeafRanges:
-    """What the leaves of a forest have seen.
+    """Leaf ranges of a forest.
 
     Parameters
     ----------
     features : (t, m) int32
-        The features that are drawn for each of the first t trees.
+        The features drawn for each of the first t trees.
     marks : (l, m) uint16
-        What each leaf of these trees has seen of them; 0 if its tree has no row of the bag there.
+        The range of each leaf of these trees in these features; 0 for leaves without in-bag rows.
     usual : Usual
-        What is usual for each feature.
+        Marginal distribution of each feature.
     """
 
     features: NDArray[np.int32]
@@ -95,25 +95,25 @@ class LeafRanges:
 
     @cached_property
     def used(self) -> NDArray[np.int32]:
-        """(u,): the features that some tree has drawn, in ascending order."""
+        """Features that some tree has drawn, ascending, (u,)."""
         return np.unique(self.features)
 
     @cached_property
     def places(self) -> NDArray[np.int32]:
-        """(t, m): where the features of each tree are among those that some tree has drawn."""
+        """Indices of the features of each tree in `used`, (t, m)."""
         return np.searchsorted(self.used, self.features).astype(np.int32)
 
     def ruler(self, codebook: Codebook, *, own: bool) -> Ruler:
-        """How distances are measured, for training rows if `own`; it is made once."""
+        """Return the scales of distances, for training rows if `own`; cached."""
         return self.cache.get(("ruler", own), lambda: _ruler_of(self, codebook, own))
 
     def numeric(self, codebook: Codebook) -> Numeric:
-        """The numeric features among those drawn; found once."""
+        """Return the numeric features among those drawn; cached."""
         return self.cache.get("numeric", lambda: _numeric_of(self, codebook))
 
     @cached_property
     def cache(self) -> Cache:
-        """Rulers and numeric features."""
+        """Cache of rulers and numeric features."""
         return Cache()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -121,11 +121,11 @@ class LeafRanges:
 
 
 class NoveltyScores(NamedTuple):
-    """How far rows lie outside the hulls they meet, (n,) each.
+    """Distances of rows from leaf ranges, (n,) each.
 
     ``total`` is the sum over the features of a tree of distances of at most 1, averaged over trees. ``single`` is the
     distance in one feature, averaged over the trees that have drawn it, for the feature with the largest average;
-    ``feature`` is its number.
+    ``feature`` is its index.
     """
 
     total: Floats
@@ -133,14 +133,14 @@ class NoveltyScores(NamedTuple):
     feature: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.bool_]) -> NoveltyScores:
-        """The same for some of the rows."""
+        """Return the scores of some of the rows."""
         return NoveltyScores(self.total[rows], self.single[rows], self.feature[rows])
 
 
 def find_leaf_ranges(
     forest: Forest, codes: Codes, bags: Bags, codebook: Codebook, seed: int, n_threads: int = 1
 ) -> LeafRanges:
-    """A forest, its training rows (p, n) and their bags -> what each leaf has seen."""
+    """Compute the leaf ranges of a forest from its training rows and bags."""
     drawn = features_of_trees(seed, forest.n_trees, len(codes))
     return LeafRanges(
         drawn, forest.marks_in_leaves(codes, drawn, codebook.bins, bags, n_threads), usual_of(codes, codebook)
@@ -148,14 +148,14 @@ def find_leaf_ranges(
 
 
 def features_of_trees(seed: int, n_trees: int, n_features: int) -> NDArray[np.int32]:
-    """-> (t, m): the features whose values the leaves of each of the first t trees remember."""
+    """Return the features with ranges in each of the first t trees, (t, m)."""
     with_hulls = min(n_trees, max(LEAST_TREES, 2 * n_trees // 5))
     n_drawn = min(n_features, round(2 * math.sqrt(n_features)), MOST_MARKS * n_trees // with_hulls)
     return draw_features(seed, with_hulls, n_features, n_drawn)
 
 
 def check_sketch(leaf_ranges: LeafRanges, forest: Forest, bins: Bins) -> bool:
-    """Whether the marks of numeric features have levels of their feature, the low one first."""
+    """Return whether marks of numeric features have valid levels, the low one first."""
     n_trees = len(leaf_ranges.features)
     tree = np.repeat(np.arange(n_trees), np.diff(forest.leaf_start[: n_trees + 1]))
     levels = np.minimum(bins.n_bins, LEVELS)
@@ -169,7 +169,7 @@ def check_sketch(leaf_ranges: LeafRanges, forest: Forest, bins: Bins) -> bool:
 
 
 def draw_features(seed: int, n_trees: int, n_features: int, n_drawn: int) -> NDArray[np.int32]:
-    """-> (T, m): features of each tree, in ascending order; a draw depends on seed, tree and feature alone."""
+    """Draw features for each tree, ascending, (T, m), independently of other trees."""
     tree, feature = np.meshgrid(np.arange(n_trees), np.arange(n_features), indexing="ij")
     with np.errstate(over="ignore"):
         key = _mixed(np.uint64(seed) + _mixed(tree.astype(np.uint64)) * np.uint64(3)) + feature.astype(np.uint64)
@@ -178,7 +178,7 @@ def draw_features(seed: int, n_trees: int, n_features: int, n_drawn: int) -> NDA
 
 
 def usual_of(codes: Codes, codebook: Codebook) -> Usual:
-    """Codes (p, n) of the training rows -> what is usual for each feature."""
+    """Return the marginal distribution of each feature in the training rows."""
     bins, n_features = codebook.bins, len(codes)
     spread, missing, rows = np.zeros(n_features), np.zeros(n_features, dtype=np.int64), []
     for feature in range(n_features):
@@ -196,7 +196,7 @@ def usual_of(codes: Codes, codebook: Codebook) -> Usual:
 
 
 def _spread(centers: Floats, rows: NDArray[np.int64]) -> float:
-    """Finite numbers (m,) and how many rows have each -> their standard deviation, also where squares overflow."""
+    """Return the standard deviation of numbers with row counts, without overflow."""
     unit = 2.0**600 if np.abs(centers).max() > 1e150 else 1.0
     scaled = centers / unit
     mean = np.average(scaled, weights=rows)
@@ -204,7 +204,7 @@ def _spread(centers: Floats, rows: NDArray[np.int64]) -> float:
 
 
 def cells_of_codes(codes: Codes, leaf_ranges: LeafRanges, codebook: Codebook) -> Floats:
-    """Codes (p, n) of training rows -> (u, n): values of the features that trees have drawn; see `cells_of_table`."""
+    """Return the values of the drawn features of training rows, (u, n), from codes."""
     numeric = leaf_ranges.numeric(codebook)
     cells = np.empty((len(leaf_ranges.used), codes.shape[1]))
     for first in range(0, codes.shape[1], FEW_ROWS):
@@ -219,16 +219,15 @@ def cells_of_codes(codes: Codes, leaf_ranges: LeafRanges, codebook: Codebook) ->
 
 
 def cells_of_table(table: Table, codes: Codes, leaf_ranges: LeafRanges, codebook: Codebook) -> Floats:
-    """A table and its codes (p, n) -> (u, n): values of the features that trees have drawn.
+    """Return the values of the drawn features of a table, (u, n).
 
-    Of a nominal feature it is the number of the category, -1 for one that is new; NaN is missing. Where bins hold
-    several values, training rows are known by their bins alone, so a value within the training range becomes the centre
-    of its bin, too.
+    A category is represented by its number, -1 if it is new, and a missing value by NaN. Where bins have several
+    values, only the bins of training rows are known, so values within the training range are replaced by bin centres.
     """
     cells, numeric = cells_of_codes(codes, leaf_ranges, codebook), leaf_ranges.numeric(codebook)
     place = {feature: place for place, feature in enumerate(leaf_ranges.used.tolist())}
     for first, columns in table.column_blocks():
-        if isinstance(columns, np.ndarray) and columns.shape[1] <= FEW_ROWS:  # a row takes a third of the time
+        if isinstance(columns, np.ndarray) and columns.shape[1] <= FEW_ROWS:  # a third of the time for one row
             numeric.write(columns, first, cells, everywhere=codebook.exact)
             continue
         for feature, column in enumerate(columns, start=first):
@@ -248,7 +247,7 @@ def cells_of_table(table: Table, codes: Codes, leaf_ranges: LeafRanges, codebook
 def measure(
     leaf_ranges: LeafRanges, forest: Forest, codes: Codes, cells: Floats, codebook: Codebook, n_threads: int = 1
 ) -> NoveltyScores:
-    """Codes (p, n) and cells (u, n) of rows -> how strange they are."""
+    """Return the novelty scores of rows with codes (p, n) and values (u, n)."""
     whole, _, _ = forest.strangeness(codes, cells, **_fields(leaf_ranges, codebook, None), n_threads=n_threads)
     return _strangeness(leaf_ranges, whole)
 
@@ -263,10 +262,10 @@ def measure_distance(
     bags: Bags,
     n_threads: int = 1,
 ) -> tuple[NoveltyScores, NoveltyScores, Floats]:
-    """Codes, cells and numbers (n,) of training rows -> how strange they are to trees whose bags do not hold them.
+    """Return the out-of-bag novelty scores of training rows.
 
-    Then the same by every second of these trees, and the number of trees (n,). Without a tree, scores are NaN. How rare
-    a category is does not count the row itself.
+    Also returns the scores by every second out-of-bag tree, and the number of trees (n,). Without trees, scores are
+    NaN. The rarity of a category excludes the row itself.
     """
     drawn = (rows, bags.n_rows, bags.seed, bags.mean, bags.first_tree, bags.units)
     whole, half, number = forest.strangeness(codes, cells, **_fields(leaf_ranges, codebook, drawn), n_threads=n_threads)
@@ -274,7 +273,7 @@ def measure_distance(
 
 
 def _fields(leaf_ranges: LeafRanges, codebook: Codebook, drawn: tuple[Any, ...] | None) -> dict[str, Any]:
-    """What the core must know of hulls, and of the bags if rows are training rows."""
+    """Return the arguments of the core: leaf ranges, and bags for training rows."""
     return {
         "places": leaf_ranges.places,
         "features": leaf_ranges.used,
@@ -288,15 +287,15 @@ def _fields(leaf_ranges: LeafRanges, codebook: Codebook, drawn: tuple[Any, ...] 
 
 
 def _strangeness(leaf_ranges: LeafRanges, scores: tuple[Floats, Floats, NDArray[np.int64]]) -> NoveltyScores:
-    """Scores of the core -> the same with the numbers of features."""
+    """Return the scores of the core with feature indices."""
     total, single, place = scores
     return NoveltyScores(total, single, leaf_ranges.used[place].astype(np.int64))
 
 
 class Numeric(NamedTuple):
-    """The v numeric features that some tree has drawn, (v,) each, in ascending order.
+    """The v numeric features that some tree has drawn, ascending, (v,) each.
 
-    ``places`` says where they are among all features drawn. Their bins begin at ``start`` in ``centers``, the typical
+    ``places`` are their indices among all drawn features. Their bins begin at ``start`` in ``centers``, the typical
     values of all bins. ``low`` and ``high`` are the ends of the training range.
     """
 
@@ -308,17 +307,20 @@ class Numeric(NamedTuple):
     high: Floats
 
     def write(self, columns: Floats, first: int, cells: Floats, *, everywhere: bool) -> None:
-        """Write columns (w, n) of features from number `first` on into cells (u, n), where outside or everywhere."""
+        """Write columns (w, n) from feature `first` on into cells (u, n).
+
+        Only values outside the training range are written, unless `everywhere`.
+        """
         here = slice(*np.searchsorted(self.features, (first, first + len(columns))))
         values, places = columns[self.features[here] - first], self.places[here]
-        with np.errstate(over="ignore"):  # ends of the type of the columns, with which a number is compared too
+        with np.errstate(over="ignore"):  # the cast of the ends may overflow
             low, high = (ends[here, None].astype(values.dtype) for ends in (self.low, self.high))
         outside = (values < low) | (values > high)
         cells[places] = np.where(outside | everywhere, values, cells[places])
 
 
 def _numeric_of(leaf_ranges: LeafRanges, codebook: Codebook) -> Numeric:
-    """Hulls -> their numeric features; one without bins has a centre of 0 and no range."""
+    """Return the drawn numeric features; one without bins has centre 0 and no range."""
     bins = codebook.bins
     places = np.flatnonzero(bins.nominal[leaf_ranges.used] == 0)
     features = leaf_ranges.used[places].astype(np.int64)
@@ -330,12 +332,12 @@ def _numeric_of(leaf_ranges: LeafRanges, codebook: Codebook) -> Numeric:
 
 
 class Ruler(NamedTuple):
-    """How distances are measured in the u features that some tree has drawn.
+    """Scales of distances in the u features that some tree has drawn.
 
     ``low`` and ``high`` (u, LEVELS) are the smallest and the largest value of each level of a numeric feature,
-    ``spread`` (u,) its standard deviation. ``absent`` says how far each category is from a leaf without it, one nominal
-    feature after the other, and ``start`` (u + 1,) where those of a feature begin. ``missing`` and ``present`` (u,) say
-    how far a missing value is from a leaf without one, and a value from a leaf with missing values only.
+    ``spread`` (u,) its standard deviation. ``absent`` has the distance of each category from a leaf without it, one
+    categorical feature after the other, starting at ``start`` (u + 1,). ``missing`` and ``present`` (u,) are the
+    distances of a missing value from a leaf without one, and of a value from a leaf with missing values only.
     """
 
     low: Floats
@@ -348,7 +350,7 @@ class Ruler(NamedTuple):
 
 
 def _ruler_of(leaf_ranges: LeafRanges, codebook: Codebook, own: bool) -> Ruler:
-    """What is usual -> how distances are measured, for training rows if `own`."""
+    """Return the scales of distances, for training rows if `own`."""
     usual, bins, used = leaf_ranges.usual, codebook.bins, leaf_ranges.used
     low, high, absent = np.zeros((len(used), LEVELS)), np.zeros((len(used), LEVELS)), []
     before = np.concatenate([[0], np.cumsum(bins.n_bins * bins.nominal)])
@@ -374,25 +376,25 @@ def _ruler_of(leaf_ranges: LeafRanges, codebook: Codebook, own: bool) -> Ruler:
 
 
 def _rarity(rows: NDArray[np.int64], n_rows: int) -> Floats:
-    """How many other rows have a value -> how far it is from a leaf without it."""
+    """Return the distance of a value of some other rows from a leaf without it."""
     return np.where(rows > 0, np.log((n_rows + 1) / (np.maximum(rows, 0) + 0.5)), FAR)
 
 
 def _level_starts(n_bins: int) -> NDArray[np.int64]:
-    """(levels + 1,): the first bin of each level of a numeric feature, and the number of bins."""
+    """Return the first bin of each level of a feature, and the number of bins."""
     levels = np.arange(min(n_bins, LEVELS) + 1)
     return levels if n_bins <= LEVELS else -(-levels * n_bins // LEVELS)
 
 
 def _centers(codebook: Codebook, feature: int) -> Floats:
-    """(bins,): a typical value of each bin of a numeric feature."""
+    """Return the typical value of each bin of a numeric feature."""
     start = codebook.bins.center_start
     centers = codebook.bins.centers[start[feature] : start[feature + 1]]
     return centers if len(centers) else np.zeros(1)
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64: neighbouring numbers -> numbers without relation."""
+    """Mix bits by SplitMix64."""
     bits = bits + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ bits >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ bits >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)

@@ -1,4 +1,4 @@
-"""Lines: a tree -> lines of text, one for each branch, and the questions that its nodes ask."""
+"""Trees as text: one line per branch, and the conditions of nodes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hedgerow.forest.nodes import MULTIWAY
 if TYPE_CHECKING:
     from hedgerow.forest.walk import Tree, TreeNode
 
-#: Text goes no deeper than this: each level indents all below it.
+#: Largest depth of text; each level adds indentation to all lines below.
 MOST_DEPTH = 200
-#: A set of categories names at most this many of them.
+#: Largest number of categories listed in a condition.
 MOST_CATEGORIES = 20
 
 
 def lines_of(tree: Tree, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None) -> Iterator[str]:
-    """One line per branch, leaves with their counts."""
-    waiting: list[tuple[str, int, int]] = [("", 0, 0)]  # the question that leads to a node, the node, its depth
+    """Yield one line per branch, with the counts of leaves."""
+    waiting: list[tuple[str, int, int]] = [("", 0, 0)]  # condition that leads to a node, node, depth
     leaves = tree.leaf_evidence
     while waiting:
-        question, number, depth = waiting.pop()
+        condition, number, depth = waiting.pop()
         if depth:
-            yield "|   " * (depth - 1) + "|--- " + question
+            yield "|   " * (depth - 1) + "|--- " + condition
         node, prefix = tree.at(number), "|   " * depth + "|--- "
         if node.is_leaf:
             words = leaves.words(int(tree.nodes.payload[number]), tree.classes, decimals)
@@ -36,11 +36,11 @@ def lines_of(tree: Tree, max_depth: int, decimals: int, note: Callable[[TreeNode
             yield f"{prefix}… {int(tree.rows[number])} rows"
         else:
             below = zip(questions_of(node, decimals), node.children, strict=True)
-            waiting += [(asked, child.number, depth + 1) for asked, child in below][::-1]
+            waiting += [(condition, child.number, depth + 1) for condition, child in below][::-1]
 
 
 def questions_of(node: TreeNode, decimals: int) -> list[str]:
-    """The condition of each child as text."""
+    """Return the condition of each child as text."""
     if node.is_leaf:
         return []
     tree, number = node.tree, node.number
@@ -62,10 +62,10 @@ def questions_of(node: TreeNode, decimals: int) -> list[str]:
 
 
 def as_limit(threshold: float) -> tuple[float, bool]:
-    """A threshold, the highest value that goes left -> a number to write, and whether values must be below it.
+    """Return a number to print for a threshold, and whether values must be below it.
 
-    The number is the threshold itself, unless the next number above is shorter: thresholds of random decision trees
-    can be just below a value.
+    The threshold is the highest value that goes left. It is printed itself, unless the next number above is shorter:
+    thresholds of random decision trees can be just below a value.
 
     Examples
     --------
@@ -78,6 +78,6 @@ def as_limit(threshold: float) -> tuple[float, bool]:
 
 
 def _listed(values: NDArray[Any]) -> str:
-    """Categories (m,) -> a list, of which at most `MOST_CATEGORIES` are named and the others counted."""
+    """Return categories (m,) as text, at most `MOST_CATEGORIES` by name."""
     named, more = str(values[:MOST_CATEGORIES].tolist()), len(values) - MOST_CATEGORIES
     return f"{named[:-1]}, … {more:,} more]" if more > 0 else named

@@ -1,7 +1,7 @@
-"""Moments: rows with numbers -> how many rows a leaf holds, what it predicts, and how its rows vary.
+"""Moments of leaves in a regression.
 
-Sums over later rows are exact, so the result does not depend on how many calls add the rows. Each sum is two whole
-numbers: one counts units, the other 2^-30 of a unit, which is about 2^-60 of the spread of the first targets.
+Sums over later rows are exact, so the result does not depend on how many calls add the rows. Each sum is a pair of
+whole numbers: one counts units, the other 2^-30 of a unit, which is about 2^-60 of the spread of the first targets.
 """
 
 from __future__ import annotations
@@ -14,34 +14,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.criteria import Criterion
 from hedgerow.forest.class_counts import ClassCounts, join_weights
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.payload import Adding, LeafPayload, Rows
 from hedgerow.forest.rows import Provenance
 
-#: The smallest weight relative to the largest one: a leaf whose rows all weigh 0 would have no mean.
+#: Smallest weight relative to the largest: a leaf with zero total weight would have no mean.
 LIGHTEST = 1e-250
-#: Larger targets would overflow when squared.
+#: Largest absolute target; squares of larger ones would overflow.
 MAX_TARGET = 1e150
 
 Floats = NDArray[np.float64]
 
 _FINE = 30  # bits of each part of a sum
 _MOST = 2.0**62
-# The powers of numbers that are summed, and the parts of these sums; a column each.
+# Powers of targets that are summed, and the parts of these sums; a column each.
 _POWERS, _PARTS = np.arange(3)[:, None], np.arange(6)[:, None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IncrementalMoments:
-    """The moments of leaves when they were grown, and exact sums over the later rows.
+    """Moments of leaves when they were grown, and exact sums over later rows.
 
     Parameters
     ----------
     weight, mean, variance : (L,) float64
         The moments of each leaf when it was grown.
     sums : (L, 3, 2) int64
-        Sums over the later rows of each leaf: of weights, weighted differences from the centre, and weighted squares of
+        Sums over the later rows of each leaf: weights, weighted differences from the centre, and weighted squares of
         these.
     """
 
@@ -52,40 +53,40 @@ class IncrementalMoments:
 
     @classmethod
     def none(cls, leaves: LeafMoments) -> IncrementalMoments:
-        """Leaves without later rows."""
+        """Return the moments of leaves without later rows."""
         sums = np.zeros((leaves.n_leaves, 3, 2), dtype=np.int64)
         return cls(leaves.amount, leaves.mean, leaves.variances, sums)
 
     def between(self, first: int, last: int) -> IncrementalMoments:
-        """The same for leaves number `first` to ``last - 1``."""
+        """Return the moments of leaves `first` to ``last - 1``."""
         return IncrementalMoments(*(held[first:last] for held in vars(self).values()))
 
     @classmethod
     def join(cls, *parts: IncrementalMoments) -> IncrementalMoments:
-        """The leaves of all parts, one after the other."""
+        """Join the moments of all parts."""
         return cls(*(np.concatenate(held) for held in zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeafMoments(LeafPayload):
-    """The evidence of leaves in a regression: counts, means and variances.
+    """Counts, means and variances of leaves in a regression.
 
     Parameters
     ----------
     counts : (L,) uint32
         Rows in each leaf.
     values : (L,) float64
-        The prediction of each leaf: the mean of its rows, or their median if the criterion is "absolute_error".
+        The prediction of each leaf: the mean, or the median if the criterion is "absolute_error".
     variances : (L,) float64
-        Variance of its rows.
+        The variance of the targets in each leaf.
     weights : (L,) float64 or None
-        Weight of its rows, if rows were weighted.
+        The weight of the rows in each leaf, if rows were weighted.
     means : (L,) float64 or None
-        The mean of its rows, if leaves predict something else.
-    later : IncrementalMoments or None
-        The moments before later rows came, and the sums over these; None if there were no later rows.
+        The mean of each leaf, if it differs from `values`.
+    incremental : IncrementalMoments or None
+        The moments before later rows were added, and the sums over these; None without later rows.
     errors : (L,) float64 or None
-        Mean absolute error of the rows around their median, if it was computed; it is not kept in files.
+        Mean absolute error around the median, if it was computed; not stored in files.
     """
 
     TYPES: ClassVar[dict[str, Any]] = {
@@ -112,46 +113,46 @@ class LeafMoments(LeafPayload):
 
     @classmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> LeafMoments:
-        """Arrays under the names they have in files -> the leaves; nothing else is checked."""
+        """Return leaves from arrays as named in files; only `n_classes` is checked."""
         if n_classes != 1:
-            raise ValueError(f"trees must count 1 classes, got {n_classes}")
+            raise ValueError(f"n_classes must be 1 in a regression, got {n_classes}")
         return cls(**{name: arrays.get(name) for name in cls.TYPES})  # type: ignore[arg-type]
 
     @property
     def n_leaves(self) -> int:
-        """L."""
+        """Number of leaves L."""
         return len(self.counts)
 
     @property
     def amount(self) -> Floats:
-        """(L,): weight of the rows in each leaf; their number if rows have no weights."""
+        """Weight of each leaf, (L,); the number of rows without weights."""
         return self.counts.astype(np.float64) if self.weights is None else self.weights
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """(L,): the number of rows in each leaf."""
+        """Number of rows in each leaf, (L,)."""
         return self.counts.astype(np.int64)
 
     @property
     def mean(self) -> Floats:
-        """(L,): mean of the rows in each leaf."""
+        """Mean of each leaf, (L,)."""
         return self.values if self.means is None else self.means
 
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
-        """Leaves (m,) -> (m, 1): their rows, or with `weighted` the weight of these, if rows have weights."""
+        """Return the rows of leaves, or their weight, (m, 1)."""
         return (self.weights if weighted and self.weights is not None else self.counts)[which, None]
 
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> LeafMoments:
-        """Leaves (m,) with all their moments."""
+        """Return leaves (m,) with all their moments."""
         return self if which == slice(None) else self._each(lambda held: held[which])
 
     def between(self, first: int, last: int) -> LeafMoments:
-        """Leaves number `first` to ``last - 1``; their arrays are views of these."""
+        """Return leaves `first` to ``last - 1`` as views."""
         incremental = None if self.incremental is None else self.incremental.between(first, last)
         return replace(self._each(lambda held: held[first:last]), incremental=incremental)
 
     def join(self, *others: LeafMoments) -> LeafMoments:
-        """These leaves followed by the others."""
+        """Return these leaves followed by the others."""
         parts = (self, *others)
         has_means = any(part.means is not None for part in parts)
         has_later = any(part.incremental is not None for part in parts)
@@ -167,15 +168,15 @@ class LeafMoments(LeafPayload):
         )
 
     def add_classes(self, places: NDArray[np.intp], n_classes: int) -> LeafMoments:
-        """The leaves unchanged, because a regression has no classes."""
+        """Return the leaves unchanged: a regression has no classes."""
         return self
 
     def at_nodes(self, tree: Nodes) -> LeafMoments:
-        """The leaves of a tree -> the moments of each of its N nodes; an inner node predicts the mean of its rows."""
+        """Return the moments of each of the N nodes; inner nodes predict the mean."""
 
         leaf = tree.is_leaf
         number = tree.payload[leaf]
-        centre = np.average(self.mean, weights=self.amount)  # near the numbers, so that squares keep their digits
+        centre = np.average(self.mean, weights=self.amount)  # subtracted to avoid cancellation in squares
         away = self.mean - centre
         amount = self.amount
         sums = np.column_stack([amount, amount * away, amount * (self.variances + away**2)])
@@ -197,30 +198,34 @@ class LeafMoments(LeafPayload):
         )
 
     def cut(self, nodes: NDArray[np.int64]) -> LeafMoments:
-        """The moments of all nodes of a tree -> those of some of them (m,), which become leaves."""
+        """Return the moments of some nodes (m,), which become leaves."""
         kept = self._each(lambda held: held[nodes])
         return replace(kept, counts=kept.counts.astype(np.uint32))
 
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> _Adding:
-        """Numbers (m,) and weights (m,) of later rows -> an object that adds their moments to leaves."""
+        """Return an object that adds later rows with targets (m,) to leaves."""
         return _Adding(self, target, weights, origins, ends)
 
-    def cannot_be_cut(self, criterion: Any) -> str | None:
-        """Medians cannot be merged."""
-        return "leaves do not keep what the median of two of them is" if criterion == "absolute_error" else None
+    def cannot_be_cut(self, criterion: str | Criterion) -> str | None:
+        """Return why leaves cannot be merged into one: medians need the rows."""
+        return "the median of two leaves does not follow from theirs" if criterion == "absolute_error" else None
 
     def as_counts(self) -> ClassCounts:
-        """The counts and weights of the leaves, as `ClassCounts` of one class."""
+        """Return counts and weights as `ClassCounts` of one class."""
         return ClassCounts(1, self.counts, None, None, self.weights)
 
     def predictions(self) -> Floats:
-        """(L, 1): the prediction of each leaf."""
+        """Return the prediction of each leaf, (L, 1)."""
         return self.values[:, None]
 
-    def impurity(self, criterion: Any) -> Floats:
-        """(L,): variance; for "poisson" half the deviance, up to a constant of the tree; absolute errors if known."""
+    def impurity(self, criterion: str | Criterion) -> Floats:
+        """Return the impurity of each leaf, (L,).
+
+        It is the variance; half the deviance, up to a constant of the tree, for "poisson"; and the mean absolute error
+        for "absolute_error", if it was computed.
+        """
         if criterion == "absolute_error" and self.errors is not None:
             return self.errors
         if criterion != "poisson":
@@ -228,13 +233,13 @@ class LeafMoments(LeafPayload):
         return np.asarray(-self.mean * np.log(np.where(self.mean > 0, self.mean, 1.0)))
 
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
-        """The prediction, the standard deviation and the number of rows, as text."""
+        """Return prediction, standard deviation and number of rows of a leaf as text."""
         rows, deviation = int(self.counts[number]), float(np.sqrt(self.variances[number]))
         spread = f" ± {deviation:.{decimals}f}" if rows > 1 else ""
         return f"{self.values[number]:.{decimals}f}{spread} ({rows} {'row' if rows == 1 else 'rows'})"
 
     def check(self) -> None:
-        """Refuse leaves without rows, or with values that are not finite."""
+        """Raise if leaves have no rows, or values are not finite."""
         for name, held in self.arrays().items():
             if len(held) != self.n_leaves:
                 raise ValueError(f"{name} must have {self.n_leaves} values, got {len(held)}")
@@ -242,29 +247,30 @@ class LeafMoments(LeafPayload):
         check_moments(self.mean, self.variances)
         check_targets("values", self.values)
         if (self.counts == 0).any():
-            raise ValueError("leaves must have rows, got some without")
+            raise ValueError(f"counts must be positive, got {int((self.counts == 0).sum())} leaves without rows")
 
     def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> LeafMoments:
-        """The leaves with the same change made to every array."""
+        """Apply the same change to every array."""
         changed: dict[str, Any] = {name: change(held) for name, held in self.arrays().items()}
         return LeafMoments(**changed)
 
 
 def check_targets(name: str, values: Floats) -> None:
-    """Refuse numbers that no target can be."""
+    """Raise if numbers are not valid targets."""
     if not np.abs(values).max(initial=0.0) <= MAX_TARGET:
-        raise ValueError(f"{name} must lie within ±{MAX_TARGET:g}, got others")
+        raise ValueError(f"{name} must lie within ±{MAX_TARGET:g}, got {np.abs(values).max():g}")
 
 
 def check_moments(means: Floats, variances: Floats) -> None:
-    """Refuse means and variances that rows with numbers cannot have."""
+    """Raise if means and variances are impossible."""
     check_targets("means", means)
     if not ((variances >= 0) & (variances <= 2 * MAX_TARGET**2)).all():
-        raise ValueError(f"variances must lie between 0 and {2 * MAX_TARGET**2:g}, got others")
+        bad = variances[~((variances >= 0) & (variances <= 2 * MAX_TARGET**2))][0]
+        raise ValueError(f"variances must lie between 0 and {2 * MAX_TARGET**2:g}, got {bad:g}")
 
 
 class _Adding(Adding):
-    """Leaves, and exact sums of the moments of rows that are added to them."""
+    """Leaves, and exact sums of the moments of added rows."""
 
     def __init__(
         self,
@@ -279,10 +285,10 @@ class _Adding(Adding):
         self._weights = np.ones(len(numbers)) if weights is None else weights
         self._counts, self._sums = leaves.counts.copy(), self._incremental.sums.copy()
         self._room = _MOST - float(np.abs(self._sums).max(initial=0))
-        self._powers: dict[int, tuple[Floats, Floats]] = {}  # by origin: powers 0, 1, 2 of numbers (3, m), weights (m,)
+        self._powers: dict[int, tuple[Floats, Floats]] = {}  # by origin: powers 0, 1, 2 of targets (3, m), weights (m,)
 
     def add(self, origin: int, at: NDArray[np.int64], rows: Rows, times: NDArray[np.uint32] | None) -> None:
-        """Add the moments of some of the rows to the leaves they reach."""
+        """Add the moments of some rows to the leaves they reach."""
         np.add.at(self._counts, at, np.uint32(1) if times is None else times)
         known = self._origins[origin]
         if origin not in self._powers:
@@ -294,15 +300,15 @@ class _Adding(Adding):
         self._room -= float(np.abs(coarse).sum())
         if self._room < 0:
             raise ValueError(
-                "y must be of the size of the first targets, got numbers whose squares are too large to be added"
-                " exactly; fit again with these rows"
+                "y must be of the same order of magnitude as the first targets, got values whose squares cannot be"
+                " added exactly. Refit with all rows."
             )
         parts = np.empty((3, 2, len(at)), dtype=np.int64)
         parts[:, 0], parts[:, 1] = coarse, fine
         np.add.at(self._sums.reshape(-1), (at * 6 + _PARTS).ravel(), parts.ravel())  # one call, not six
 
     def added(self) -> LeafMoments:
-        """The leaves with new means, variances and weights; those without later rows are unchanged."""
+        """Return the leaves with the added rows; other leaves are unchanged."""
         leaves, incremental = self._leaves, self._incremental
         new = np.flatnonzero(self._sums[:, 0].any(axis=1))
         owner = np.searchsorted(self._ends, new, side="right")
@@ -325,13 +331,13 @@ class _Adding(Adding):
 
 
 def _in_parts(values: Floats, exponent: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Numbers, in units of two to the exponent -> whole numbers of 2^-30 units, and of 2^-60 units."""
+    """Split numbers into whole numbers of 2^-30 and 2^-60 units."""
     units = np.ldexp(values, _FINE - exponent)
     coarse = np.rint(units)
     return coarse, np.rint(np.ldexp(units - coarse, _FINE))
 
 
 def _of_parts(parts: NDArray[np.int64], exponent: NDArray[np.int64]) -> Floats:
-    """The inverse of `_in_parts`: (m, 2) -> (m,)"""
+    """Invert `_in_parts`, (m, 2) to (m,)."""
     units = parts[:, 0].astype(np.float64) + np.ldexp(parts[:, 1].astype(np.float64), -_FINE)
     return np.asarray(np.ldexp(units, exponent - _FINE))

@@ -1,4 +1,4 @@
-"""Several: rows with several labels or numbers each -> the evidence that a leaf keeps for each output."""
+"""Leaves of multi-output forests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.criteria import Criterion
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import Nodes
@@ -19,19 +20,19 @@ Floats = NDArray[np.float64]
 
 
 def _of_first(name: str) -> Any:
-    """An attribute that is that of the first output."""
+    """Return a property that is that of the first output."""
     return property(lambda leaves: getattr(leaves.outputs[0], name))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiOutputLeaves(LeafPayload):
-    """The evidence of leaves if rows have several outputs: the leaves of each output, all of the same trees.
+    """Leaf evidence of several outputs with the same trees.
 
-    Where only the number of rows matters, the first output stands for all.
+    Row counts are those of the first output.
 
     Parameters
     ----------
-    outputs : tuple of Counts or Moments
+    outputs : tuple of ClassCounts or LeafMoments
         The leaves of each output, in the order of the columns of y.
     """
 
@@ -43,20 +44,20 @@ class MultiOutputLeaves(LeafPayload):
 
     @classmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> MultiOutputLeaves:
-        """Arrays by their names in files -> the leaves; `outputs` (m,) says how many classes each output has."""
+        """Return leaves from arrays as named in files; `outputs` (m,) has n_classes."""
         return cls(tuple(_output_from(arrays, number, int(k)) for number, k in enumerate(arrays["outputs"])))
 
     @classmethod
     def knows(cls, name: str) -> bool:
-        """Whether an array of this name belongs to leaves of this kind."""
+        """Return whether an array of this name belongs to leaves of this type."""
         return name in cls.TYPES or name.partition(".")[2] in ClassCounts.TYPES | LeafMoments.TYPES
 
     @property
     def parts(self) -> tuple[LeafPayload, ...]:
-        """The leaves of each output."""
+        """Leaves of each output."""
         return self.outputs
 
-    # The first output stands for all.
+    # Attributes of the first output.
     n_classes = _of_first("n_classes")
     counts = _of_first("counts")
     weights = _of_first("weights")
@@ -67,74 +68,75 @@ class MultiOutputLeaves(LeafPayload):
     rows = _of_first("rows")
 
     def arrays(self) -> dict[str, Any]:
-        """Name -> array; those of an output begin with its number."""
+        """Return all arrays by name, prefixed by the index of the output."""
         held: dict[str, Any] = {"outputs": np.array([output.n_classes for output in self.outputs])}
         for number, output in enumerate(self.outputs):
             held |= {f"{number}.{name}": array for name, array in output.arrays().items()}
         return held
 
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
-        """Leaves (m,) -> (m, K): rows of each class of the first output, or their weight."""
+        """Return the rows of each class of the first output, or their weight, (m, K)."""
         return self.outputs[0].table(which, weighted=weighted)
 
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Any:
-        """Not available: leaves are read output by output."""
-        raise NotImplementedError("the leaves of several outputs are read output by output")
+        """Raise: leaves of several outputs are read per output."""
+        raise NotImplementedError("leaves of several outputs are read per output")
 
     def between(self, first: int, last: int) -> MultiOutputLeaves:
-        """Leaves number `first` to ``last - 1``; their arrays are views of these."""
+        """Return leaves `first` to ``last - 1`` as views."""
         return MultiOutputLeaves(tuple(output.between(first, last) for output in self.outputs))
 
     def join(self, *others: MultiOutputLeaves) -> MultiOutputLeaves:
-        """These leaves followed by the others."""
+        """Return these leaves followed by the others."""
         same = zip(self.outputs, *(other.outputs for other in others), strict=True)
         return MultiOutputLeaves(tuple(first.join(*more) for first, *more in same))
 
     def add_classes(self, places: NDArray[np.intp], n_classes: int) -> MultiOutputLeaves:
-        """Not available: the classes cannot change after the fit."""
-        raise NotImplementedError("no classes are added to a model of several outputs")
+        """Raise: multi-output models do not support new classes."""
+        raise NotImplementedError("multi-output models do not support new classes")
 
     def at_nodes(self, tree: Nodes) -> MultiOutputLeaves:
-        """The leaves of a tree -> the evidence of each of its N nodes."""
+        """Return the evidence of each of the N nodes of a tree with these leaves."""
         return MultiOutputLeaves(tuple(output.at_nodes(tree) for output in self.outputs))
 
-    def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
-        """The leaves of a tree -> weight and mean impurity of each of its nodes, (N,) each."""
+    def impurity_at_nodes(self, tree: Nodes, criterion: str | Criterion) -> tuple[Floats, Floats]:
+        """Return weight and mean impurity of each node, (N,) each."""
         amounts, impurities = zip(*(output.impurity_at_nodes(tree, criterion) for output in self.outputs), strict=True)
         return amounts[0], np.mean(impurities, axis=0)
 
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> Adding:
-        """Not available: later rows cannot be added."""
-        raise NotImplementedError("no rows are added to a model of several outputs")
+        """Raise: multi-output models do not support later rows."""
+        raise NotImplementedError("multi-output models do not support later rows")
 
     def cut(self, nodes: NDArray[np.int64]) -> MultiOutputLeaves:
-        """The evidence of all nodes of a tree -> that of some of them (m,), which become leaves."""
+        """Return the evidence of some nodes (m,), which become leaves."""
         return MultiOutputLeaves(tuple(output.cut(nodes) for output in self.outputs))
 
-    def cannot_be_cut(self, criterion: Any) -> str | None:
-        """Why leaves that were grown by this criterion cannot be merged into one; None if they can."""
+    def cannot_be_cut(self, criterion: str | Criterion) -> str | None:
+        """Return why leaves cannot be merged into one; None if they can."""
         return self.outputs[0].cannot_be_cut(criterion)
 
-    def impurity(self, criterion: Any) -> Floats:
-        """(L,): the impurity of each leaf, the mean over outputs."""
+    def impurity(self, criterion: str | Criterion) -> Floats:
+        """Return the mean impurity of each leaf over outputs, (L,)."""
         return np.asarray(np.mean([output.impurity(criterion) for output in self.outputs], axis=0))
 
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
-        """The number of rows of a leaf, as text."""
+        """Return the number of rows of a leaf as text."""
         return f"{int(self.table(slice(number, number + 1)).sum())} rows"
 
     def check(self) -> None:
-        """Refuse outputs that do not have the same leaves."""
+        """Raise if outputs do not have the same leaves."""
         for output in self.outputs:
             output.check()
         if len({output.n_leaves for output in self.outputs}) > 1:
-            raise ValueError("all outputs must have the same leaves, got different numbers of them")
+            numbers = [output.n_leaves for output in self.outputs]
+            raise ValueError(f"all outputs must have the same leaves, got {numbers} leaves")
 
 
 def _output_from(arrays: Mapping[str, Any], number: int, n_classes: int) -> LeafPayload:
-    """The leaves of one output; the names of its arrays begin with its number."""
+    """Return the leaves of one output; its index prefixes the names of its arrays."""
     own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{number}.")}
     kind: type[LeafPayload] = LeafMoments if LeafMoments.KEY_ARRAY in own else ClassCounts
     return kind.from_arrays(n_classes, own)

@@ -1,4 +1,4 @@
-"""Nodes: eight bytes a node, trees end to end -> the split of each node, and its children."""
+"""Nodes of trees: packed splits and children."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.forest.unseen import UnseenPolicy, unseen_of_all
 
-#: Kinds of splits: at a threshold, by a subset of the categories, or with a child for each category.
+#: Types of splits: at a threshold, by a subset of the categories, or with a child per category.
 THRESHOLD, SUBSET, MULTIWAY = 0, 1, 2
 
-# The first bit of each part of a node, and the number of its bits.
+# First bit and number of bits of each part of a node.
 _CODE, _FEATURE, _KIND, _FLAG, _CHILD = (0, 16), (16, 17), (33, 2), (35, 1), (36, 28)
-_LEAF = np.uint64(0xFFFF)  # the code of a leaf; its feature and kind are 0
-#: About so many nodes are in a part.
+_LEAF = np.uint64(0xFFFF)  # code of leaves; their feature and kind are 0
+#: Approximate number of nodes in a part.
 _PART_NODES = 1 << 18
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nodes:
-    """The nodes of some trees, end to end: N nodes, L leaves and W words of T trees.
+    """Nodes of T trees, end to end: N nodes, L leaves and W words.
 
     The arrays refer to nodes, leaves and words by their numbers within the tree; methods number them over all trees.
 
@@ -31,21 +31,21 @@ class Nodes:
     ----------
     bits : (N,) uint64
         From the lowest bit: 16 bits for the code (the last that goes left, or the form of a subset), 17 for the
-        feature, 2 for the kind, 1 for missing_left, 28 for the first child. The children of a node are neighbours. A
+        feature, 2 for the type of split, 1 for missing_left, 28 for the first child. Children of a node are adjacent. A
         leaf is its own child. A borrowed leaf, which stands for a category without rows, has missing_left set.
     payload : (N,) int32
-        For a leaf, its number within the tree; for a subset split, where its words begin among those of the tree.
+        The number of a leaf within the tree, or the start of the words of a subset split among those of the tree.
     set_words : (W,) uint64
-        Of all subset splits: one bit for each category, set if it goes left, or a list (`hedgerow.forest.nodes`).
+        Words of all subset splits: one bit per category, set if it goes left, or a list (`Subset`).
     node_start, leaf_start, set_start : (T + 1,) int64
-        Where the nodes, leaves and words of each tree begin.
+        Start of the nodes, leaves and words of each tree.
     depth : (T,) int64
         Length of the longest path of each tree.
-    unseen : Unseen or None
-        Where rows go at a split on a value that no training row had; None means to the larger side.
+    unseen : UnseenPolicy or None
+        Policy for out-of-support values at splits; None sends them to the larger side.
     """
 
-    #: The types of its arrays, by the names they have in files, where `bits` are called nodes.
+    #: Types of the arrays, as named in files, where `bits` is called nodes.
     TYPES: ClassVar[dict[str, Any]] = {
         "nodes": np.uint64,
         "payload": np.int32,
@@ -67,19 +67,19 @@ class Nodes:
 
     @classmethod
     def one_leaf(cls) -> Nodes:
-        """A tree that consists of one leaf."""
+        """Return a tree of one leaf."""
         ends, none = np.array([0, 1]), np.zeros(2, dtype=np.int64)
         words = np.empty(0, dtype=np.uint64)
         return cls(np.array([_LEAF]), np.zeros(1, dtype=np.int32), words, ends, ends, none, none[:1])
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Nodes:
-        """Arrays under the names they have in files -> the nodes; nothing is checked."""
+        """Return nodes from arrays as named in files, unchecked."""
         return cls(*(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
 
     @classmethod
     def join(cls, *parts: Nodes) -> Nodes:
-        """The trees of all parts, in this order."""
+        """Join the trees of all parts."""
         held = [part.arrays() for part in parts]
         whole: dict[str, Any] = {}
         for name in cls.TYPES:
@@ -89,52 +89,52 @@ class Nodes:
 
     @property
     def n_trees(self) -> int:
-        """T."""
+        """Number of trees T."""
         return len(self.node_start) - 1
 
     @property
     def code(self) -> NDArray[np.int64]:
-        """(N,): for a threshold, the last that goes left; for a subset, its form; else the number of categories."""
+        """Last code that goes left, form of a subset, or number of categories, (N,)."""
         return _part(self.bits, _CODE)
 
     @property
     def feature(self) -> NDArray[np.int64]:
-        """(N,): the feature a node splits on; meaningless for leaves."""
+        """Split feature of each node, (N,); undefined for leaves."""
         return _part(self.bits, _FEATURE)
 
     @property
     def kind(self) -> NDArray[np.int64]:
-        """(N,): `THRESHOLD`, `SUBSET` or `MULTIWAY`; meaningless for leaves."""
+        """`THRESHOLD`, `SUBSET` or `MULTIWAY` of each split, (N,); undefined for leaves."""
         return _part(self.bits, _KIND)
 
     @property
     def missing_left(self) -> NDArray[np.bool_]:
-        """(N,): whether missing values go left; False for leaves."""
+        """Whether missing values go left, (N,); False for leaves."""
         return self.flag & ~self.is_leaf
 
     @property
     def flag(self) -> NDArray[np.bool_]:
-        """(N,): for a split, whether missing values go left; for a leaf, whether it is borrowed."""
+        """Whether missing values go left or, for leaves, the leaf is borrowed, (N,)."""
         return _part(self.bits, _FLAG).astype(bool)
 
     @property
     def child(self) -> NDArray[np.int64]:
-        """(N,): the number of the first child within the tree; a leaf is its own child."""
+        """First child of each node within its tree, (N,); a leaf is its own child."""
         return _part(self.bits, _CHILD)
 
     @property
     def own_numbers(self) -> NDArray[np.int64]:
-        """(N,): the number of each node within its tree."""
+        """Number of each node within its tree, (N,)."""
         return np.arange(len(self.bits)) - self._of_tree(self.node_start)
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
-        """(N,): whether the node is a leaf."""
+        """Whether each node is a leaf, (N,)."""
         return np.asarray(self.child == self.own_numbers)
 
     @property
     def is_borrowed(self) -> NDArray[np.bool_]:
-        """(N,): whether the node is a leaf that repeats the rows of its siblings; only multiway splits have such."""
+        """Whether each node is a leaf that repeats its siblings, (N,)."""
         multiway = np.uint64(MULTIWAY << _KIND[0])
         if not (self.bits & multiway).any():
             return np.zeros(len(self.bits), dtype=bool)
@@ -142,7 +142,7 @@ class Nodes:
 
     @property
     def parent(self) -> NDArray[np.int64]:
-        """(N,): the parent of each node, both numbered over all trees; -1 for roots."""
+        """Parent of each node, numbered over all trees, (N,); -1 for roots."""
         inner, how_many, children = self.families()
         found = np.full(len(self.bits), -1)
         found[children] = np.repeat(inner, how_many)
@@ -150,21 +150,21 @@ class Nodes:
 
     @property
     def leaf_number(self) -> NDArray[np.int64]:
-        """(N,): the number of each leaf over all trees; meaningless for inner nodes."""
+        """Number of each leaf over all trees, (N,); undefined for inner nodes."""
         return self.payload + self._of_tree(self.leaf_start)
 
     def borrowed_leaves(self) -> NDArray[np.uint8]:
-        """(L,): 1 for each borrowed leaf."""
+        """Return 1 for each borrowed leaf, (L,)."""
         borrowed = np.zeros(int(self.leaf_start[-1]), dtype=np.uint8)
         borrowed[self.leaf_number[self.is_borrowed]] = 1
         return borrowed
 
     def arrays(self) -> dict[str, Any]:
-        """Name -> array, under the names they have in files."""
+        """Return all arrays, as named in files."""
         return {name: getattr(self, "bits" if name == "nodes" else name) for name in self.TYPES}
 
     def between(self, first: int, last: int) -> Nodes:
-        """Trees number `first` to ``last - 1``; their arrays are views of these."""
+        """Return trees `first` to ``last - 1`` as views."""
         nodes = slice(self.node_start[first], self.node_start[last])
         words = slice(self.set_start[first], self.set_start[last])
         return Nodes(
@@ -179,12 +179,12 @@ class Nodes:
         )
 
     def in_parts(self) -> Iterator[Nodes]:
-        """The trees, some neighbours at a time: what is made of all nodes at once takes several times their bytes."""
+        """Yield groups of trees, because arrays over all nodes take much memory."""
         step = max(1, self.n_trees * _PART_NODES // max(1, len(self.bits)))
         return (self.between(first, min(first + step, self.n_trees)) for first in range(0, self.n_trees, step))
 
     def families(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """-> the inner nodes (m,), how many children each of them has (m,), and all these children, one after another.
+        """Return inner nodes (m,), numbers of children (m,), and all children in order.
 
         Nodes are numbered over all trees.
         """
@@ -194,11 +194,11 @@ class Nodes:
         return inner, how_many, each_from(_part(bits, _CHILD) + self.node_start[self.tree_of(inner)], how_many)
 
     def tree_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Nodes (m,), numbered over all trees -> their trees (m,)."""
+        """Return the tree of each node, (m,)."""
         return np.searchsorted(self.node_start, nodes, side="right") - 1
 
     def split_features(self, *, two_sides: bool = False) -> NDArray[np.int64]:
-        """-> the features that some node splits on, into two children with `two_sides`, in ascending order."""
+        """Return the split features, ascending; of two-way splits if `two_sides`."""
         found = np.zeros(1 << _FEATURE[1], dtype=bool)
         for part in self.in_parts():
             bits = part.bits[~part.is_leaf]
@@ -208,11 +208,11 @@ class Nodes:
         return np.flatnonzero(found)
 
     def splits(self, kind: int) -> NDArray[np.int64]:
-        """-> (m,): the nodes that have this kind of split, numbered over all trees."""
+        """Return the nodes with this type of split, numbered over all trees, (m,)."""
         return np.flatnonzero(~self.is_leaf & (self.kind == kind))
 
     def goes_left(self, nodes: NDArray[np.int64], n_categories: int) -> NDArray[np.bool_]:
-        """Subset splits (m,) on a feature of C categories -> (m, C): which of them go left."""
+        """Return which of C categories go left at subset splits (m,), (m, C)."""
         codes = np.arange(n_categories)
         first = self.payload[nodes] + self.set_start[self.tree_of(nodes)]
         form = _part(self.bits[nodes], _CODE)
@@ -227,7 +227,7 @@ class Nodes:
         return left
 
     def with_codes(self, nodes: NDArray[np.int64], codes: NDArray[np.int64]) -> Nodes:
-        """The same nodes with new codes (m,) for some of them (m,)."""
+        """Return the nodes with new codes for some of them, (m,)."""
         bits = self.bits.copy()
         bits[nodes] = (bits[nodes] & ~_LEAF) | codes.astype(np.uint64)
         return replace(self, bits=bits)
@@ -238,16 +238,16 @@ class Nodes:
         return bool((_part(self.bits[self.splits(SUBSET)], _CODE) > 0).any())
 
     def subset_at(self, node: int, n_categories: int) -> Subset:
-        """The subset of a split on a feature with so many categories."""
+        """Return the subset of a split on a feature with `n_categories` categories."""
         first = self.payload[node] + self.set_start[self.tree_of(np.array([node]))[0]]
         form = int(_part(self.bits[node : node + 1], _CODE)[0])
         return Subset(form, self.set_words[first : first + n_words(n_categories, form)])
 
     def with_subsets(self, subset_of: dict[int, Subset]) -> Nodes:
-        """The same nodes with new subsets for all subset splits; there may be more words than before."""
+        """Return the nodes with new subsets, perhaps longer, for all subset splits."""
         nodes = np.array(list(subset_of), dtype=np.int64)
         tree = self.tree_of(nodes)
-        order = np.lexsort((self.payload[nodes], tree))  # words keep their order
+        order = np.lexsort((self.payload[nodes], tree))  # preserves the order of words
         nodes, tree = nodes[order], tree[order]
         forms = np.array([subset_of[node].form for node in nodes.tolist()], dtype=np.int64)
         words = [subset_of[node].words for node in nodes.tolist()]
@@ -260,9 +260,9 @@ class Nodes:
         return replace(self.with_codes(nodes, forms), payload=payload, set_words=joined, set_start=start)
 
     def cut(self, at: NDArray[np.bool_]) -> tuple[Nodes, NDArray[np.int64]]:
-        """Make leaves of some nodes (N,) of one tree -> the tree, and the former node of each of its leaves.
+        """Turn nodes `at` (N,) of one tree into leaves; also return their old nodes.
 
-        Words of splits that no longer exist are kept.
+        Words of removed splits are kept.
         """
         gone = self._below(at)
         kept, number = np.flatnonzero(~gone), np.cumsum(~gone) - 1
@@ -286,9 +286,9 @@ class Nodes:
         return cut, leaves
 
     def adopt(self, borrowed: NDArray[np.bool_]) -> tuple[Nodes, NDArray[np.int64]]:
-        """Give some borrowed leaves (N,) a number of their own -> the nodes, and for each leaf its old number or -1.
+        """Number borrowed leaves (N,) on their own; also return old numbers or -1.
 
-        In trees with such leaves, leaves are numbered again in the order of their nodes, so that the numbers do not
+        The leaves of trees with such leaves are renumbered in the order of their nodes, so that numbers do not
         depend on the order in which rows were added.
         """
         bits = np.where(borrowed, self.bits & ~np.uint64(1 << _FLAG[0]), self.bits)
@@ -299,7 +299,7 @@ class Nodes:
         # A leaf is identified by its old number, an adopted one by its node.
         identity = np.where(new, len(bits) + is_leaf, old)
         _, first, which = np.unique(identity, return_index=True, return_inverse=True)
-        rank = np.where(touched[tree], is_leaf, old)[first]  # by node if numbers change, else as before
+        rank = np.where(touched[tree], is_leaf, old)[first]  # by node in renumbered trees, else as before
         order = np.lexsort([rank, tree[first]])
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -309,12 +309,12 @@ class Nodes:
         return replace(self, bits=bits, payload=payload, leaf_start=start), np.where(new, -1, old)[first][order]
 
     def lenders(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """-> pairs of a borrowed leaf and a leaf whose rows it repeats, (m,) each, numbered over all trees.
+        """Return pairs of a borrowed leaf and a leaf that it repeats, (m,) each.
 
-        A borrowed leaf repeats the leaves that are its siblings or below them.
+        A borrowed leaf repeats its siblings and the leaves below them. Leaves are numbered over all trees.
         """
         borrowed, parent, number = self.is_borrowed, self.parent, self.leaf_number
-        borrows = np.full(len(self.bits), -1)  # the borrowed leaf among the children of each node
+        borrows = np.full(len(self.bits), -1)  # borrowed leaf among the children of each node
         borrows[parent[borrowed]] = number[borrowed]
         real = np.flatnonzero(self.is_leaf & ~borrowed)
         above, leaf = parent[real], number[real]
@@ -329,9 +329,9 @@ class Nodes:
         return np.concatenate(borrowers), np.concatenate(members)
 
     def check(self, n_leaves: int) -> None:
-        """Refuse arrays whose lengths do not match each other or the number of leaves; the core checks the rest."""
+        """Raise if the lengths of arrays do not match; the core checks the rest."""
         if self.n_trees < 1:
-            raise ValueError("a forest must have at least one tree, got none")
+            raise ValueError(f"a forest must have at least one tree, got {self.n_trees}")
         lengths = {"payload": len(self.bits), "depth": self.n_trees}
         lengths |= {"leaf_start": self.n_trees + 1, "set_start": self.n_trees + 1}
         for name, length in lengths.items():
@@ -341,15 +341,16 @@ class Nodes:
         for name, (length, least) in ends.items():
             if not ascends(getattr(self, name), length, least):
                 raise ValueError(
-                    f"{name} must ascend from 0 to {length} in steps of at least {least}, got other values"
+                    f"{name} must ascend from 0 to {length} in steps of at least {least}, got"
+                    f" {getattr(self, name)[[0, -1]].tolist()} at its ends"
                 )
 
     def _of_tree(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Values (T + 1,) -> (N,): for each node, the value of its tree."""
+        """Repeat a value per tree, from (T + 1,), for each of its nodes, (N,)."""
         return np.repeat(values[:-1], np.diff(self.node_start))
 
     def _below(self, at: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Some nodes (N,) of one tree -> (N,): whether a node is below one of them."""
+        """Return whether each node is below one of the nodes `at`, (N,)."""
         parent = above = self.parent
         found = np.zeros(len(at), dtype=bool)
         while (above >= 0).any():
@@ -359,13 +360,13 @@ class Nodes:
 
 
 def _part(bits: NDArray[np.uint64], part: tuple[int, int]) -> NDArray[np.int64]:
-    """The bits of nodes (m,) -> (m,): one part of them."""
+    """Return one part of the bits of nodes, (m,)."""
     first, length = part
     return ((bits >> np.uint64(first)) & np.uint64((1 << length) - 1)).astype(np.int64)
 
 
 def parents_of(first_child: NDArray[np.int64], n_children: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first child of each node, and the number of its children (N,) -> the parent of each, -1 for roots (N,)."""
+    """Return the parent of each node, (N,), -1 for roots."""
     found = np.full(len(n_children), -1)
     inner = np.flatnonzero(n_children)
     how_many = n_children[inner]
@@ -374,51 +375,51 @@ def parents_of(first_child: NDArray[np.int64], n_children: NDArray[np.int64]) ->
 
 
 def depths_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The parent of each node (N,) -> steps from the root (N,)."""
+    """Return the depth of each node, (N,), given parents (N,)."""
     steps, above = (parent >= 0).astype(np.int64), parent
-    while (inside := above >= 0).any():  # each turn doubles the steps that are known, so a deep tree takes few turns
+    while (inside := above >= 0).any():  # each pass doubles the known steps, so deep trees take few passes
         steps = steps + np.where(inside, steps[above], 0)
         above = np.where(inside, above[above], -1)
     return steps
 
 
 def ascends(start: NDArray[Any], length: int, least: int = 0) -> bool:
-    """Whether starts ascend from 0 to `length` in steps of at least `least`."""
+    """Return whether starts ascend from 0 to `length` in steps of at least `least`."""
     sound = len(start) > 0 and start[0] == 0 and start[-1] == length
-    # The order is checked first: differences of values within [0, length] cannot overflow.
+    # Check the order first: differences of values within [0, length] cannot overflow.
     return bool(sound and (start[1:] >= start[:-1]).all() and (np.diff(start) >= least).all())
 
 
 def each_from(first: NDArray[np.int64], how_many: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Starts and lengths of runs, (m,) each -> the numbers of all runs, one run after the other."""
+    """Return the numbers of all runs with given starts and lengths, (m,) each."""
     ends = np.cumsum(how_many)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + how_many, how_many)
 
 
 def starts_of(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Lengths (m,) -> (m + 1,): where each part begins if they are joined, and the end."""
+    """Return where parts of given lengths begin after concatenation, and the end."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def join_starts(starts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Starts of several parts, each from 0 -> the starts of all parts joined."""
+    """Join the starts of several parts, each from 0."""
     before = np.cumsum([0, *(start[-1] for start in starts[:-1])], dtype=np.int64)
     return np.concatenate([starts[0][:1], *(start[1:] + shift for start, shift in zip(starts, before, strict=True))])
 
 
-#: The code of a subset split tells its form: 0 for bits; otherwise the first, plus the second if the listed categories
-#: go right, plus their number.
+#: Code of a subset split: 0 for bits; otherwise the first constant, plus the second if the listed categories go right,
+#: plus their number.
 IS_LIST, LISTS_RIGHT = 0x8000, 0x4000
 
-#: A feature with up to so many categories never has lists, so that codes of one byte need not know them.
+#: Features with up to this many categories never have lists, so one-byte codes need not handle them.
 MOST_WITH_BITS = 255
 
 
 class Subset(NamedTuple):
-    """A subset of the categories of a feature, as trees store it.
+    """Subset of the categories of a feature, as trees store it.
 
-    Its words are bits, one for each category, set if it goes left; or, where that takes at most a quarter of the words,
-    the categories of its smaller side, ascending, two bytes each, the last repeated until the word is full.
+    Its words are bits, one per category, set if it goes left; or, where that takes at most a quarter of the words, the
+    categories of its smaller side, ascending, two bytes each, the last one repeated to fill the word.
     """
 
     form: int
@@ -426,7 +427,7 @@ class Subset(NamedTuple):
 
 
 def subset_from(left: NDArray[np.bool_]) -> Subset:
-    """Which categories go left (C,) -> the subset; the form depends on nothing else."""
+    """Return the subset for categories that go left, (C,)."""
     n_left = int(np.count_nonzero(left))
     right = 2 * n_left > len(left)
     n_listed = len(left) - n_left if right else n_left
@@ -438,17 +439,17 @@ def subset_from(left: NDArray[np.bool_]) -> Subset:
 
 
 def words_from(left: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Which categories go left (C,) -> words of 64 categories each."""
+    """Pack booleans (C,) into words of 64 bits."""
     bits = np.zeros(64 * n_words(len(left)), dtype=np.uint8)
     bits[: len(left)] = left
     return np.packbits(bits, bitorder="little").view(np.uint64)
 
 
 def n_words(n_categories: int, form: int = 0) -> int:
-    """The number of words that a subset of so many categories takes in this form."""
+    """Return the number of words of a subset of `n_categories` categories in a form."""
     return n_list_words(form & (LISTS_RIGHT - 1)) if form else (n_categories + 63) // 64
 
 
 def n_list_words(n_listed: int) -> int:
-    """The number of words that a list of so many categories takes."""
+    """Return the number of words of a list of `n_listed` categories."""
     return (n_listed + 3) // 4

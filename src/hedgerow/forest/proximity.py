@@ -1,4 +1,4 @@
-"""Proximity: the leaves that rows reach -> sparse tables of the rows that share leaves, and how often."""
+"""Proximities and prediction weights as sparse tables."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import COUNT_SENSES, Bags
 from hedgerow.table.bins import Codes
 
-#: The rows in all leaves are kept for the next call if they take about this many bytes at most.
+#: Largest memory of the rows in all leaves that is kept for the next call.
 MEMBER_BUDGET = 256 << 20
-#: This many rows are compared with all others at once.
+#: Number of rows that are compared with all others at once.
 BLOCK_ROWS = 1024
 
 _SHARE_OF_TREES, _SHARE_OF_OUTSIDE, _SHARE_OF_LEAF = 0, 1, 2
 
 
 class NearestRows(NamedTuple):
-    """The k training rows with the largest weight in each prediction, largest first: ``rows`` and ``weights``, (n, k).
+    """The k training rows with the largest weights in each prediction, (n, k) each.
 
-    If fewer than k rows have a weight, the remaining places hold row -1 with weight 0.
+    Weights are in descending order. If fewer than k rows have a weight, the remaining entries are row -1 with weight 0.
     """
 
     rows: NDArray[np.int64]
@@ -36,9 +36,9 @@ class NearestRows(NamedTuple):
 def proximity_table(
     forest: Forest, codes: Codes, others: Codes, *, most: int = 0, n_threads: int = 1
 ) -> sparse.csr_array:
-    """Codes (p, n), codes of other rows (p, m) -> (n, m): share of the trees in which two rows reach the same leaf.
+    """Return the share of trees in which two rows reach the same leaf, (n, m).
 
-    If `most` > 0, only this many of the largest proximities of each row are kept.
+    If `most` > 0, only that many of the largest proximities per row are kept.
     """
     known = _core.RowsInLeaves(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_TREES, most, n_threads), others.shape[1])
@@ -47,7 +47,7 @@ def proximity_table(
 def proximity_blocks(
     forest: Forest, codes: Codes, others: Codes, *, n_threads: int = 1
 ) -> Iterator[tuple[int, sparse.csr_array]]:
-    """The rows of `proximity_table` in blocks that need not be kept: number of the first row, and a table (rows, m)."""
+    """Yield first row and table (rows, m) of each block of `proximity_table`."""
     known = _core.RowsInLeaves(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
     first = 0
     for start, columns, values in _meetings(forest, codes, known, _SHARE_OF_TREES, 0, n_threads):
@@ -58,9 +58,9 @@ def proximity_blocks(
 def oob_proximity_table(
     forest: Forest, codes: Codes, bags: Bags, *, most: int = 0, n_threads: int = 1
 ) -> sparse.csr_array:
-    """Codes (p, n) of the training rows -> (n, n): share of trees in which two rows reach the same leaf, out of bag.
+    """Return the out-of-bag proximities of training rows, (n, n).
 
-    Only trees whose bags hold neither of the two rows count.
+    Only trees for which both rows are out of bag count.
     """
     leaves = _leaves(forest, codes, n_threads)
     known = _core.RowsInLeaves(leaves, forest.leaf_start, COUNT_SENSES["oob"], bags.seed, bags.mean, bags.units)
@@ -70,17 +70,17 @@ def oob_proximity_table(
 def weight_table(
     forest: Forest, codes: Codes, training: Codes, bags: Bags, *, most: int = 0, n_threads: int = 1
 ) -> sparse.csr_array:
-    """Codes (p, n), codes of the training rows (p, m) -> (n, m): the weight of each training row in a prediction.
+    """Return the weight of each training row in each prediction, (n, m).
 
-    The prediction is the mean of the leaves reached. Rows of the table sum to one, unless `most` leaves some weights
-    out. Which rows are in which leaves is kept for the next call with the same array of training rows.
+    The prediction is the mean of the leaves reached. Rows of the table sum to one, unless `most` truncates them. The
+    rows in leaves are kept for the next call with the same array of training rows.
     """
     known = _members(forest, training, bags, n_threads)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_LEAF, most, n_threads), training.shape[1])
 
 
 def heaviest_rows(table: sparse.csr_array, k: int) -> NearestRows:
-    """(n, m) with at most k entries in each row -> these, the largest first; of equal ones, the first row first."""
+    """Return the at most k entries per row of a table, largest first; ties by row."""
     rows, weights = np.full((table.shape[0], k), -1), np.zeros((table.shape[0], k))
     length = np.diff(table.indptr)
     sample = np.repeat(np.arange(table.shape[0]), length)
@@ -91,7 +91,7 @@ def heaviest_rows(table: sparse.csr_array, k: int) -> NearestRows:
 
 
 def leaf_table(forest: Forest, codes: Codes, n_threads: int = 1) -> sparse.csr_array:
-    """Codes (p, n) -> (n, leaves of all trees): 1 for the leaf reached in each tree."""
+    """Return 1 for the leaf reached in each tree, (n, leaves of all trees)."""
     n_rows, n_leaves = codes.shape[1], int(forest.leaf_start[-1])
     columns = (forest.leaves(codes, n_threads) + forest.leaf_start[:-1]).ravel()
     start = np.arange(0, n_rows * forest.n_trees + 1, forest.n_trees)
@@ -99,7 +99,7 @@ def leaf_table(forest: Forest, codes: Codes, n_threads: int = 1) -> sparse.csr_a
 
 
 def _members(forest: Forest, training: Codes, bags: Bags, n_threads: int) -> _core.RowsInLeaves:
-    """The training rows in each leaf; those of the last call are kept as long as their codes are, if they are few."""
+    """Return the training rows in each leaf, cached while their codes exist."""
     cache = forest.cache
     kept: _Members | None = cache.peek("members")
     if kept is not None and kept.training() is training and kept.bags == bags:
@@ -108,7 +108,7 @@ def _members(forest: Forest, training: Codes, bags: Bags, n_threads: int) -> _co
     sense = COUNT_SENSES[bags.leaf_counts if bags.mean != 0 else "all"]
     found = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.mean, bags.units)
     if leaves.nbytes <= MEMBER_BUDGET:
-        of_forest = weakref.ref(cache)  # the forest may be gone before its training rows are
+        of_forest = weakref.ref(cache)  # the forest may be deleted before its training rows
 
         def forget(_: Any) -> None:
             if (still := of_forest()) is not None:
@@ -119,7 +119,7 @@ def _members(forest: Forest, training: Codes, bags: Bags, n_threads: int) -> _co
 
 
 class _Members(NamedTuple):
-    """The training rows in each leaf, and the codes and bags that they come from."""
+    """Training rows in each leaf, with their codes and bags."""
 
     training: weakref.ref[Codes]
     bags: Bags
@@ -128,14 +128,14 @@ class _Members(NamedTuple):
 
 
 def _leaves(forest: Forest, codes: Codes, n_threads: int) -> NDArray[np.int32]:
-    """Codes (p, n) -> (n, T)."""
+    """Return the leaf reached in each tree, (n, T)."""
     return forest.leaves(np.ascontiguousarray(codes), n_threads)
 
 
 def _meetings(
     forest: Forest, codes: Codes, known: _core.RowsInLeaves, meeting: int, most: int, n_threads: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]]:
-    """Codes (p, n) -> starts, columns and values of sparse rows, block by block."""
+    """Yield starts, columns and values of sparse rows, block by block."""
     for first in range(0, codes.shape[1], BLOCK_ROWS):
         leaves = _leaves(forest, codes[:, first : first + BLOCK_ROWS], n_threads)
         yield _core.meet(leaves, known, forest.leaf_start, meeting, first, most, n_threads)
@@ -144,7 +144,7 @@ def _meetings(
 def _joined(
     parts: Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]], n_columns: int
 ) -> sparse.csr_array:
-    """Blocks of sparse rows -> one table."""
+    """Join blocks of sparse rows to one table."""
     starts = [np.zeros(1, dtype=np.int64)]
     columns, values = np.empty(0, dtype=np.int32), np.empty(0)
     for start, column, value in parts:
@@ -159,6 +159,6 @@ def _joined(
 def _sparse(
     start: NDArray[np.int64], columns: NDArray[np.int32], values: NDArray[np.float64], n_columns: int
 ) -> sparse.csr_array:
-    """-> (rows, n_columns). Starts get the type of columns if they fit: SciPy would convert both to the wider type."""
+    """Return a sparse table; starts of another type than columns would be copied."""
     short = start.astype(np.int32) if start[-1] <= np.iinfo(np.int32).max else start
     return sparse.csr_array((values, columns, short), shape=(len(start) - 1, n_columns))

@@ -1,4 +1,4 @@
-"""Prune: a tree and the cost of a leaf -> the subtree whose branches are worth their leaves."""
+"""Cost-complexity pruning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hedgerow.forest.walk import TreeArrays
 
 @dataclass(frozen=True)
 class PruningStep:
-    """One step of pruning: to cut below `node` costs `alpha` for each leaf saved, and leaves `impurity` in the tree."""
+    """Cut below `node`, which costs `alpha` per leaf and leaves `impurity`."""
 
     node: int
     alpha: float
@@ -29,10 +29,10 @@ class PruningStep:
 def pruning_path(
     tree: TreeArrays, criterion: str | Criterion, impurity: NDArray[np.float64] | None = None
 ) -> Iterator[PruningStep]:
-    """The weakest branches of a tree, weakest first, until only the root is left (Breiman et al., 1984).
+    """Yield the weakest branches in order, down to the root (Breiman et al., 1984).
 
     The risk of a node is its impurity times its share of the weight of the tree. A branch is worth keeping if it lowers
-    the risk by more than alpha for each leaf it adds. The impurity of each node (N,) may be given.
+    the risk by more than alpha per leaf that it adds. `impurity` (N,) overrides that of the criterion.
     """
     risk = node_risk(tree, criterion, impurity)
     below, leaves = _sums_below(tree, risk)
@@ -59,15 +59,14 @@ def pruning_path(
 
 @dataclass(frozen=True, eq=False)
 class PruningPath:
-    """The subtrees of cost-complexity pruning, from the whole tree to its root.
+    """Subtrees of cost-complexity pruning, from the whole tree to its root.
 
     Attributes
     ----------
     ccp_alphas : (S,) float64
-        For each subtree, the smallest cost of a leaf at which it is the best one, in ascending order; 0 for the whole
-        tree.
+        The smallest cost per leaf at which each subtree is the best one, ascending; 0 for the whole tree.
     impurities : (S,) float64
-        Impurity of the leaves of each subtree, each leaf weighted by its share of the rows.
+        Impurity of the leaves of each subtree, weighted by their shares of the rows.
     """
 
     ccp_alphas: NDArray[np.float64]
@@ -75,7 +74,7 @@ class PruningPath:
 
 
 def path_of(tree: TreeArrays, criterion: str | Criterion, impurity: NDArray[np.float64] | None = None) -> PruningPath:
-    """The pruning path of a tree, as scikit-learn lists it: first the whole tree, then one entry for each cut."""
+    """Return the pruning path, as scikit-learn does: the whole tree, then each cut."""
     risk = node_risk(tree, criterion, impurity)
     steps = list(pruning_path(tree, criterion, impurity))
     return PruningPath(
@@ -87,23 +86,23 @@ def path_of(tree: TreeArrays, criterion: str | Criterion, impurity: NDArray[np.f
 def node_risk(
     tree: TreeArrays, criterion: str | Criterion, impurity: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """-> (N,): impurity of each node times its share of the weight of the tree; 0 for borrowed leaves."""
+    """Return impurity times weight share of each node, (N,); 0 if borrowed."""
     amount = tree.evidence.amount
     risk = (tree.evidence.impurity(criterion) if impurity is None else impurity) * amount / amount[0]
     return np.where(tree.is_borrowed, 0.0, risk)
 
 
 def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float, rows: LeafRows | None = None) -> Forest:
-    """Cut every branch that lowers the risk by at most `ccp_alpha` for each leaf; 0 leaves the forest unchanged.
+    """Cut branches that lower the risk by at most `ccp_alpha` per leaf.
 
-    For trees of medians, the training rows of the leaves must be given.
+    0 leaves the forest unchanged. Trees of medians need the training `rows` of the leaves.
     """
     if ccp_alpha == 0:
         return forest
     if rows is None and (reason := forest.evidence.cannot_be_cut(criterion)):
         raise ValueError(
-            f"ccp_alpha must be 0 with criterion={criterion!r}, got {ccp_alpha!r}: {reason}; limit the depth or the"
-            " number of leaves instead"
+            f"ccp_alpha must be 0 with criterion={criterion!r}, got {ccp_alpha!r}: {reason}. Limit the depth or the"
+            " number of leaves instead."
         )
     trees = [TreeArrays(forest, number) for number in range(forest.n_trees)]
     if rows is not None:
@@ -115,7 +114,7 @@ def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float, rows: Le
 def prune_by_rows(
     forest: Forest, rows: TrainingRows, criterion: str | Criterion, ccp_alpha: float, first_tree: int, n_threads: int
 ) -> Forest:
-    """The same for trees from number `first_tree` on that have just been grown on rows."""
+    """Prune trees, from number `first_tree` on, that were just grown on rows."""
     if ccp_alpha == 0 or criterion != "absolute_error" or len(forest.evidence.parts) > 1:
         return prune(forest, criterion, ccp_alpha)
     own = replace(rows, bags=replace(rows.bags, first_tree=rows.bags.first_tree + first_tree))
@@ -123,13 +122,13 @@ def prune_by_rows(
 
 
 def cut_tree(tree: TreeArrays, at: NDArray[np.bool_]) -> Forest:
-    """Make leaves of some nodes (N,) and drop what is below them -> a forest of one tree."""
+    """Turn nodes `at` (N,) into leaves, and return a forest of one tree."""
     nodes, leaves = tree.nodes.cut(at)
     return Forest(nodes, tree.evidence.cut(leaves))
 
 
 def _costly(tree: TreeArrays, criterion: str | Criterion, ccp_alpha: float) -> NDArray[np.bool_]:
-    """-> (N,): the nodes whose branch lowers the risk by at most `ccp_alpha` for each leaf."""
+    """Return nodes whose branches lower the risk by at most `ccp_alpha` per leaf."""
     cut = np.zeros(tree.n_nodes, dtype=bool)
     for step in pruning_path(tree, criterion):
         if step.alpha > ccp_alpha:
@@ -139,7 +138,7 @@ def _costly(tree: TreeArrays, criterion: str | Criterion, ccp_alpha: float) -> N
 
 
 def _sums_below(tree: TreeArrays, risk: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """(N,) -> (N,), (N,): risk and number of the leaves below each node; a leaf counts itself."""
+    """Return risk and number of the leaves below each node, (N,) each."""
     below = np.where(tree.is_leaf, risk, 0.0)
     leaves = np.where(tree.is_leaf, 1, 0)
     for level in range(int(tree.node_depth.max(initial=0)), 0, -1):
@@ -150,12 +149,12 @@ def _sums_below(tree: TreeArrays, risk: NDArray[np.float64]) -> tuple[NDArray[np
 
 
 def _link(risk: NDArray[np.float64], below: NDArray[np.float64], leaves: NDArray[np.int64], node: int) -> float:
-    """How much the branch below a node lowers the risk for each leaf it adds."""
+    """Return the decrease in risk per leaf of the branch below a node."""
     return float((risk[node] - below[node]) / (leaves[node] - 1))
 
 
 def _mark_below(tree: TreeArrays, node: int, marked: NDArray[np.bool_]) -> None:
-    """Mark all nodes below a node, but not the node itself."""
+    """Mark all nodes below a node, excluding itself."""
     waiting = [node]
     while waiting:
         at = waiting.pop()

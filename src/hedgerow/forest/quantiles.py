@@ -1,4 +1,4 @@
-"""Quantiles: the training rows in the leaves that a sample reaches -> quantiles of its target, ranks of numbers."""
+"""Quantiles and ranks of targets among the training rows in leaves."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ RANKS = ("rank", "weak", "strict", "mean")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeafRows:
-    """The training rows in every leaf of a forest, each as often as the bag of the tree holds it.
+    """Training rows in every leaf of a forest, with multiplicities.
 
     Parameters
     ----------
     row_start : (L + 1,) int64
-        Where the rows of each leaf begin; the leaves of all trees are end to end.
+        Start of the rows of each leaf; the leaves of all trees are end to end.
     ranks : (E,) uint32
-        The ranks of these rows: rows are numbered in the order of their targets.
+        The ranks of these rows by target.
     values : (n,) float64
-        The targets in ascending order.
+        The targets, ascending.
     weights : (n,) float64 or None
         The weights in the same order, if rows are weighted.
     """
@@ -47,7 +47,7 @@ class LeafRows:
 def find_leaf_rows(
     forest: Forest, codes: Codes, y: Floats, weights: Floats | None, bags: Bags, n_threads: int
 ) -> LeafRows:
-    """Codes (p, n) and targets (n,) of the training table -> the rows in each leaf."""
+    """Find the training rows in each leaf, given codes (p, n) and targets (n,)."""
     order = np.argsort(y, kind="stable")
     leaves = forest.leaves(np.ascontiguousarray(codes[:, order]), n_threads)
     starts, ranks = [np.zeros(1, dtype=np.int64)], []
@@ -63,13 +63,13 @@ def find_leaf_rows(
 
 
 def leaf_rows_of(forest: Forest, rows: TrainingRows, n_threads: int) -> LeafRows:
-    """A forest of numbers and the rows it was grown on -> the rows in each leaf."""
+    """Find the rows in each leaf of a regression forest grown on them."""
     core = rows.target.core
     return find_leaf_rows(forest, rows.codes, core.values, core.weights, rows.bags, n_threads)
 
 
 def oob_leaves(forest: Forest, rows: TrainingRows, n_threads: int) -> NDArray[np.int32]:
-    """A forest and its training rows -> the leaf of each row in each tree, -1 if the bag holds the row, (n, T)."""
+    """Return the leaf of each training row in each tree, (n, T); -1 if in bag."""
     leaves = forest.leaves(rows.codes, n_threads)
     for tree in range(forest.n_trees):
         leaves[rows.bags.times(tree) > 0, tree] = -1
@@ -77,13 +77,13 @@ def oob_leaves(forest: Forest, rows: TrainingRows, n_threads: int) -> NDArray[np
 
 
 def checked_quantiles(quantiles: Any, weighting: str, interpolation: str) -> Floats:
-    """What a user asks for -> quantiles (q,)."""
+    """Return quantiles as (q,), checked."""
     try:
         wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
     except (TypeError, ValueError):
         wanted = np.empty(0)
     if wanted.ndim != 1 or not wanted.size or not ((wanted >= 0) & (wanted <= 1)).all():
-        raise ValueError(f"quantiles must be numbers in [0, 1], got {quantiles!r}")
+        raise ValueError(f"quantiles must be numbers in [0, 1], got {quantiles!r}.")
     _check_word("weighting", weighting, WEIGHTINGS)
     _check_word("interpolation", interpolation, INTERPOLATIONS)
     return wanted
@@ -98,17 +98,20 @@ def quantiles_of(
     interpolation: str,
     n_threads: int,
 ) -> Floats:
-    """Leaves (n, T), -1 if a tree does not judge the sample, checked quantiles (q,) -> (n, q), NaN without any tree."""
+    """Return quantiles, (n, q), from leaves (n, T); -1 skips a tree.
+
+    Samples without trees get NaN.
+    """
     return _in_leaves(forest, leaves, rows, quantiles, weighting, INTERPOLATIONS.index(interpolation), n_threads)
 
 
 def ranks_of(
     forest: Forest, leaves: NDArray[np.int32], rows: LeafRows, y: Floats, weighting: str, kind: str, n_threads: int
 ) -> Floats:
-    """Leaves (n, T) as above, numbers (n,) -> the share of the rows in these leaves that are smaller, (n,).
+    """Return the share of rows in leaves (n, T) with smaller targets, (n,).
 
-    `kind` says what becomes of rows with the same number: "strict" leaves them out, "weak" counts them, "mean" counts
-    half of them, and "rank" gives the mean of their ranks.
+    `kind` is the treatment of ties: "strict" excludes them, "weak" counts them, "mean" counts half of them, and "rank"
+    averages their ranks.
     """
     _check_word("weighting", weighting, WEIGHTINGS)
     _check_word("kind", kind, RANKS)
@@ -128,7 +131,10 @@ def _in_leaves(
     interpolation: int | None,
     n_threads: int,
 ) -> Floats:
-    """Quantiles, or without an interpolation the places of numbers: below, up to, and a row, as shares of all rows."""
+    """Return quantiles or, without an interpolation, the positions of targets.
+
+    Positions are the shares of rows below, of rows up to the target, and of one row.
+    """
     return _core.quantiles(
         leaves,
         forest.leaf_start,
@@ -145,4 +151,4 @@ def _in_leaves(
 
 def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
     if value not in words:
-        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}.")

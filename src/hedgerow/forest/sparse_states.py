@@ -10,22 +10,21 @@ from numpy.typing import NDArray
 
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.nodes import each_from, starts_of
-from hedgerow.forest.reducers import Reducer
-from hedgerow.forest.states import distinct_rows
+from hedgerow.forest.reducers import Reducer, distinct_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: With more classes than this, leaves are lifted by the patterns of what they hold.
+#: With more classes than this, leaves are lifted by pattern.
 MANY_CLASSES = 100
-#: Numbers of dense states of patterns that are in memory at once.
+#: Number of cells of dense states of patterns in memory at once.
 CELLS = 1 << 21
 
 
 class Reached(NamedTuple):
-    """Leaves that rows reach, in the order of rows and then of trees: the row, tree and leaf of each, (m,).
+    """Row, tree and leaf of each leaf reached, by row and then by tree, (m,).
 
-    `own` is the class of the row, if it is taken out of the leaf; otherwise None.
+    `own` is the class of the row, if it is removed from the leaf; otherwise None.
     """
 
     row: Ints
@@ -36,7 +35,7 @@ class Reached(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """What the states of a question look like: `width` columns, of which each block has one for every class."""
+    """Layout of states: `width` columns, with blocks that have a column per class."""
 
     n_classes: int
     width: int
@@ -44,7 +43,7 @@ class Shape:
 
     @property
     def others(self) -> Ints:
-        """The columns that belong to no class."""
+        """Columns that belong to no class."""
         free = np.ones(self.width, dtype=bool)
         for first in self.blocks:
             free[first : first + self.n_classes] = False
@@ -52,7 +51,7 @@ class Shape:
 
 
 class StateBlock(NamedTuple):
-    """What m leaves hold: the entries of each, the largest first; of equal ones, in the order of classes."""
+    """Entries of m leaves, in descending order of amount; ties by class."""
 
     start: Ints  # (m + 1,)
     label: Ints  # (E,)
@@ -60,7 +59,7 @@ class StateBlock(NamedTuple):
 
 
 class _States(NamedTuple):
-    """The states of m leaves: of the E classes they hold, of any class they do not hold, and what is of no class."""
+    """States of m leaves: of E present classes, of absent classes, and the rest."""
 
     held: Floats  # (E, B)
     absent: Floats  # (m, B)
@@ -76,11 +75,11 @@ def merged_by_patterns(
     n_rows: int,
     weights: Floats | None,
 ) -> Floats:
-    """Leaves reached by n rows -> their merged states (n, S), or (n, 2 S) if `merge` is "both".
+    """Return the merged states of n rows, (n, S), or (n, 2 S) if `merge` is "both".
 
-    A leaf of many classes holds few of them, and most leaves hold the same numbers of rows of different classes. The
-    state of such a pattern is computed once; classes that a leaf does not hold have no entry of their own. `weights`
-    (T,) are factors of the states of each tree. Sums are taken in the order of trees.
+    A leaf of many classes has rows of few of them, and most leaves have the same numbers of rows of different classes.
+    The state of such a pattern is computed once; absent classes have no entries. `weights` (T,) are factors of the
+    states of each tree. Sums are taken in the order of trees.
     """
     held = _held(evidence, reached)
     states = _lifted(held, what, setting, shape)
@@ -94,7 +93,7 @@ def merged_by_patterns(
 
 
 def _held(evidence: ClassCounts, reached: Reached) -> StateBlock:
-    """The entries of the leaves, without the rows that reach them if these are taken out."""
+    """Return the entries of leaves, without removed rows."""
     assert evidence.entry_start is not None
     assert evidence.entry_class is not None
     first, last = evidence.entry_start[reached.leaf], evidence.entry_start[reached.leaf + 1]
@@ -107,7 +106,7 @@ def _held(evidence: ClassCounts, reached: Reached) -> StateBlock:
         amount[mine] = np.maximum(before - 1, 0)
         if weight is not None:
             weight[mine] *= amount[mine] / np.where(before > 0, before, 1.0)
-    if weight is not None:  # as many rows, in proportion to the weights
+    if weight is not None:  # row totals in proportion to weights
         rows, total = (np.bincount(leaf, each, len(first)) for each in (amount, weight))
         amount = rows[leaf] * weight / np.where(total > 0, total, 1.0)[leaf]
     order = np.lexsort((label, -amount, leaf))
@@ -116,7 +115,7 @@ def _held(evidence: ClassCounts, reached: Reached) -> StateBlock:
 
 
 def _lifted(held: StateBlock, what: Reducer[Any], setting: Any, shape: Shape) -> _States:
-    """What m leaves hold -> their states; leaves with about as many classes share a table."""
+    """Return the states of leaves; similar numbers of classes share a table."""
     n_blocks, others = len(shape.blocks), shape.others
     size = np.diff(held.start)
     columns = np.minimum(1 << np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64), shape.n_classes)
@@ -139,7 +138,7 @@ def _lifted(held: StateBlock, what: Reducer[Any], setting: Any, shape: Shape) ->
 def _of_patterns(
     patterns: Floats, what: Reducer[Any], setting: Any, shape: Shape, others: Ints
 ) -> tuple[Floats, Floats, Floats]:
-    """Patterns (d, c) -> states of their c classes (d, B, c), of an absent class (d, B), and of no class (d, R)."""
+    """Return states of classes (d, B, c), absent classes (d, B) and no class (d, R)."""
     n_patterns, n_columns = patterns.shape
     by_class = np.empty((n_patterns, len(shape.blocks), n_columns))
     absent, rest = np.zeros((n_patterns, len(shape.blocks))), np.empty((n_patterns, len(others)))
@@ -151,14 +150,14 @@ def _of_patterns(
         lifted = what.lift(dense, setting)
         for block, begin in enumerate(shape.blocks):
             by_class[some, block] = lifted[:, begin : begin + n_columns]
-            last = begin + shape.n_classes - 1  # of a class that no leaf of the pattern holds, unless it holds all
+            last = begin + shape.n_classes - 1  # an absent class, unless the pattern has all classes
             absent[some, block] = np.where(dense[:, -1] > 0, 0.0, lifted[:, last])
         rest[some] = lifted[:, others]
     return by_class, absent, rest
 
 
 def _added(held: StateBlock, states: _States, row: Ints, shape: Shape, n_rows: int) -> Floats:
-    """Sums over trees (n, S), where classes that a leaf does not hold add nothing."""
+    """Return sums over trees, (n, S), if absent classes add nothing."""
     of_entry = np.repeat(row, np.diff(held.start)) * shape.width + held.label
     merged = np.zeros(n_rows * shape.width)
     for block, first in enumerate(shape.blocks):
@@ -171,7 +170,7 @@ def _added(held: StateBlock, states: _States, row: Ints, shape: Shape, n_rows: i
 def _merged_by_tree(
     held: StateBlock, states: _States, reached: Reached, shape: Shape, n_rows: int, merge: str
 ) -> Floats:
-    """Merged states, tree by tree: every class has its state in every leaf."""
+    """Return merged states tree by tree, with a state of every class in every leaf."""
     largest, added = (
         np.zeros((n_rows, shape.width)) if merge in kinds else None for kinds in (("max", "both"), ("add", "both"))
     )

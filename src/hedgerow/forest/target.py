@@ -1,4 +1,4 @@
-"""Targets: protocols of the values to be predicted, and how y and weights are read."""
+"""Targets: protocols, and reading of y and weights."""
 
 from __future__ import annotations
 
@@ -17,88 +17,88 @@ from hedgerow.labels import read_labels
 
 Floats = NDArray[np.float64]
 
-#: Weights of later rows are multiples of this, if the weights of the first table were whole numbers or absent.
+#: Unit of the weights of later rows, if the weights of the first table were whole numbers or absent.
 FINEST_WEIGHT = 2.0**-24
 
 
 class Target(Protocol):
-    """The target of n training rows: what a prediction type must know of them.
+    """Target of n training rows.
 
-    A prediction type has a target of its own (``tasks/<type>/target.py``), made by `Task.read_y`; models are
-    `ClassificationTarget` and `RegressionTarget`. Everything else handles targets by the members below, and learns from
-    `TargetInfo` what stays of a target in a fitted model, and from `CoreTarget` what the core takes.
+    Each prediction type has a target (``tasks/<type>/target.py``), made by `Task.read_y`; examples are
+    `ClassificationTarget` and `RegressionTarget`. Other code uses the members below. `TargetInfo` is the part that a
+    fitted model keeps, and `CoreTarget` the form that the core takes.
     """
 
     @property
     def kind(self) -> str:
-        """The type of leaves, "classes" (counts) or "numbers" (moments); "several" for several outputs."""
+        """Type of leaves, "classes" (counts) or "numbers" (moments); "several" if multi-output."""
 
     @property
     def n_rows(self) -> int:
-        """n."""
+        """Number of rows n."""
 
     @property
     def truth(self) -> NDArray[Any]:
-        """(n,): the value that is to be predicted; class numbers if leaves count classes."""
+        """True value of each row, (n,); class numbers if leaves count classes."""
 
     @property
     def labels(self) -> NDArray[np.uint16] | None:
-        """(n,): the cell of the leaf counts to which each row adds; None if leaves count only rows."""
+        """Cell of the leaf counts to which each row adds, (n,); None if only rows count."""
 
     @property
     def weights(self) -> Floats | None:
-        """(n,): the weights of the rows as given; None if all rows weigh the same."""
+        """Row weights as given, (n,); None if all rows weigh the same."""
 
     @property
     def own(self) -> Floats | None:
-        """(n, K): the counts that each row adds to its leaf, if a row adds to several cells; otherwise None."""
+        """Counts that each row adds to several cells of its leaf, (n, K); otherwise None."""
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
-        """(n,): whether the value of a row is certain; None if all are."""
+        """Whether the value of each row is certain, (n,); None if all are."""
 
     @property
     def identity(self) -> NDArray[Any]:
-        """An array that is equal for two tables with the same target; a warm start compares its checksum."""
+        """Array that is equal for tables with the same target, for warm starts."""
 
     @property
     def class_rows(self) -> tuple[float, ...]:
-        """(K,): the number of rows of each cell of the leaf counts."""
+        """Number of rows of each cell of the leaf counts, (K,)."""
 
     @property
     def info(self) -> TargetInfo:
-        """The part of the target that a fitted model keeps."""
+        """Part of the target that a fitted model keeps."""
 
     def for_core(self) -> CoreTarget:
-        """The target in the form in which the core takes it."""
+        """Return the target as the core takes it."""
 
     def take(self, rows: NDArray[Any]) -> Self:
-        """The target of some rows, in the order given."""
+        """Return the target of some rows, in the order given."""
 
     def concat(self, more: Self) -> Self:
-        """The target of these rows followed by later rows (`partial_fit`)."""
+        """Return the target of these rows and later rows (`partial_fit`)."""
 
     def weighing(self) -> Weighing:
-        """How weights of later rows are rounded."""
+        """Return the rounding of weights of later rows."""
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """Out-of-bag predictions for some of the rows (m,) -> (m,): the loss of each."""
+        """Return the losses of out-of-bag predictions of some rows, (m,)."""
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """Mean and losses of the rows predicted so far, number of all rows -> standard error of that mean."""
+        """Return the standard error of the mean loss."""
 
 
 class Weighing(NamedTuple):
-    """How weights and numbers of later rows are rounded, so that sums stay exact."""
+    """Rounding of weights and targets of later rows, which keeps sums exact."""
 
-    scale: float = 1.0  # a weight is first divided by this
-    unit: float = FINEST_WEIGHT  # and then rounded to a multiple of this
-    extremes: tuple[float, float] | None = None  # smallest and largest number of the first table of a regression
+    scale: float = 1.0  # divisor of weights
+    unit: float = FINEST_WEIGHT  # scaled weights are rounded to multiples of this
+    extremes: tuple[float, float] | None = None  # range of the first targets in a regression
 
 
 @dataclass(frozen=True, eq=False)
 class TargetInfo:
-    """The part of a target that a fitted model keeps; models are `ClassInfo` and `RangeInfo`.
+    """Part of a target that a fitted model keeps, such as `ClassInfo`.
 
     Parameters
     ----------
@@ -107,57 +107,57 @@ class TargetInfo:
     """
 
     names: NDArray[Any]
-    #: The same for each output, if there are several.
+    #: Target info of each output of a multi-output target.
     outputs: ClassVar[tuple[Any, ...]] = ()
 
     def with_names(self, names: NDArray[Any], class_rows: Floats) -> TargetInfo:
-        """The same with more names (K,), given the number of rows of each."""
+        """Return the info with more names (K,), given their numbers of rows."""
         return replace(self, names=names)
 
     def joined(self, other: TargetInfo, class_rows: Floats) -> TargetInfo:
-        """That of these rows and others, which has all names; `class_rows` (K,) are those of both together."""
+        """Return the info of these and other rows; `class_rows` (K,) are those of both."""
         return other
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float] | None]:
-        """Number of training rows -> that of each name, as far as it is known; and the extremes of a regression."""
+        """Return the rows per name, as far as known, and the range in a regression."""
         return (float(n_rows),), None
 
     def named(self, target: Target) -> NDArray[Any]:
-        """The target of n rows -> (n,): the true value of each, as users name it."""
+        """Return the true value of each row, (n,), as users name it."""
         return target.truth
 
     def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> TargetInfo:
-        """The same with readable names; numbers have no names."""
+        """Return the info with readable names."""
         return self
 
 
 class CoreTarget(ABC):
-    """The target of training rows in the form in which the core takes it, a dataclass of arrays and numbers.
+    """Target of training rows as the core takes it, a dataclass.
 
-    Models are `ClassLabels` (``kind`` "classes" in the core) and `RealTargets` ("numbers").
+    Examples are `ClassLabels` (``kind`` "classes" in the core) and `RealTargets` ("numbers").
     """
 
-    #: K, the number of cells of the leaf counts.
+    #: Number of cells of the leaf counts, K.
     n_classes: int
     #: Whether leaves have moments besides counts.
     of_numbers: ClassVar[bool] = False
 
     @abstractmethod
     def fields(self, criterion: Any) -> dict[str, Any]:
-        """Name -> value: the ``kind`` of the target, its arrays, and the criterion of the splits."""
+        """Return the ``kind`` of the target, its arrays, and the criterion, by name."""
 
     @property
     def parts(self) -> tuple[CoreTarget, ...]:
-        """The target of each output."""
+        """Target of each output."""
         return (self,)
 
 
 def columns_of(y: Any) -> list[Any] | None:
-    """y as given -> its columns, one for each output; None if there is only one output."""
+    """Return the columns of y, one per output; None for a single output."""
     if sparse.issparse(y):
         raise SparseTargetError(
             "y must be a dense array, got a sparse one: sparse multilabel-indicator for y is not supported. Pass"
-            " y.toarray()"
+            " y.toarray()."
         )
     if y is None or read_labels(y) is not None:
         return None
@@ -166,23 +166,24 @@ def columns_of(y: Any) -> list[Any] | None:
         return None if len(frame.columns) == 1 else [column.to_native() for column in frame.iter_columns()]
     if isinstance(y, list | tuple) and len(y) > 0 and isinstance(y[0], list | tuple | np.ndarray):
         if len({len(row) for row in y}) > 1:
-            raise ValueError("y must have the same number of outputs in every row, got rows of different lengths")
+            lengths = sorted({len(row) for row in y})
+            raise ValueError(f"y must have the same number of outputs in all rows, got {lengths[0]} and {lengths[-1]}.")
         y = np.array(y)
     if isinstance(y, np.ndarray) and y.ndim > 2:
-        raise ValueError(f"y must have one or two axes, rows and perhaps outputs, got shape {y.shape}")
+        raise ValueError(f"y must have one or two dimensions, rows and outputs, got shape {y.shape}.")
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] > 1:
         return [y[:, number] for number in range(y.shape[1])]
     return None
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Refuse a masked array with masked cells, because NumPy would use the values under the mask."""
+    """Raise if cells are masked: NumPy would use the values under the mask."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"{name} must not hold missing values, got {values.mask.sum()} masked ones; drop those rows")
+        raise ValueError(f"{name} must not have missing values, got {values.mask.sum()} masked. Drop these rows.")
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Weights as given -> (n,) float64, finite, not negative, at least one above zero; None stays None."""
+    """Read weights as (n,) float64, finite and >= 0, not all zero; None stays None."""
     weights = read_weights_of_part(sample_weight, n_rows)
     if weights is not None:
         check_total_weight(bool((weights > 0).any()))
@@ -190,64 +191,64 @@ def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
 
 
 def read_weights_of_part(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Weights of a part of a table -> (n,) float64, finite, not negative, perhaps all zero; None stays None."""
+    """Read weights of a part of a table, which may all be zero; None stays None."""
     if sample_weight is None:
         return None
     refuse_masked(sample_weight, "sample_weight")
     given = np.asarray(sample_weight)
     if given.dtype.kind == "c":
-        raise ValueError("sample_weight must be real numbers, got complex ones; Complex data not supported")
+        raise ValueError(f"sample_weight must be real numbers, got {given.dtype}. Complex data not supported.")
     weights = given.astype(np.float64, copy=False)
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
         raise ValueError(
-            f"sample_weight must be 1D array or scalar, got {weights.ndim} dimensions; Sample weights must be 1D"
+            f"sample_weight must be 1D array or scalar, got {weights.ndim} dimensions. Sample weights must be 1D."
         )
     if len(weights) != n_rows:
         raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: it must have one weight for each row of X"
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: it must have one weight per row of X."
         )
     if not np.isfinite(weights).all():
-        raise ValueError("sample_weight must be finite, got NaN or infinity; replace those weights or drop the rows")
+        raise ValueError(f"sample_weight must be finite, got {weights[~np.isfinite(weights)][0]:g}.")
     if (weights < 0).any():
-        raise ValueError(f"sample_weight must not be negative, got {weights.min():g}; use 0 to leave a row out")
+        raise ValueError(f"sample_weight must be >= 0, got {weights.min():g}. Use 0 to omit a row.")
     return weights
 
 
 def joined_weights(first: Floats | None, n_first: int, second: Floats | None, n_second: int) -> Floats | None:
-    """Weights of rows and of later rows, None if each weighs one -> the weights of all."""
+    """Join the weights of rows and of later rows; None means that each weighs one."""
     if first is None and second is None:
         return None
     return np.concatenate([np.ones(n) if w is None else w for w, n in ((first, n_first), (second, n_second))])
 
 
 def check_total_weight(weighs: bool) -> None:
-    """Refuse a table in which every row has the weight 0."""
+    """Raise if every row has weight 0."""
     if not weighs:
-        raise ValueError("sample_weight must have at least one weight above zero, got only zeros")
+        raise ValueError("sample_weight must have at least one positive weight, got only zeros.")
 
 
 def among_classes(found: NDArray[Any], declared: NDArray[Any]) -> NDArray[np.intp]:
-    """Classes that occur (k,), classes that may occur (K,) -> the position of the first among the second (k,).
+    """Return the indices of classes `found` (k,) in `declared` (K,), (k,).
 
     Raises
     ------
     ValueError
-        If a class occurs that may not.
+        If a class is not declared.
     """
     places = {name: place for place, name in enumerate(declared.tolist())}
     unknown = [name for name in found.tolist() if name not in places]
     if unknown:
         raise ValueError(
-            f"y must hold classes that are known, {declared.tolist()[:10]}, got {unknown[:5]}; declare new ones with"
-            " the parameter classes"
+            f"y must have known classes ({declared.tolist()[:10]}), got {unknown[:5]}. Declare new ones with the"
+            " parameter classes."
         )
     return np.array([places[name] for name in found.tolist()], dtype=np.intp)
 
 
 class ReadTarget(NamedTuple):
-    """The target of the rows whose weight is above zero, and which rows these are (None for all)."""
+    """Target of rows with positive weight, and these rows (None for all)."""
 
     target: Any
     kept: NDArray[np.uint32] | None

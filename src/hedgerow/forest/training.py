@@ -1,4 +1,4 @@
-"""Training rows: a binned table and its target -> what trees were grown on, and which trees may judge each row."""
+"""Training rows: binned table, target and bags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hedgerow.table.bins import Codes
 
 
 class Fingerprint(NamedTuple):
-    """What two fits must have in common for a warm start: the same rows, and bags drawn in the same way."""
+    """Summary of rows and bags, which must agree between fits for a warm start."""
 
     rows: tuple[int, int] | None  # checksums of labels and codes, if a warm start will need them
     n_rows: int
@@ -26,23 +26,22 @@ class Fingerprint(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingRows:
-    """The binned training rows of a forest, their target, and how bags were drawn from them.
+    """Binned training rows of a forest, with their target and bags.
 
-    A fitted forest keeps them, at one or two bytes for each cell of the table; pickles and model files do not contain
-    them.
+    A fitted forest keeps them at one or two bytes per cell of the table; pickles and model files do not contain them.
 
     Parameters
     ----------
     codes : (p, n)
-        The codes of the rows whose weight is above zero.
+        The codes of rows with positive weight.
     all_codes : (p, m)
         The codes of all rows that were given.
     kept : (n,) uint32 or None
-        Which of all rows have a weight above zero; None means all.
+        The rows with positive weight; None means all.
     target : Target
         The target of the n rows.
     bags : Bags
-        How bags are drawn from these rows, and which rows leaves count.
+        The bags drawn from these rows, and the rows that leaves count.
     """
 
     codes: Codes
@@ -60,38 +59,38 @@ class TrainingRows:
         settings: GrowthParams,
         groups: Groups | None = None,
     ) -> TrainingRows:
-        """Codes of all rows, the rows whose weight is above zero, their target and groups, and how trees are grown."""
+        """Return training rows from all codes, rows of positive weight and target."""
         codes = all_codes if kept is None else np.ascontiguousarray(all_codes[:, kept])
         return cls(codes, all_codes, kept, target, bags_of(settings, codes.shape[1], groups))
 
     @property
     def n_rows(self) -> int:
-        """n."""
+        """Number of rows n."""
         return int(self.codes.shape[1])
 
     @property
     def has_bags(self) -> bool:
-        """Whether bags leave rows out, so that trees can judge these."""
+        """Whether bags leave rows out."""
         return self.bags.mean != 0
 
     @property
     def oob_mask(self) -> OobMask:
-        """Which trees may judge a row, and what the row itself has added to their leaves."""
+        """Out-of-bag mask, with the contributions of rows to leaves that count them."""
         own = self.target.labels if self.target.own is None else self.target.own
         return OobMask(self.bags, own if self.bags.counts_oob else None, self.target.known)
 
     @property
     def groups(self) -> NDArray[np.uint32] | None:
-        """(n,): the group of each row; None if every row stands for itself."""
+        """Group of each row, (n,); None without groups."""
         return self.bags.units
 
     @property
     def n_groups(self) -> int:
-        """The number of groups that bags are drawn from; 0 if there are no bags or every row is drawn on its own."""
+        """Number of groups that bags are drawn from; 0 without bags or groups."""
         return 0 if self.bags.groups is None or not self.has_bags else self.bags.groups.n_groups
 
     def concat(self, codes: Codes, target: Any) -> TrainingRows:
-        """These rows followed by later rows, codes (p, m) with their target."""
+        """Return these rows followed by later rows, codes (p, m)."""
         kept, whole = self.kept, np.concatenate([self.codes, codes], axis=1)
         if kept is not None:
             later = self.all_codes.shape[1] + np.arange(codes.shape[1])
@@ -101,15 +100,15 @@ class TrainingRows:
         return TrainingRows(whole, everything, kept, self.target.concat(target), bags)
 
     def codes_of(self, rows: NDArray[np.int64]) -> Codes:
-        """The codes (p, m) of some rows (m,), in ascending order; no copy if these are all."""
+        """Return the codes (p, m) of ascending rows (m,), without a copy for all rows."""
         return self.codes if len(rows) == self.n_rows else np.ascontiguousarray(self.codes[:, rows])
 
     def under(self, settings: GrowthParams) -> TrainingRows:
-        """The same rows, with the bags of other settings."""
+        """Return the rows with the bags of other settings."""
         return replace(self, bags=bags_of(settings, self.n_rows, self.bags.groups))
 
     def origin(self, n_trees: int, first_tree: int) -> Provenance:
-        """The origin of trees that were grown on these rows."""
+        """Return the provenance of trees that were grown on these rows."""
         weighing = self.target.weighing()
         return Provenance(
             n_trees,
@@ -127,12 +126,12 @@ class TrainingRows:
         )
 
     def fingerprint(self, *, of_rows: bool) -> Fingerprint:
-        """What a warm start compares with a later fit; `of_rows` says whether it includes the rows themselves."""
+        """Return the fingerprint for warm starts, with checksums of rows if `of_rows`."""
         checksums = self.checksums() if of_rows else None
         return Fingerprint(checksums, self.n_rows, self.bags.mean, self.bags.leaf_counts, self.n_groups)
 
     def checksums(self) -> tuple[int, int]:
-        """Checksums of the labels, with the groups if there are any, and of the codes."""
+        """Return checksums of labels, with groups if there are any, and of codes."""
         identity = zlib.crc32(np.ascontiguousarray(self.target.identity).data)
         if self.n_groups:
             identity = zlib.crc32(self.groups.data, identity)  # type: ignore[union-attr]
@@ -140,5 +139,5 @@ class TrainingRows:
 
 
 def bags_of(settings: GrowthParams, n_rows: int, groups: Groups | None = None) -> Bags:
-    """How trees with these settings draw bags from so many rows, or from their groups."""
+    """Return the bags that trees with these settings draw from rows or groups."""
     return Bags(settings.seed, settings.bag_mean, n_rows, leaf_counts=settings.leaf_counts, groups=groups)

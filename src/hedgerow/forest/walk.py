@@ -1,4 +1,4 @@
-"""Walk: a tree of a forest -> arrays over its nodes, nodes to walk through, and text."""
+"""Trees of a fitted model: arrays over nodes, nodes to walk, and text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow import _core
+from hedgerow.criteria import Criterion
 from hedgerow.forest.forest import Forest, trees_between
 from hedgerow.forest.importance import impurity_gains, impurity_importance
 from hedgerow.forest.lines import MOST_DEPTH, lines_of, questions_of
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 class Held(NamedTuple):
-    """The classes that occur at a node (e,), in ascending order, with their rows and weights (e,)."""
+    """Classes at a node, ascending, with their rows and weights, (e,) each."""
 
     labels: NDArray[Any]
     rows: NDArray[Any]
@@ -34,12 +35,12 @@ class Held(NamedTuple):
 
 
 class TreeArrays:
-    """One tree as read-only arrays over its N nodes.
+    """Read-only arrays over the N nodes of one tree.
 
     Parameters
     ----------
     forest, number : Forest, int
-        Which tree.
+        The forest, and the index of the tree.
 
     Attributes
     ----------
@@ -70,18 +71,18 @@ class TreeArrays:
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes, leaves included."""
+        """Number of nodes, including leaves."""
         return len(self.feature)
 
     @property
     def leaves(self) -> tuple[int, int]:
-        """The number of its first leaf among all leaves of the forest, and that of the first leaf after it."""
+        """First and last + 1 of its leaves among all leaves of the forest."""
         first, last = self._forest.leaf_start[self._number : self._number + 2].tolist()
         return first, last
 
     @property
     def is_multiway(self) -> NDArray[np.bool_]:
-        """(N,) whether the node has a child for each category, and one for missing and new values."""
+        """Whether each node has a child per category, and one for missing and new values."""
         return np.asarray(~self.is_leaf & (self._kind == MULTIWAY))
 
     @property
@@ -91,57 +92,57 @@ class TreeArrays:
 
     @property
     def depth(self) -> int:
-        """Longest path from the root to a leaf."""
+        """Length of the longest path from the root to a leaf."""
         return int(self._forest.depth[self._number])
 
     @cached_property
     def parent(self) -> NDArray[np.int64]:
-        """(N,) the parent of each node; -1 for the root."""
+        """Parent of each node, (N,); -1 for the root."""
         return parents_of(self.first_child, self.n_children)
 
     @cached_property
     def node_depth(self) -> NDArray[np.int64]:
-        """(N,) steps from the root."""
+        """Depth of each node, (N,)."""
         return depths_of(self.parent)
 
     @property
     def leaf_evidence(self) -> LeafPayload:
-        """The evidence of the leaves."""
+        """Evidence of the leaves."""
         return self._forest.evidence.between(*self.leaves)
 
     @cached_property
     def evidence(self) -> LeafPayload:
-        """The evidence of each of the N nodes: that of the leaves below it, without borrowed ones."""
+        """Evidence of each of the N nodes, without borrowed leaves."""
         return self.leaf_evidence.at_nodes(self.nodes)
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """(N,) rows at each node."""
+        """Number of rows at each node, (N,)."""
         return np.asarray(_core.node_sums(self.nodes.bits, self.nodes.payload, self.leaf_evidence.rows[:, None])[:, 0])
 
     def held(self, nodes: NDArray[np.bool_]) -> Iterator[tuple[int, Held]]:
-        """Which nodes (N,) -> these nodes, the last one first, and what they hold; no table of all classes is made."""
+        """Yield the selected nodes (N,), last one first, with the classes that occur."""
         each = zip(range(self.n_nodes - 1, -1, -1), self.leaf_evidence.held_at_nodes(self.nodes), strict=True)
         return ((number, Held(*held)) for number, held in each if nodes[number])
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """(N, K) rows of each class at each node."""
+        """Rows of each class at each node, (N, K)."""
         return self.evidence.table()
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """(N, K) weight of each class at each node; equal to the counts if rows have no weights."""
+        """Weight of each class at each node, (N, K); equal to the counts without weights."""
         return self.evidence.table(weighted=True).astype(np.float64, copy=False)
 
 
 class Tree(TreeArrays):
-    """One tree of a fitted model: read-only arrays over nodes, and a root to walk from.
+    """Tree of a fitted model: read-only arrays over nodes, and a root to walk from.
 
     Parameters
     ----------
     forest, number : Forest, int
-        Which tree.
+        The forest, and the index of the tree.
     bins, schema : Bins, Schema
         The meaning of its codes.
     classes : (K,) array
@@ -149,17 +150,17 @@ class Tree(TreeArrays):
     criterion : Criterion or str
         The criterion of its splits.
     impurities : (N,) float64 or None
-        The impurity of each node, if it cannot be computed from the leaves.
+        The impurity of each node, if it does not follow from the leaves.
 
     Attributes
     ----------
     threshold : (N,) float64
-        Values up to the threshold go left; NaN for nominal splits, -2 for leaves.
+        Values up to the threshold go left; NaN for categorical splits, -2 for leaves.
     feature, parent, first_child, n_children, node_depth, missing_left, counts
         As in `TreeArrays`.
     node_count, max_depth, n_features, n_outputs, n_classes, children_left, children_right, missing_go_to_left, value, \
 impurity, n_node_samples, weighted_n_node_samples
-        As in scikit-learn's trees, computed when asked for. Rows and shares are those that leaves count, which are all
+        As in scikit-learn's trees, computed when first used. Rows and shares are those that leaves count, which are all
         training rows by default.
     """
 
@@ -170,7 +171,7 @@ impurity, n_node_samples, weighted_n_node_samples
         bins: Bins,
         schema: Schema,
         classes: NDArray[Any],
-        criterion: Any = "gini",
+        criterion: str | Criterion = "gini",
         impurities: Floats | None = None,
     ) -> None:
         super().__init__(forest, number)
@@ -179,33 +180,33 @@ impurity, n_node_samples, weighted_n_node_samples
 
     @cached_property
     def threshold(self) -> NDArray[np.float64]:
-        """(N,) the threshold of each node: values up to it go left."""
+        """Threshold of each node, (N,): values up to it go left."""
         result = np.where(self.is_leaf, -2.0, np.nan)
         nodes = np.flatnonzero(~self.is_leaf & (self._kind == 0))
         at = self._bins.cut_start[self.feature[nodes]] + self._code[nodes]
         inside = at < self._bins.cut_start[self.feature[nodes] + 1]
-        result[nodes] = np.inf  # every value goes left, only missing ones right
+        result[nodes] = np.inf  # all values go left, missing ones right
         result[nodes[inside]] = self._bins.cuts[at[inside]]
         return result
 
     @property
     def root(self) -> TreeNode:
-        """The root of the tree, from which to walk."""
+        """Root of the tree."""
         return TreeNode(self, 0)
 
     def at(self, number: int) -> TreeNode:
-        """Node number `number`."""
+        """Return node `number`."""
         return TreeNode(self, number)
 
     def categories_left(self, node: int) -> list[Any]:
-        """The categories that go left at a subset split."""
+        """Return the categories that go left at a subset split."""
         known = self.schema.categories[self.feature[node]]
         if known is None or self._kind[node] != SUBSET:
             return []
         return list(known[self.codes_left(np.array([node]))[0]].tolist())
 
     def codes_left(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Subset splits (m,) on one feature -> (m, C): which of its categories go left."""
+        """Return which categories go left at subset splits (m,) of one feature, (m, C)."""
         known = self.schema.categories[self.feature[nodes[0]]]
         return self.nodes.goes_left(nodes, 0 if known is None else len(known))
 
@@ -213,12 +214,12 @@ impurity, n_node_samples, weighted_n_node_samples
 
     @property
     def node_count(self) -> int:
-        """Number of nodes, leaves included."""
+        """Number of nodes, including leaves."""
         return self.n_nodes
 
     @property
     def max_depth(self) -> int:
-        """Longest path from the root to a leaf."""
+        """Length of the longest path from the root to a leaf."""
         return self.depth
 
     @property
@@ -233,65 +234,65 @@ impurity, n_node_samples, weighted_n_node_samples
 
     @property
     def n_classes(self) -> NDArray[np.int64]:
-        """(outputs,) number of classes of each output; 1 in a regression."""
+        """Number of classes of each output, (outputs,); 1 in a regression."""
         return np.array([part.n_classes for part in self._forest.evidence.parts])
 
     @property
     def children_left(self) -> NDArray[np.int64]:
-        """(N,) the left child of each node; -1 for leaves."""
+        """Left child of each node, (N,); -1 for leaves."""
         self._two_children("children_left")
         return self.first_child
 
     @property
     def children_right(self) -> NDArray[np.int64]:
-        """(N,) the right child of each node; -1 for leaves."""
+        """Right child of each node, (N,); -1 for leaves."""
         self._two_children("children_right")
         return np.where(self.is_leaf, -1, self.first_child + 1)
 
     @property
     def missing_go_to_left(self) -> NDArray[np.bool_]:
-        """(N,) whether missing values go left."""
+        """Whether missing values go left, (N,)."""
         return self.missing_left
 
     @property
     def value(self) -> Floats:
-        """(N, outputs, K) shares of the classes at each node; in a regression, the prediction of each node."""
+        """Class shares, or predictions in a regression, of each node, (N, outputs, K)."""
         parts = [part.predictions() for part in self.evidence.parts]
         widest = max(part.shape[1] for part in parts)
         return np.stack([np.pad(part, ((0, 0), (0, widest - part.shape[1]))) for part in parts], axis=1)
 
     @property
     def impurity(self) -> Floats:
-        """(N,) the impurity of each node by the criterion of the splits."""
+        """Impurity of each node by the criterion of the splits, (N,)."""
         return self.evidence.impurity(self.criterion) if self._impurities is None else self._impurities
 
     @property
     def n_node_samples(self) -> NDArray[np.int64]:
-        """(N,) rows at each node."""
+        """Number of rows at each node, (N,)."""
         return np.asarray(self.counts.sum(axis=1))
 
     @property
     def weighted_n_node_samples(self) -> Floats:
-        """(N,) weight of the rows at each node."""
+        """Weight of the rows at each node, (N,)."""
         return np.asarray(self.evidence.amount, dtype=np.float64)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Samples (n, p) -> (n,): the leaf that each reaches, as the number of its node."""
+        """Return the node number of the leaf that each sample reaches, (n,)."""
         codes = encode(read_table(X, self.schema), self._bins)
         nodes = trees_between(self._forest, self._number, self._number + 1).leaf_nodes(codes)
         return np.asarray(nodes[:, 0])
 
     def decision_path(self, X: Any) -> sparse.csr_array:
-        """Samples (n, p) -> (n, N): 1 for each node that a sample passes."""
+        """Return 1 for each node that a sample passes, (n, N)."""
         alone = trees_between(self._forest, self._number, self._number + 1)
         return decision_path(alone, [self], self.apply(X)[:, None])
 
     def predict(self, X: Any) -> Floats:
-        """Samples (n, p) -> (n, outputs, K): the `value` of the leaf that each reaches."""
+        """Return the `value` of the leaf that each sample reaches, (n, outputs, K)."""
         return self.value[self.apply(X)]
 
     def compute_feature_importances(self, normalize: bool = True) -> Floats:
-        """(n_features,): how much the splits on each feature decrease the impurity; they sum to one if normalised."""
+        """Return the impurity decrease by feature, (p,); sums to one if normalised."""
         alone = trees_between(self._forest, self._number, self._number + 1)
         if normalize:
             return np.asarray(impurity_importance(alone, self.n_features, self.criterion, self._impurities)[0])
@@ -300,17 +301,17 @@ impurity, n_node_samples, weighted_n_node_samples
 
     def _two_children(self, name: str) -> None:
         if self.is_multiway.any():
-            raise AttributeError(f"{name} is there if every split has two sides, got a child for each category")
+            raise AttributeError(f"{name} requires two-way splits, but this tree has multiway splits.")
 
     def name_of(self, feature: int) -> str:
-        """The name of the feature, or ``x[i]`` if features have no names."""
+        """Return the name of a feature, or ``x[i]`` without names."""
         return self.schema.names[feature] if self.schema.names is not None else f"x[{feature}]"
 
     def to_text(self, *, max_depth: int = 10, decimals: int = 2, note: Callable[[TreeNode], str] | None = None) -> str:
-        """The tree as indented text, with the counts of its leaves; `note` may add text to the line of each leaf.
+        """Return the tree as indented text, with leaf counts.
 
-        Below `max_depth`, and below a depth of 200 in any case, rows are only counted. A set of categories names at
-        most 20 of them.
+        `note` may add text to the line of each leaf. Below `max_depth`, at most 200, only the number of rows is shown.
+        Conditions list at most 20 categories.
         """
         return "\n".join(map(printable, lines_of(self, min(max_depth, MOST_DEPTH), decimals, note)))
 
@@ -319,12 +320,12 @@ impurity, n_node_samples, weighted_n_node_samples
 
 
 class RegressionTree(Tree):
-    """One tree of a fitted regressor: read-only arrays over nodes, and a root to walk from.
+    """Tree of a fitted regressor: arrays over nodes, and a root to walk from.
 
     Attributes
     ----------
     counts : (N, 1) int64
-        Rows at each node, each as often as the bag holds it.
+        Number of rows at each node, with multiplicities in the bag.
     mean, variance : (N,) float64
         Weighted mean and variance of the targets at each node.
     value : (N, 1, 1) float64
@@ -342,30 +343,30 @@ class RegressionTree(Tree):
         number: int,
         bins: Bins,
         schema: Schema,
-        criterion: Any = "squared_error",
+        criterion: str | Criterion = "squared_error",
         impurities: Floats | None = None,
     ) -> None:
         super().__init__(forest, number, bins, schema, np.array(["rows"]), criterion, impurities)
 
     @property
     def weight(self) -> Floats:
-        """(N,) weight of the rows at each node; their number if rows have no weights."""
+        """Weight of the rows at each node, (N,); the number of rows without weights."""
         return self.evidence.amount
 
     @property
     def mean(self) -> Floats:
-        """(N,) mean target at each node."""
+        """Mean target at each node, (N,)."""
         return self.evidence.mean
 
     @property
     def variance(self) -> Floats:
-        """(N,) variance of the targets at each node."""
+        """Variance of the targets at each node, (N,)."""
         return self.evidence.variances
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A node of a tree: its counts and its children."""
+    """Node of a tree: its counts and its children."""
 
     tree: Tree
     number: int
@@ -377,30 +378,30 @@ class TreeNode:
 
     @property
     def counts(self) -> dict[Any, int]:
-        """Class -> rows of it at this node."""
+        """Number of rows of each class at this node."""
         return dict(zip(self.tree.classes.tolist(), self.tree.counts[self.number].tolist(), strict=True))
 
     @property
     def children(self) -> list[TreeNode]:
-        """The nodes directly below, left first."""
+        """Nodes directly below, left first."""
         first = int(self.tree.first_child[self.number])
         return [TreeNode(self.tree, first + i) for i in range(int(self.tree.n_children[self.number]))]
 
     @property
     def questions(self) -> list[str]:
-        """The condition that the rows of each child fulfil."""
+        """Condition of each child as text."""
         return questions_of(self, 6)
 
 
 def node_evidence(tree: Any) -> Floats:
-    """A tree -> (N, K): the evidence at each of its nodes."""
+    """Return the evidence at each node of a tree, (N, K)."""
     weights, rows = tree.weights, tree.counts.sum(axis=1, keepdims=True)
     total = weights.sum(axis=1, keepdims=True)
     return np.asarray(rows * weights / np.where(total > 0, total, 1.0))
 
 
 def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int32]) -> sparse.csr_array:
-    """Leaf nodes (n, T) -> (n, all nodes): 1 for each node that a row passes."""
+    """Return 1 for each node that a row passes, (n, all nodes)."""
     n_rows = len(leaf_nodes)
     rows, columns = [], []
     for number, tree in enumerate(trees):

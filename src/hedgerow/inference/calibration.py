@@ -14,14 +14,14 @@ from hedgerow.rules import Rule
 
 Floats = NDArray[np.float64]
 
-#: Rows that are calibrated at a time.
+#: Number of rows calibrated at a time.
 CALIBRATED_ROWS = 1024
 
 
 class CrossCalibration:
-    """Calibrates out-of-bag opinions, each by a calibrator that was learned without it.
+    """Calibration of each row by a calibrator fitted without it.
 
-    The last probabilities are kept: they do not depend on caution, of which many are tried.
+    The last probabilities are cached, because they do not depend on caution, of which many values are tried.
     """
 
     def __init__(self) -> None:
@@ -34,17 +34,17 @@ class CrossCalibration:
         weights: NDArray[Any] | None,
         groups: NDArray[Any] | None = None,
     ) -> Opinion:
-        """Return the calibrated opinions of n rows, given their classes (n,), weights (n,) and groups (n,)."""
+        """Return calibrated opinions, given classes, weights and groups, (n,) each."""
         probability, last = opinion.probability, self._last
         if last is None or not np.array_equal(last[0], probability):
-            mapped = _calibrated_by_others(probability, labels.astype(np.int64), weights, groups)
-            self._last = last = probability, mapped
+            calibrated = _calibrated_by_others(probability, labels.astype(np.int64), weights, groups)
+            self._last = last = probability, calibrated
         return opinion if last[1] is probability else with_probability(opinion, last[1])
 
 
 @dataclass(frozen=True, eq=False)
 class CrossCalibrated:
-    """A calibrator that was learned on some rows (m,); for these, calibrators that were learned without them."""
+    """A calibrator fitted on some rows, and their cross-fitted probabilities."""
 
     learned: Calibration
     some: NDArray[np.int64]  # (m,), ascending
@@ -59,13 +59,16 @@ class CrossCalibrated:
         weights: NDArray[Any] | None,
         groups: NDArray[Any] | None = None,
     ) -> CrossCalibrated:
-        """Learn from rows (m,), their probabilities (m, K), classes (m,), weights (m,) and groups (m,)."""
+        """Fit to rows (m,) with probabilities (m, K), classes, weights and groups."""
         of_some = labels.astype(np.int64), None if weights is None else weights.astype(np.float64), groups
         learned = learn_calibrator(probability, *of_some)
         return cls(learned, some, cross_fitted(probability, *of_some, start=learned))
 
     def of(self, probability: Floats, rows: NDArray[np.int64]) -> Floats:
-        """Return calibrated probabilities (n, K) of rows (n,); the same array if nothing was learned."""
+        """Return calibrated probabilities (n, K) of rows (n,).
+
+        Return the same array if there is no calibrator.
+        """
         if self.learned.why:
             return probability
         found = self.learned.of(probability)
@@ -82,7 +85,7 @@ def cross_calibrated(
     weights: NDArray[Any] | None,
     groups: NDArray[Any] | None = None,
 ) -> None:
-    """Calibrate the probabilities (n, K) of some rows (m,), in place, as `CrossCalibration` does.
+    """Calibrate the probabilities (n, K) of some rows (m,) in place, cross-fitted.
 
     Labels, weights and groups are those of all n rows.
     """
@@ -98,7 +101,7 @@ def cross_calibrated(
 def _calibrated_by_others(
     probability: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None, groups: NDArray[Any] | None
 ) -> Floats:
-    """Return calibrated probabilities (n, K); the same array if nothing was learned."""
+    """Return cross-fitted probabilities (n, K); the same array without a calibrator."""
     some = rows_to_learn_on(*probability.shape)
     found = CrossCalibrated.learned_on(
         some, probability[some], labels[some], *(each if each is None else each[some] for each in (weights, groups))
@@ -107,7 +110,10 @@ def _calibrated_by_others(
 
 
 def calibration_obstacle(rule: Rule) -> str:
-    """Return the reason why the probabilities of a rule are not calibrated; empty if they are."""
+    """Return the reason why the probabilities of a rule are not calibrated.
+
+    Return an empty string if they are.
+    """
     if rule.chooses:
-        return f"the rule {rule.name} chooses the classes that remain itself"
+        return f"the rule {rule.name} chooses prediction sets itself"
     return "" if rule.calibrates else f"the probabilities of the rule {rule.name} depend on caution or are products"

@@ -1,4 +1,4 @@
-"""Predictions about n rows as columns, in the order and the form they are written."""
+"""Predictions as columns of a file or data frame."""
 
 from __future__ import annotations
 
@@ -14,47 +14,48 @@ from hedgerow.inference.predictor import Predictor
 from hedgerow.table import NamedColumns
 from hedgerow.util.blocks import in_blocks
 
-#: Rows of a large table are predicted in blocks of this many.
+#: Number of rows of a large table predicted at a time.
 BLOCK_ROWS = 1 << 15
 
-#: Separates the classes of a set in a CSV cell.
+#: Separator of the classes of a prediction set in a CSV cell.
 BAR = "|"
 
 Floats = NDArray[np.float64]
 
 
 class Columns(Protocol):
-    """Predictions of any type: columns of text, then columns of numbers."""
+    """Predictions of any type: text columns, then numeric columns."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, in the order they are written."""
+        """Names of the columns, in output order."""
 
     @property
     def json_names(self) -> tuple[str, ...]:
-        """The keys of a row in JSON."""
+        """Keys of a row in JSON."""
 
     @property
     def n_undecided(self) -> int:
-        """How many rows have several classes left."""
+        """Number of undecided rows."""
 
     def texts(self) -> list[list[Any]]:
-        """Columns before the numbers, for CSV."""
+        """Return the text columns for CSV."""
 
     def typed(self) -> list[list[Any]]:
-        """The same for Parquet."""
+        """Return the text columns with the types for Parquet."""
 
     def numbers(self) -> list[Floats]:
-        """The columns after them."""
+        """Return the numeric columns."""
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Row by row, for JSON."""
+        """Iterate over the rows as JSON objects."""
 
 
 def predicted_columns(predictor: Predictor, X: Any, predict: Callable[[Batch], dict[str, Any]]) -> dict[str, Any]:
-    """Return the columns that `predict` makes of a batch, by name; for columns without a frame in blocks of rows.
+    """Return the columns that `predict` computes from a batch, by name.
 
-    Intermediate arrays take several times the memory of the columns.
+    `NamedColumns` are predicted in blocks of rows, because intermediate arrays take several times the memory of the
+    columns.
     """
     if not isinstance(X, NamedColumns) or X.shape[0] <= BLOCK_ROWS:
         return predict(predictor.read(X))

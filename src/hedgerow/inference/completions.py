@@ -1,10 +1,10 @@
-"""Completions: rows with uncertain cells -> rows with every value these may have, and their answers together.
+"""Predictions for rows with uncertain cells, by completions.
 
-A completion is a row in which each uncertain cell has one of its values. The values of a cell come in groups: an
-interval and a set are one group, a distribution has a group for each of its values. Where in a group the value is, is
-not known. So the lower bound of a row is the mean over groups of the smallest lower bound of their completions, as the
-belief of a random set is, and upper bounds likewise. Probabilities are the mean over completions. If cells are several,
-they are independent.
+A completion is a row in which each uncertain cell has one of its values. The values of a cell form groups: an interval
+or a set is one group, a distribution has one group per value. Within a group, the position of the true value is
+unknown. So the lower probability of a row is the mean over groups of the smallest lower probability of their
+completions, like the belief of a random set, and upper probabilities likewise. Probabilities are means over
+completions. Several uncertain cells of a row are independent.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from hedgerow.util.blocks import with_rows
 Array = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: A row has at most this many completions; if there are more, the values inside of groups are thinned out.
+#: Maximum number of completions of a row; beyond it, the values within groups are thinned out.
 MOST_WORLDS = 4096
-#: Completions are predicted in blocks of about this many codes.
+#: Approximate number of codes of a block of completions.
 BLOCK_CODES = 1 << 22
 
 
 class Completions(NamedTuple):
-    """The completions of m rows, some after the others.
+    """The W completions of m rows, row after row.
 
     Parameters
     ----------
     rows : (m,) int64
         The rows with uncertain cells.
     start : (m + 1,) int64
-        Where the completions of each row begin.
+        First completion of each row.
     codes : (p, W)
-        The codes of all completions.
+        Codes of all completions.
     group : (W,) int64
-        The group of each completion; the completions of a group are neighbours.
+        Group of each completion; the completions of a group are consecutive.
     share : (W,) float64
-        The share of each completion; those of a row sum to one.
+        Probability of each completion; those of a row sum to one.
     uncertain : (p, m) bool
-        Which cells are uncertain.
+        Whether each cell is uncertain.
     """
 
     rows: Array
@@ -60,11 +60,11 @@ class Completions(NamedTuple):
     uncertain: NDArray[np.bool_]
 
     def of(self) -> Array:
-        """(W,): which of the m rows each world belongs to."""
+        """Return the position (W,) among the m rows of each completion."""
         return np.repeat(np.arange(len(self.rows)), np.diff(self.start))
 
     def unknown(self, unknown: UnseenValues | None) -> UnseenValues | None:
-        """Return the unseen values of the completions, given those of all rows; an uncertain cell is not unseen."""
+        """Return the out-of-support values of the completions; uncertain cells have none."""
         if unknown is None:
             return None
         cells = np.zeros(self.uncertain.shape, dtype=bool)
@@ -75,25 +75,25 @@ class Completions(NamedTuple):
         return UnseenValues(rows, of_worlds[:, rows]) if len(rows) else None
 
     def mean(self, values: Floats) -> Floats:
-        """Answers about all completions (W, ...) -> (m, ...): their mean over the completions of each row."""
+        """Return the mean (m, ...) of values (W, ...) over the completions of each row."""
         shape = (-1,) + (1,) * (values.ndim - 1)
         return np.asarray(np.add.reduceat(self.share.reshape(shape) * values, self.start[:-1]))
 
     def bound(self, values: Floats, least: bool) -> Floats:
-        """Answers about all completions (W, ...) -> (m, ...): the mean over groups of the least or largest answer."""
+        """Return the mean over groups of the smallest or largest value, (m, ...)."""
         first = np.flatnonzero(np.diff(self.group, prepend=-1))
         extreme = (np.minimum if least else np.maximum).reduceat(values, first)
         weight = np.add.reduceat(self.share, first).reshape((-1,) + (1,) * (values.ndim - 1))
         return np.asarray(np.add.reduceat(weight * extreme, np.searchsorted(first, self.start[:-1])))
 
     def envelope(self, intervals: Floats) -> Floats:
-        """Intervals of all completions (W, 2) -> (m, 2): the smallest intervals that contain those of each row."""
+        """Return the smallest intervals (m, 2) that contain those of completions."""
         low, high = intervals.T
         first = self.start[:-1]
         return np.column_stack([np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)])
 
     def folded(self, opinion: Opinion) -> Opinion:
-        """An opinion about all completions -> the opinion about the m rows."""
+        """Return the opinion about the m rows, given that about all completions."""
         chosen = opinion.chosen
         return opinion_from_bounds(
             self.mean(opinion.probability),
@@ -108,9 +108,9 @@ class Completions(NamedTuple):
 
 
 def completions_of(fitted: Fitted, batch: Batch) -> Iterator[Completions]:
-    """A batch with uncertain cells -> the completions of its rows, some rows at a time.
+    """Iterate over the completions of a batch, in blocks of rows.
 
-    Rows whose uncertain cells no tree asks about have no completions.
+    Rows whose uncertain cells are in features that no tree uses have no completions.
     """
     codes = batch.codes
     if batch.uncertain is None:
@@ -118,7 +118,7 @@ def completions_of(fitted: Fitted, batch: Batch) -> Iterator[Completions]:
     used = set(fitted.forest.used_features.tolist())
     by_row: dict[int, dict[int, Values]] = {}
     for (row, feature), known in sorted(batch.uncertain.items(), key=lambda cell: cell[0]):
-        values = values_of(known, feature, fitted.bins, fitted.codebook)  # refused even if no tree asks about it
+        values = values_of(known, feature, fitted.bins, fitted.codebook)  # checked even if no tree uses the feature
         if feature in used:
             by_row.setdefault(row, {})[feature] = values
     waiting: list[tuple[int, dict[int, Values], Values]] = []
@@ -137,9 +137,9 @@ def completions_of(fitted: Fitted, batch: Batch) -> Iterator[Completions]:
 def opinion_over_completions(
     opinion: Opinion, fitted: Fitted, batch: Batch, ask: Callable[[Completions], Opinion]
 ) -> Opinion:
-    """An opinion about all rows as if cells were certain -> the opinion about what is known of them.
+    """Replace opinions about rows with uncertain cells by those over completions.
 
-    `ask` gives the opinion about all completions.
+    `ask` returns the opinion about completions.
     """
     parts = list(completions_of(fitted, batch))
     if not parts:
@@ -151,7 +151,7 @@ def opinion_over_completions(
 def values_over_completions(
     values: Floats, fitted: Fitted, batch: Batch, join: Callable[[Completions], Floats]
 ) -> Floats:
-    """Answers about all rows (n, ...) as if cells were certain -> those of rows with completions replaced by `join`."""
+    """Replace the values (n, ...) of rows with completions by results of `join`."""
     if not batch.uncertain:
         return values
     found = values.copy()
@@ -161,13 +161,19 @@ def values_over_completions(
 
 
 def mean_of_groups(completions: Completions, intervals: Floats) -> Floats:
-    """Bounds of all completions (W, 2) -> (m, 2): those of each row, from `Completions.bound`."""
+    """Return bounds (m, 2) over groups, given those of completions (W, 2).
+
+    See `Completions.bound`.
+    """
     low, high = intervals.T
     return np.column_stack([completions.bound(low, least=True), completions.bound(high, least=False)])
 
 
 def _product(row: int, cells: dict[int, Values]) -> Values:
-    """Cells of a row -> all combinations of their values; codes are then numbers of combinations."""
+    """Return all combinations of the values of the cells of a row.
+
+    Codes then number the combinations.
+    """
     each = list(cells.values())
     most = max(len(values.codes) for values in each)
     while np.prod([len(values.codes) for values in each], dtype=np.float64) > MOST_WORLDS and most > 2:
@@ -177,7 +183,7 @@ def _product(row: int, cells: dict[int, Values]) -> Values:
     if number > MOST_WORLDS:
         raise ValueError(
             f"the uncertain cells of a row must have at most {MOST_WORLDS} combinations of values, got {number} in row"
-            f" {row}; give distributions of fewer values"
+            f" {row}. Use distributions of fewer values."
         )
     cells.update(zip(cells, each, strict=True))
     groups = reduce(_pairs, [values.group for values in each])
@@ -189,14 +195,14 @@ def _product(row: int, cells: dict[int, Values]) -> Values:
 
 
 def _pairs(one: Array, other: Array) -> Array:
-    """Groups (v,) and (w,) -> (v · w,): the pairs of groups, numbered."""
+    """Return the numbers (v · w,) of all pairs of groups (v,) and (w,)."""
     return np.add.outer(one * (int(other.max()) + 1), other).ravel()
 
 
 def _thinned(values: Values, most: int) -> Values:
-    """-> the same with at most so many values in a group, at even steps of its share, the first and last included.
+    """Keep at most `most` values per group, at even steps of its share.
 
-    Each takes over the shares of the values nearest to it.
+    The first and the last value are kept. Each remaining value gets the shares of the values nearest to it.
     """
     kept = []
     for group in np.unique(values.group):
@@ -213,7 +219,7 @@ def _thinned(values: Values, most: int) -> Values:
 
 
 def _gathered(parts: list[tuple[int, dict[int, Values], Values]], codes: Codes) -> Completions:
-    """Rows with their cells and the product of these -> their completions."""
+    """Return the completions of rows, given their cells and the products of these."""
     rows = np.array([row for row, _, _ in parts], dtype=np.int64)
     lengths = [len(joint.codes) for _, _, joint in parts]
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -1,11 +1,11 @@
-"""Drift: old rows and new rows in the leaves of a forest -> whether they are rows of the same kind.
+"""Drift tests: comparison of old and new rows in the leaves of a forest.
 
-Old and new rows are two samples. In every tree they spread over leaves, and the likelihood ratio G compares the two
-distributions. G of the leaves is the sum of G of all splits (which rows go left and which go right, among those that
-reach the split), so the difference can be divided among features without remainder. G of leaves and classes is G of the
-leaves plus G of the classes within leaves. How large G is by chance is found by relabelling: old and new are exchanged
-at random many times. An old row counts only in trees whose bags do not hold it; such trees cannot tell it from a new
-row."""
+Old and new rows are two samples. In every tree, the likelihood ratio G compares their distributions over leaves
+(traffic). G of the leaves is the sum of G over all splits, so it can be divided among features without remainder. G of
+leaves and classes is G of the leaves plus G of the classes within leaves. Its null distribution comes from random
+permutations of old and new. Old rows count only in trees for which they are out-of-bag, where they are exchangeable
+with new rows.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: Tables of up to this many cells are sorted and summed; larger ones are summed by a sparse matrix.
+#: Tables of at most this many cells are summed by sorting, larger ones by a sparse matrix.
 SMALL = 1_000_000
-#: Number of leaves that are listed; those that changed most come first.
+#: Number of leaves in the result.
 LISTED = 10
 
 
 @dataclass(frozen=True)
 class FeatureDrift:
-    """How much of the difference in traffic is at splits on one feature."""
+    """Share of the traffic difference at splits on one feature."""
 
     name: str
     share: float  # of G over all features
@@ -44,7 +44,7 @@ class FeatureDrift:
 
 @dataclass(frozen=True)
 class LeafDrift:
-    """A leaf, or a branch with few rows, that has a larger or smaller share of the new rows than of the old rows."""
+    """A leaf or small branch in which the shares of old and new rows differ."""
 
     tree: int
     node: int
@@ -58,23 +58,23 @@ class LeafDrift:
 
 @dataclass(frozen=True)
 class Drift:
-    """Whether new rows are of the same kind as the old ones.
+    """Result of a drift test.
 
     Attributes
     ----------
     p_value : float
-        How often relabelled rows differ as much as these do, in traffic or in labels. A small value means drift.
-        Without drift it is uniform (out of bag nearly so, see docs/updating.md).
+        Permutation p-value of traffic and labels together; small values indicate drift. Without drift it is uniform
+        (approximately so for out-of-bag rows, see docs/how-to/updating.md).
     traffic_p_value : float
-        The same for the leaves that rows reach, whatever their labels.
+        P-value of the leaves that rows reach, ignoring labels.
     label_p_value : float or None
-        The same for the labels within leaves; None if no labels were given.
+        P-value of the labels within leaves; None without labels.
     features : list of FeatureDrift
-        The features, the one with the largest share first.
+        All features, largest share first.
     leaves : list of LeafDrift
-        The leaves that changed most.
+        The leaves that differ most.
     n_old, n_new : int
-        The numbers of rows that were compared.
+        Numbers of rows compared.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Drift:
 
 
 class DriftSample(NamedTuple):
-    """Rows: the leaf nodes they reach (n, T), which trees may judge them (n, T) or None, labels (n,) or None."""
+    """Leaf nodes (n, T), out-of-bag mask (n, T) or None, labels (n,) or None."""
 
     nodes: NDArray[np.int32]
     oob_mask: NDArray[np.bool_] | None
@@ -120,10 +120,10 @@ def find_drift(
     n_permutations: int = 199,
     random_state: Any = 0,
 ) -> Drift:
-    """Compare two samples. With `classes` (K,) their labels are class numbers, otherwise numbers.
+    """Test for drift between two samples.
 
-    A branch that fewer than `min_rows` of all rows reach is treated as one leaf, because differences inside it are
-    noise.
+    With `classes` (K,), labels are class numbers, otherwise continuous targets. A branch that fewer than `min_rows` of
+    all rows reach is treated as one leaf, because differences inside it are noise.
     """
     pooled = _pool(old, new)
     relabelled = _relabelled(len(old.nodes), len(new.nodes), n_permutations, random_state)
@@ -140,13 +140,13 @@ def find_drift(
 
 
 def _pool(old: DriftSample, new: DriftSample) -> DriftSample:
-    """Two samples, one after the other."""
+    """Concatenate two samples."""
     joined = [None if a is None or b is None else np.concatenate([a, b]) for a, b in zip(old[1:], new[1:], strict=True)]
     return DriftSample(np.concatenate([old.nodes, new.nodes]), *joined)
 
 
 def _relabelled(n_old: int, n_new: int, n_permutations: int, random_state: Any) -> Floats:
-    """-> (n, 1 + P): which rows are new, first in truth, then in each relabelling."""
+    """Return the indicator of new rows (n, 1 + P): the true one, then P permutations."""
     random = np.random.default_rng(random_state)
     is_new = np.concatenate([np.zeros(n_old), np.ones(n_new)])
     columns = [is_new, *(random.permutation(is_new) for _ in range(n_permutations))]
@@ -154,7 +154,7 @@ def _relabelled(n_old: int, n_new: int, n_permutations: int, random_state: Any) 
 
 
 class _Branches(NamedTuple):
-    """A tree without branches of few rows: its inner nodes, its ends, and the end that each row reaches."""
+    """A tree without small branches: inner nodes, ends, and the end of each row."""
 
     inner: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -162,7 +162,7 @@ class _Branches(NamedTuple):
 
 
 def _branches(tree: Tree, nodes: NDArray[np.int64], min_rows: int) -> _Branches:
-    """The leaf nodes that rows reach (m,) -> the tree without branches of fewer than `min_rows` rows."""
+    """Prune branches of fewer than `min_rows` rows, given their leaf nodes (m,)."""
     held = np.bincount(nodes, minlength=tree.n_nodes)
     deepest = int(tree.node_depth.max(initial=0))
     levels = [np.flatnonzero(tree.node_depth == level) for level in range(1, deepest + 1)]
@@ -182,7 +182,10 @@ def _branches(tree: Tree, nodes: NDArray[np.int64], min_rows: int) -> _Branches:
 
 
 class _Totals:
-    """G of traffic by feature, G of labels, and the largest deviation of a leaf, for the truth and all relabellings."""
+    """Statistics of the data and all permutations.
+
+    They are G of traffic by feature, G of labels, and the largest deviation of a leaf.
+    """
 
     def __init__(self, n_features: int, n_columns: int) -> None:
         self._traffic = np.zeros((n_features, n_columns))
@@ -199,7 +202,7 @@ class _Totals:
         labels: NDArray[Any] | None,
         classes: NDArray[Any] | None,
     ) -> None:
-        """Add one tree, with the rows (m, 1 + P) that it may judge."""
+        """Add one tree, with the indicators (m, 1 + P) of the rows that count in it."""
         ends = _Groups.of(branches.end_of_row, len(branches.ends), relabelled)
         self._add_traffic(tree, branches, ends)
         cells, n_labels = branches.end_of_row, 1
@@ -215,7 +218,7 @@ class _Totals:
         self._look_for_leaves(number, tree, branches, counted, classes if n_labels > 1 else None)
 
     def _add_traffic(self, tree: Tree, branches: _Branches, ends: _Groups) -> None:
-        """Add G of each split to its feature: the information of its children minus its own."""
+        """Add G of each split to its feature: information of children minus its own."""
         place = np.full(tree.n_nodes, -1)
         there = np.concatenate([branches.inner, branches.ends])
         place[there] = np.arange(len(there))
@@ -235,7 +238,7 @@ class _Totals:
     def _look_for_leaves(
         self, number: int, tree: Tree, branches: _Branches, counted: _Groups, classes: NDArray[Any] | None
     ) -> None:
-        """Keep the cells that deviate most, and the largest deviation under each relabelling."""
+        """Keep the cells that deviate most, and the maximum under each permutation."""
         deviation = np.abs(counted.deviation)
         if not len(deviation):
             return
@@ -258,9 +261,9 @@ class _Totals:
         self._listed = sorted(self._listed, key=lambda pair: -pair[0])[:LISTED]
 
     def verdict(self, trees: Sequence[Tree], n_old: int, n_new: int, *, labelled: bool) -> Drift:
-        """The result over all trees."""
+        """Return the result over all trees."""
         traffic = self._traffic.sum(axis=0)
-        label_p, both = None, traffic[None]
+        label_p, both = None, traffic[None]  # statistics (s, 1 + P) that the p-value combines
         if labelled:
             label_p, both = _p_value(self._labels), np.stack([traffic, self._labels])
         every = traffic[0]
@@ -289,7 +292,7 @@ class _Totals:
 
 
 class _Groups(NamedTuple):
-    """Rows in groups: how many (g,), how many of them are new (g, 1 + P), and the share of new rows in all (1 + P,)."""
+    """Rows (g,) and new rows (g, 1 + P) by group, and share of new rows (1 + P,)."""
 
     total: Floats
     new: Floats
@@ -297,31 +300,31 @@ class _Groups(NamedTuple):
 
     @classmethod
     def of(cls, group: NDArray[np.int64], n_groups: int, relabelled: Floats) -> _Groups:
-        """The group of each row (m,), and which rows are new (m, 1 + P) -> the groups."""
+        """Count rows by group (m,), given indicators of new rows (m, 1 + P)."""
         total = np.bincount(group, minlength=n_groups).astype(np.float64)
         share = relabelled.mean(axis=0) if len(group) else np.zeros(relabelled.shape[1])
         return cls(total, _sums_by(group, n_groups, relabelled), share)
 
     @property
     def information(self) -> Floats:
-        """(g, 1 + P): Σ n·log n of new and old rows minus that of all rows."""
+        """Σ n·log n of new and old rows minus that of all rows, (g, 1 + P)."""
         return _information(self.new, self.total)
 
     @property
     def deviation(self) -> Floats:
-        """(g, 1 + P): how many more new rows there are than expected, in standard deviations."""
+        """Excess of new rows in standard deviations, (g, 1 + P)."""
         expected = self.total[:, None] * self.share
         spread = np.sqrt(np.maximum(expected * (1 - self.share), 0))
         return np.asarray(np.divide(self.new - expected, spread, out=np.zeros_like(self.new), where=spread > 0))
 
 
 def _information(new: Floats, total: Floats) -> Floats:
-    """New rows (g, 1 + P) among all (g,) -> n·log n of new plus that of old rows, minus that of all rows."""
+    """Return n·log n of new plus that of old, minus that of all rows, (g, 1 + P)."""
     return _n_log_n(new) + _n_log_n(total[:, None] - new) - _n_log_n(total)[:, None]
 
 
 def _sums_by(group: NDArray[np.int64], n_groups: int, values: Floats) -> Floats:
-    """The group of each row (m,), values (m, c) -> their sums by group (g, c)."""
+    """Return the sums (g, c) of values (m, c) by group (m,)."""
     if values.size > SMALL:  # a sorted copy would take as much memory again
         rows = np.arange(len(group))
         member = sparse.csr_array((np.ones(len(group)), (group, rows)), shape=(n_groups, len(group)))
@@ -335,19 +338,22 @@ def _sums_by(group: NDArray[np.int64], n_groups: int, values: Floats) -> Floats:
 
 
 def _n_log_n(counts: Floats) -> Floats:
-    """Whole numbers -> n·log n from a table, which takes a third of the time of as many logarithms."""
+    """Return n·log n of whole numbers, from a table for speed (three times)."""
     n = np.arange(int(counts.max(initial=0)) + 1, dtype=np.float64)
     n[1:] *= np.log(n[1:])
     return np.asarray(n[counts.astype(np.int32)])
 
 
 def _difference_of_means(end: NDArray[np.int64], ends: _Groups, relabelled: Floats, y: Floats) -> Floats:
-    """(1 + P,): squared differences of old and new means within leaves, weighted, relative to the variance there."""
+    """Return the squared differences of old and new leaf means, (1 + P,).
+
+    They are weighted, and relative to the variance within leaves.
+    """
     mean = np.bincount(end, weights=y, minlength=len(ends.total)) / np.maximum(ends.total, 1)
     away = y - mean[end]
     variance = float((away**2).sum()) / max(1, len(y) - len(ends.total))
     old = ends.total[:, None] - ends.new
-    # The mean of all rows is zero here, so the sums of old and new rows are opposite.
+    # Targets are centred within leaves, so the sums of old and new rows are opposite.
     apart = _sums_by(end, len(ends.total), relabelled * away[:, None])
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = apart**2 * (1 / ends.new + 1 / old)
@@ -359,19 +365,22 @@ def _difference_of_means(end: NDArray[np.int64], ends: _Groups, relabelled: Floa
 
 
 def _p_value(statistic: Floats) -> float:
-    """(1 + P,), the truth first -> the share of relabellings, including the truth, that are at least as large."""
+    """Return the share of statistics (1 + P,) at least as large as the first."""
     return float(np.mean(statistic >= statistic[0] * (1 - 1e-12)))
 
 
 def _standardised(statistics: Floats) -> Floats:
-    """(s, 1 + P) -> the same, as distance from the mean over all relabellings in standard deviations."""
+    """Standardise statistics (s, 1 + P) over permutations."""
     spread = statistics.std(axis=1, keepdims=True)
     centred = statistics - statistics.mean(axis=1, keepdims=True)
     return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
 
 
 def _adjusted(statistics: Floats) -> list[float]:
-    """(s, 1 + P) -> adjusted p-values: how often the largest statistic is as large (Westfall and Young, 1993)."""
+    """Return adjusted p-values of statistics (s, 1 + P).
+
+    They are adjusted by the maximum statistic (Westfall and Young, 1993).
+    """
     sizes = _standardised(statistics)
     largest = sizes.max(axis=0)
     return [float(np.mean(largest >= size - 1e-12)) for size in sizes[:, 0]]
@@ -381,7 +390,7 @@ def _adjusted(statistics: Floats) -> list[float]:
 
 
 def _way_to(tree: Tree, node: int) -> str:
-    """The conditions from the root to a node."""
+    """Return the conditions from the root to a node."""
     conditions: list[str] = []
     while tree.parent[node] >= 0:
         above = int(tree.parent[node])
@@ -391,20 +400,20 @@ def _way_to(tree: Tree, node: int) -> str:
 
 
 def _short(where: str) -> str:
-    """The last conditions, if there are many."""
+    """Shorten a long list of conditions to the last ones."""
     return where if len(where) <= 100 else "…" + where[where.index(", ", len(where) - 100) :]
 
 
 def _report(drift: Drift) -> Iterator[str]:
-    """Lines of text for a reader."""
-    yield f"{drift.n_new:,} new rows against {drift.n_old:,} old ones: p = {drift.p_value:.3g}"
-    yield f"  where they go: p = {drift.traffic_p_value:.3g}"
+    """Yield the lines of the printed result."""
+    yield f"{drift.n_new:,} new rows compared with {drift.n_old:,} old rows: p = {drift.p_value:.3g}"
+    yield f"  leaves reached: p = {drift.traffic_p_value:.3g}"
     if drift.label_p_value is not None:
-        yield f"  labels where they go: p = {drift.label_p_value:.3g}"
-    yield "features whose splits they pass differently:"
+        yield f"  labels within leaves: p = {drift.label_p_value:.3g}"
+    yield "features by share of the difference:"
     for feature in drift.features[:5]:
         yield f"  {feature.name}: {feature.share:.0%} of the difference, p = {feature.p_value:.3g}"
-    yield "leaves that changed most:"
+    yield "leaves that differ most:"
     for leaf in drift.leaves[:5]:
         of = "" if leaf.label is None else f" of class {leaf.label}"
         yield (
@@ -413,12 +422,15 @@ def _report(drift: Drift) -> Iterator[str]:
         )
 
 
-#: At most this many old rows and this many new rows, evenly spread, are compared.
+#: Maximum number of old rows and of new rows compared, evenly spread.
 DRIFT_ROWS = 20_000
 
 
 class Newcomers(NamedTuple):
-    """Rows: codes (p, n), labels (n,) or None, their numbers among all rows (n,), and their judges or None."""
+    """Codes (p, n), labels (n,), row numbers (n,) and out-of-bag mask (n, T).
+
+    Labels and mask may be None.
+    """
 
     codes: Codes
     labels: NDArray[Any] | None
@@ -429,7 +441,7 @@ class Newcomers(NamedTuple):
 def compare(
     predictor: Predictor, new: Newcomers, reference: Newcomers | None, classes: NDArray[Any] | None, **options: Any
 ) -> Drift:
-    """Compare new rows with the training rows, each in the trees whose bags do not hold it, or with a reference."""
+    """Compare new rows with out-of-bag training rows, or with a reference."""
     old = _training_rows(predictor, new.labels is not None) if reference is None else reference
     if old.oob_mask is not None:
         new = _as_incremental(predictor, new)
@@ -438,18 +450,18 @@ def compare(
 
 
 def newcomers(codes: Codes, labels: NDArray[Any] | None) -> Newcomers:
-    """Codes (p, n) and labels (n,) -> at most `DRIFT_ROWS` of these rows."""
+    """Return at most `DRIFT_ROWS` of the rows with codes (p, n) and labels (n,)."""
     some = spread_evenly(codes.shape[1], DRIFT_ROWS)
     return Newcomers(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)
 
 
 def _training_rows(predictor: Predictor, labelled: bool) -> Newcomers:
-    """The training rows, each with its judges."""
+    """Return the training rows with their out-of-bag masks."""
     rows = predictor.fitted.oob_rows
     if rows is None:
         raise ValueError(
-            "reference must be given if a forest draws no bags or has not kept its training rows, got None; pass"
-            " old rows that were not used to grow the trees"
+            "drift requires out-of-bag rows or a reference. Pass as reference old rows that were not used to grow the"
+            " trees."
         )
     some = spread_evenly(rows.n_rows, DRIFT_ROWS)
     oob_mask = rows.bags.oob_each(predictor.forest.n_trees, some)
@@ -458,7 +470,10 @@ def _training_rows(predictor: Predictor, labelled: bool) -> Newcomers:
 
 
 def _as_incremental(predictor: Predictor, new: Newcomers) -> Newcomers:
-    """New rows with judges that are drawn as if they were training rows, so that they have as many judges as these."""
+    """Draw out-of-bag masks for new rows.
+
+    Then they count in as many trees as training rows.
+    """
     rows = predictor.fitted.oob_rows
     assert rows is not None
     return new._replace(oob_mask=rows.bags.oob_each(predictor.forest.n_trees, rows.n_rows + new.rows))
@@ -469,25 +484,25 @@ def _sample_of(predictor: Predictor, rows: Newcomers) -> DriftSample:
     return DriftSample(nodes, rows.oob_mask, rows.labels)
 
 
-#: At most so many rows of a batch, evenly spread, are compared.
+#: Maximum number of rows of a batch compared, evenly spread.
 MOST_ROWS = 2000
-#: Leaves are joined to branches of at least so many training rows, and of at least this share of them.
+#: Leaves are joined to branches with at least this number and this share of the training rows.
 BRANCH_ROWS, BRANCH_SHARE = 20, 0.02
-#: How often the statistic is drawn as it would be without a shift.
+#: Number of draws from the null distribution, and how many are computed at once.
 DRAWS, AT_ONCE = 999, 111
-#: A row is strange if its p-value is at most this.
-STRANGE = 0.05
+#: Largest novelty p-value of a novel row.
+NOVEL = 0.05
 
 
 class Traffic(NamedTuple):
-    """How improbable the traffic is without a shift, and the features whose splits the batch passes differently."""
+    """P-value of the traffic of a batch, and features by share of the difference."""
 
     p_value: float
     features: list[tuple[str, float]]  # name and share of the difference, the largest first
 
 
 class NovelRowCount(NamedTuple):
-    """How many rows are strange, how many are expected, and how improbable so many are without a shift."""
+    """Number of novel rows, their expected number, and the p-value of the number."""
 
     number: int
     expected: float
@@ -495,11 +510,11 @@ class NovelRowCount(NamedTuple):
 
 
 def traffic_of(predictor: Predictor, codes: Codes, seed: int = 0) -> Traffic:
-    """Codes (p, n) of a batch -> how its traffic differs from that of the training rows.
+    """Compare the traffic of codes (p, n) with that of the training rows.
 
-    The statistic is the mean over trees of Pearson's chi-squared of the branches. Trees share the rows, so it is not
-    distributed like chi-squared. Its distribution without a shift is drawn by giving the rows of the batch normal
-    weights instead of ones, and widened for the chance in the training rows.
+    The statistic is the mean over trees of Pearson's chi-squared of the branches. Trees share the rows, so it has no
+    chi-squared distribution. Its null distribution is simulated by normal weights of the rows of the batch, and widened
+    for the sampling error of the training rows.
     """
     some = spread_evenly(codes.shape[1], MOST_ROWS)
     nodes = predictor.forest.leaf_nodes(np.ascontiguousarray(codes[:, some]), predictor.threads(len(some)))
@@ -531,14 +546,14 @@ def traffic_of(predictor: Predictor, codes: Codes, seed: int = 0) -> Traffic:
 
 
 def novel_rows_of(predictor: Predictor, novelty: PredictionNovelty) -> NovelRowCount:
-    """How unusual the rows of a batch are -> how many are strange, and how improbable so many are.
+    """Count the novel rows of a batch, and compute the p-value of their number.
 
-    The number is beta-binomial, because ranks are among a finite number of rows. Training rows are judged by some of
+    The number is beta-binomial, because ranks are among a finite number of rows. Training rows are scored by some of
     the trees only, so their scores are noisy: they count as half as many rows.
     """
     known = len(learned_novelty(predictor.fitted).both)
     p_value = novelty.p_value
-    number, rank = int((p_value <= STRANGE).sum()), int(STRANGE * (known + 1))
+    number, rank = int((p_value <= NOVEL).sum()), int(NOVEL * (known + 1))
     if rank < 1:
         return NovelRowCount(number, 0.0, 1.0)
     chance = float(betabinom.sf(number - 1, len(p_value), rank / 2, (known + 1 - rank) / 2))
@@ -546,11 +561,11 @@ def novel_rows_of(predictor: Predictor, novelty: PredictionNovelty) -> NovelRowC
 
 
 def _heavy_branches(tree: TreeArrays, least: int) -> NDArray[np.int64]:
-    """-> (N,): for the nodes that are leaves, the smallest node around them with so many rows."""
+    """Return the lowest ancestor of each leaf with at least `least` rows, (N,)."""
     found = np.zeros(tree.n_nodes, dtype=np.int64)
     leaves = np.flatnonzero(tree.is_leaf)
     found[leaves] = ancestor_at(tree, least)[tree.nodes.payload[leaves]]
-    # A branch must not lie inside another: the topmost of those that lead to a leaf counts.
+    # Branches must not be nested, so the topmost of those that lead to a leaf counts.
     is_end = np.zeros(tree.n_nodes, dtype=bool)
     is_end[found[leaves]] = True
     at, top = found[leaves].copy(), found[leaves].copy()
@@ -562,7 +577,10 @@ def _heavy_branches(tree: TreeArrays, least: int) -> NDArray[np.int64]:
 
 
 def _drawn(table: sparse.csr_array, seed: int) -> Floats:
-    """Rows (n, m) -> (DRAWS,): the squared length of their sum with normal weights, centred, divided by n."""
+    """Draw from the null distribution of the statistic, (DRAWS,).
+
+    A draw is the squared length of the centred sum of rows (n, m) with normal weights, divided by n.
+    """
     random, n_rows = np.random.default_rng(seed), table.shape[0]
     mean = np.asarray(table.sum(axis=0)).ravel() / n_rows
     across, drawn = table.T.tocsr(), []
@@ -574,9 +592,10 @@ def _drawn(table: sparse.csr_array, seed: int) -> Floats:
 
 
 def _chance(predictor: Predictor, known: float) -> float:
-    """How much chance the counts of a tree have: a little over one by its training rows, twice as much in a bag.
+    """Return the relative sampling variance of the counts of a tree.
 
-    A little over, because trees cut where their own rows are. The quarter was chosen on sixty tables without a shift.
+    It is 1.25 / n for n training rows, and 2.25 / n for n rows of a bag. It exceeds 1 / n because trees split where
+    their own rows are. 0.25 was chosen on sixty tables without drift.
     """
     drawn = predictor.fitted.fingerprint
     return (2.25 if drawn is not None and drawn.leaf_counts == "inbag" else 1.25) / known
@@ -585,7 +604,10 @@ def _chance(predictor: Predictor, known: float) -> float:
 def _add_excess(
     excess: Floats, tree: TreeArrays, ends: NDArray[np.int64], current_content: Floats, share: Floats
 ) -> None:
-    """Add the information of every split above the ends to its feature: how much children differ more than it does."""
+    """Add the information of every split above the ends to its feature.
+
+    It is that of its children minus its own.
+    """
     new, old = np.zeros(tree.n_nodes), np.zeros(tree.n_nodes)
     at, new_part, old_part = ends.copy(), current_content.copy(), share.copy()
     inner = np.zeros(tree.n_nodes, dtype=bool)

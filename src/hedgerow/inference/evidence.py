@@ -1,4 +1,4 @@
-"""Evidence of the leaves that samples reach: counts, and opinions of any rule."""
+"""Leaf evidence of samples, and out-of-bag trials of rules and decisions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import Result, fold, fold_rows
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.reducers import ProbabilityReducer, Reducer, RuleStack, group_by_merge
+from hedgerow.forest.reducers import ProbabilityReducer, Reducer, RuleStack, distinct_rows, group_by_merge
 from hedgerow.forest.rows import OobMask, spread_evenly
-from hedgerow.forest.states import distinct_rows
 from hedgerow.inference.calibration import CrossCalibration, calibration_obstacle
 from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
@@ -31,19 +30,19 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: The cautions among which ``caution="auto"`` chooses.
+#: The values that ``caution="auto"`` tries.
 CAUTIONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
-#: Tree weights are learned on so many rows that rows × trees × classes is at most this.
+#: Maximum of rows × trees × classes when tree weights are learned.
 LEARNING_CELLS = 20_000_000
 
 
 class PredictionUncertainty(NamedTuple):
-    """How uncertain a forest is about each of n samples, (n,) each.
+    """Uncertainty of n samples by source, (n,) each.
 
-    ``total`` is the entropy of the mean distribution, in bits. It is the sum of ``aleatoric``, the mean entropy of the
-    leaves, and ``epistemic``, the rest. They are about leaves, uncalibrated; ``conflict`` and ``vacuity`` are those
-    of the rule. ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of u_a and u_e, the
-    uncertainties by relative likelihood.
+    ``total`` is the entropy of the mean distribution, in bits: the sum of ``aleatoric``, the mean entropy of the
+    leaves, and ``epistemic``, the rest. Entropies are uncalibrated. ``conflict`` and ``vacuity`` are those of the
+    combination rule. ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of the uncertainties by
+    relative likelihood, u_a and u_e.
     """
 
     total: Floats
@@ -57,23 +56,23 @@ class PredictionUncertainty(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence:
-    """The evidence of the leaves that samples reach; any rule can combine it.
+    """Evidence of the leaves that samples reach, for any combination rule.
 
-    ``forest.evidence(X)`` makes it. ``forest.oob_evidence_`` is that of the training rows: for each row, only
-    trees for which it is out-of-bag count, and without its own count.
+    ``forest.evidence(X)`` returns it. ``forest.oob_evidence_`` is that of the training rows: only trees for which a row
+    is out-of-bag count, without its own count.
 
     Parameters
     ----------
     forest, codes : Forest, (p, n) codes
         The trees and the samples.
     rule, caution : Rule, float
-        The defaults of `combine`.
+        Defaults of `combine`.
     prior : (K,) float64
         Class shares of the training rows.
     oob_mask : OobMask or None
-        The trees that are out-of-bag for each row; None means all trees.
+        The trees for which each row is out-of-bag; None means all trees.
     groups : text (n,) or None
-        The groups of the samples, which opinions take over.
+        Groups of the samples, which become those of opinions.
     """
 
     forest: Forest
@@ -88,26 +87,30 @@ class Evidence:
 
     @property
     def n_samples(self) -> int:
-        """n."""
+        """Number of samples n."""
         return int(self.codes.shape[1])
 
     @property
     def leaves(self) -> NDArray[np.int32]:
-        """(n, T): number of the leaf reached within each tree."""
+        """Number of the leaf reached within each tree, of shape (n, T)."""
         return self.forest.leaves(self.codes, self.n_threads)
 
     @property
     def tree_mask(self) -> NDArray[np.bool_]:
-        """(n, T): whether the tree counts for the sample; in out-of-bag evidence, whether the sample is out-of-bag."""
+        """Mask of the trees that count for each sample, of shape (n, T).
+
+        In out-of-bag evidence, these are the trees for which the sample is out-of-bag.
+        """
         if self.oob_mask is None:
             return np.ones((self.n_samples, self.forest.n_trees), dtype=bool)
         return self.oob_mask.table(self.forest.n_trees)
 
     @property
     def counts(self) -> Floats:
-        """(n, T, K): rows of each class in the leaf reached; for out-of-bag evidence, without the row itself.
+        """Class counts of the leaves reached, of shape (n, T, K).
 
-        This array can be large; `combine` does not need it. Trees for which a sample is not out-of-bag have zeros.
+        Out-of-bag evidence excludes the row itself, and is zero for trees for which it is not out-of-bag. The array can
+        be large; `combine` does not need it.
         """
         return self._counts() if self.oob_mask is None else self._counts() * self.tree_mask[:, :, None]
 
@@ -119,16 +122,16 @@ class Evidence:
         prior: Any = None,
         weights: Any = None,
     ) -> Opinion:
-        """The opinion of a rule about the samples; it takes as long as one prediction.
+        """Combine the evidence by a rule, in the time of one prediction.
 
         Parameters
         ----------
         rule : str or Rule, default=None
-            A rule or its name (see `hedgerow.rules`); None means the rule of the forest.
+            Combination rule or its name (see `hedgerow.rules`); None means the rule of the forest.
         caution : float, default=None
-            How many unseen rows each leaf keeps in reserve; None means the caution of the forest.
+            Pseudo-count s of the imprecise Dirichlet model; None means the caution of the forest.
         prior : array-like of shape (K,), default=None
-            Class probabilities before any evidence; None means the shares in the training rows.
+            Prior class probabilities; None means the class shares of the training rows.
         weights : array-like of shape (T,), default=None
             Tree weights, for a rule that accepts them.
 
@@ -142,17 +145,19 @@ class Evidence:
         return opinion if self.groups is None else replace(opinion, groups=self.groups)
 
     def combine_rows(self, weights: Floats | None = None) -> Callable[[NDArray[np.int64]], Opinion]:
-        """For out-of-bag evidence, a function: some samples (m,) -> their opinion, as `combine` makes it."""
+        """Return a function from row numbers (m,) to their out-of-bag opinion."""
         assert self.oob_mask is not None
         how = (self.rule, self._setting(None, None), self.oob_mask, weights, self.n_threads)
         return fold_rows(self.forest, self.codes, *how)
 
     def probability(self) -> Floats:
-        """The probabilities of the rule and caution of this evidence alone, (n, K), with the bits of `combine`."""
+        """Return the probabilities (n, K) alone, bitwise identical to those of `combine`."""
         return self._fold(ProbabilityReducer(self.rule), self._setting(None, None), self.rule.key())
 
     def combine_each(self, pairs: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
-        """The opinions of several rules and cautions; trees are read once for all rules with the same `merge`.
+        """Combine the evidence by several rules and cautions.
+
+        Trees are read once for all rules with the same `merge`.
 
         Parameters
         ----------
@@ -162,7 +167,7 @@ class Evidence:
         Returns
         -------
         list of Opinion
-            In the order of `pairs`; each is what `combine` would return.
+            The results of `combine`, in the order of `pairs`.
         """
         rules = [resolve_rule(rule) for rule, _ in pairs]
         for rule in rules:
@@ -188,22 +193,27 @@ class Evidence:
     def mass(
         self, model: str = "idm", *, caution: float | None = None, alpha: float = 0.05, ordinal: bool = False
     ) -> Floats:
-        """The mean over trees of the masses that the leaves justify, over all subsets of at most sixteen classes.
+        """Return the mean over trees of the mass functions of the leaves.
 
         Parameters
         ----------
         model, alpha, ordinal
             As in `hedgerow.belief.mass_from_counts`.
         caution : float, default=None
-            How many unseen rows each leaf keeps in reserve; None means the caution of the forest.
+            Pseudo-count s of the imprecise Dirichlet model; None means the caution of the forest.
 
         Returns
         -------
         mass : float64 (n, 2^K)
             The index of a set is its bit mask. The mass is vacuous if no tree counts for the sample.
+
+        Raises
+        ------
+        ValueError
+            If there are more than 16 classes.
         """
         amount = self.caution if caution is None else caution
-        mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)  # a check
+        mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)  # for its checks
         if model in ("idm", "dabt"):  # only K + 1 sets have mass, not 2^K
             focal = self._mean_mass(lambda counts: idm_focal_mass(counts, amount if model == "idm" else 1.0))
             return mass_from_focal(focal)
@@ -212,7 +222,10 @@ class Evidence:
         )
 
     def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
-        """A function of counts (m, K) that returns masses (m, S) -> their mean over trees (n, S)."""
+        """Return the mean over trees, (n, S), of the masses of leaves.
+
+        `mass_of` turns counts (m, K) into masses (m, S).
+        """
         leaves, mask = self.leaves, self.tree_mask
         own = None if self.oob_mask is None else self.oob_mask.own
         blank = mass_of(np.zeros((1, self.forest.n_classes)))
@@ -230,11 +243,14 @@ class Evidence:
         return np.where(number > 0, total / np.maximum(number, 1), blank)
 
     def uncertainty(self) -> UncertaintyParts:
-        """Entropy, its aleatoric and epistemic parts, and the two uncertainties by relative likelihood, (n,) each."""
+        """Return entropies and uncertainties by relative likelihood, (n,) each."""
         return self._fold(Uncertainty(), self._setting(None, None), Uncertainty)
 
     def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
-        """Class numbers (n,) -> tree weights (T,), learned on all samples, or on as many as memory allows."""
+        """Learn tree weights (T,) from class numbers (n,).
+
+        At most `LEARNING_CELLS` counts are in memory.
+        """
         n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
         known = np.flatnonzero(self.known)
@@ -247,22 +263,25 @@ class Evidence:
 
     @property
     def is_covered(self) -> NDArray[np.bool_]:
-        """(n,): whether any tree counts for the sample; a training row can be in every bag."""
+        """Mask (n,) of samples for which a tree counts.
+
+        A training row can be in every bag.
+        """
         if self.oob_mask is None:
             return np.ones(self.n_samples, dtype=bool)
         return np.asarray(self.oob_mask.number(self.forest.n_trees) > 0)
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """(n,): whether the class of the sample is certain, so that it can be used to learn or to measure errors."""
+        """Mask (n,) of samples of certain class, as learning and metrics require."""
         return np.ones(self.n_samples, dtype=bool) if self.oob_mask is None else self.oob_mask.certain
 
     def as_forest(self) -> Evidence:
-        """Return out-of-bag evidence for calibration: sums over trees are scaled up to the whole forest."""
+        """Return out-of-bag evidence with sums scaled up to the whole forest."""
         return self if self.oob_mask is None else replace(self, oob_mask=replace(self.oob_mask, as_forest=True))
 
     def _fold(self, what: Reducer[Result], setting: Setting, key: Hashable, weights: Floats | None = None) -> Result:
-        """Reduce the leaves; their states are kept under the key."""
+        """Reduce the leaves; their states are cached under the key."""
         how: dict[str, Any] = {"oob_mask": self.oob_mask, "cache": self.cache, "n_threads": self.n_threads}
         return fold(self.forest, self.codes, what, setting, weights=weights, key=key, **how)
 
@@ -273,7 +292,7 @@ class Evidence:
         return Setting.of(self.forest.n_classes, amount, prior)
 
     def _counts(self, rows: NDArray[np.int64] | slice = slice(None)) -> Floats:
-        """(n, T, K): the counts of the leaves that some samples reach, without what the samples themselves added."""
+        """Return the counts (n, T, K) of leaves reached, without the samples' own."""
         codes = np.ascontiguousarray(self.codes[:, rows])
         if self.oob_mask is None:
             return self.forest.counts_reached(codes, self.n_threads)
@@ -285,7 +304,7 @@ class Evidence:
         return np.stack([self._counts_in(tree, leaves[:, tree], own) for tree in trees], axis=1)
 
     def _counts_in(self, tree: int, leaves: NDArray[Any], own: NDArray[Any] | None) -> Floats:
-        """Leaves (n,) reached in one tree -> counts (n, K), without what the samples themselves added."""
+        """Return the counts (n, K) of leaves of one tree, without the samples' own."""
         at, held = leaves + self.forest.leaf_start[tree], self.forest.evidence
         return np.asarray(held.read(at) if own is None else held.read_without(at, own))
 
@@ -296,42 +315,48 @@ class Evidence:
 
 @lru_cache(maxsize=64)
 def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
-    """The setting of a forest, checked once: for a single row the checks would take as long as its leaves."""
+    """Return the setting of a forest.
+
+    Cached, because its checks take as long as reading the leaves of a row.
+    """
     return Setting.of(n_classes, caution, np.frombuffer(prior))
 
 
 @dataclass(frozen=True)
 class FixedPredictions:
-    """Opinions and sets in the form that scikit-learn's scorers expect: an estimator that already has its answers."""
+    """Precomputed predictions as an estimator, for scikit-learn's scorers."""
 
     classes_: NDArray[Any]
     probability: Floats
     sets: NDArray[np.bool_]
 
     def predict(self, X: Any, return_set: bool = False) -> Any:
-        """Labels, and with `return_set` also the sets."""
+        """Return the labels, and with `return_set` also the sets."""
         labels = self.classes_[self.probability.argmax(axis=1)]
         return (labels, self.sets) if return_set else labels
 
     def predict_proba(self, X: Any) -> Floats:
-        """(n, K)."""
+        """Return the probabilities, (n, K)."""
         return self.probability
 
 
 def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> float:
-    """The name of a metric, "accuracy", or a callable of (y, sets) -> how good the sets are; larger is better."""
+    """Score prediction sets by a metric.
+
+    It is a name of `scorer`, "accuracy", or a callable of (y, sets).
+    """
     if callable(metric):
         return float(metric(y, sets))
-    is_covered = FixedPredictions(classes, opinion.probability, sets)
+    predictions = FixedPredictions(classes, opinion.probability, sets)
     if metric == "accuracy":
-        return float(np.mean(is_covered.predict(None) == y))
-    return scorer(metric)(is_covered, None, y)
+        return float(np.mean(predictions.predict(None) == y))
+    return scorer(metric)(predictions, None, y)
 
 
 def calibrated(
     decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any], clusters: NDArray[Any] | None = None
 ) -> Decision:
-    """A decision -> the same, or a copy that is calibrated on out-of-bag opinions, if it needs calibration.
+    """Return a decision rule, calibrated on out-of-bag opinions if necessary.
 
     `clusters` (n,) are the groups of rows that belong together.
     """
@@ -340,8 +365,8 @@ def calibrated(
         return resolved
     if opinion is None:
         raise ValueError(
-            f"decision must be calibrated to be used without out-of-bag evidence, got {resolved!r}; fit with"
-            " bootstrap=True, or pass a calibrated one"
+            f"decision={resolved!r} requires out-of-bag evidence. Fit with bootstrap=True, or pass a calibrated"
+            " decision rule."
         )
     copy: Decision = clone(resolved)
     given: dict[str, Any] = {"classes": np.arange(opinion.n_classes)}
@@ -356,7 +381,7 @@ def calibrated(
 
 @dataclass(frozen=True)
 class Trial:
-    """The opinion and the sets of a rule, a caution and a decision on out-of-bag evidence."""
+    """Out-of-bag opinions and prediction sets of a rule, a caution and a decision."""
 
     opinion: Opinion
     sets: NDArray[np.bool_]
@@ -375,10 +400,10 @@ def try_out(
     row_weights: NDArray[Any] | None = None,
     clusters: NDArray[Any] | None = None,
 ) -> tuple[Trial, NDArray[np.bool_]]:
-    """Return the trial on out-of-bag rows of certain class, and which rows these are, given class numbers (n,).
+    """Try a rule, a caution and a decision on out-of-bag rows of certain class.
 
-    A `calibrator` calibrates the opinion of each row by what was learned on other rows, with these weights. `clusters`
-    (n,) are the groups of rows that belong together.
+    Return the trial, and the mask (n,) of its rows. `labels` are class numbers (n,). A `calibrator` calibrates the
+    opinion of each row on other rows, with `row_weights`. `clusters` (n,) are the groups of rows that belong together.
     """
     require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
@@ -394,26 +419,29 @@ def try_out(
 
 
 def require_certain(known: NDArray[np.bool_]) -> None:
-    """Refuse rows (n,) without any certain class, from which nothing can be learned."""
+    """Raise ValueError unless some rows (n,) have a certain class."""
     if not known.any():
         raise ValueError(
-            "y must have rows of certain class for what is learned on out-of-bag rows, got none; leave out oob_score,"
-            " caution='auto', n_estimators='auto', max_features='oob', learned weights and calibrated decisions"
+            "Out-of-bag learning requires rows of certain class. Leave out oob_score, caution='auto',"
+            " n_estimators='auto', max_features='oob', learned tree weights and calibrated decisions."
         )
 
 
 def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -> float:
-    """A caution -> the same; refused unless it is a number >= 0."""
+    """Return a caution; raise ValueError unless it is a number >= 0."""
     number = isinstance(caution, int | float | np.number) and not isinstance(caution, bool)
     if not (number and np.isfinite(caution) and caution >= 0):
-        raise ValueError(f"caution must be {constraint}, got {caution!r}")
+        raise ValueError(f"caution must be {constraint}, got {caution!r}.")
     return float(caution)
 
 
 def choose_caution(
     tried: Callable[[float, Any], tuple[Trial, NDArray[np.bool_]]], classes: NDArray[Any], target: Any, decision: Any
 ) -> float:
-    """What tries out a caution and a decision -> the caution of `CAUTIONS` with the best u65; the smallest of a tie."""
+    """Return the caution of `CAUTIONS` with the best u65, the smallest of a tie.
+
+    `tried` makes the trials.
+    """
     scores = []
     for caution in CAUTIONS:
         trial, is_covered = tried(caution, decision)

@@ -1,4 +1,4 @@
-"""The fit of an estimator, which never changes, and the values that are learned out of bag later."""
+"""Fitted models: immutable fits, and choices learned out of bag later."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class FitMetrics:
     Parameters
     ----------
     oob_score : float
-        How good the forest is on out-of-bag rows.
-    oob_answers : (n, K) or (n,) float64
+        Out-of-bag score.
+    oob_predictions : (n, K) or (n,) float64
         Out-of-bag probabilities or predictions for the training rows.
     max_features, max_features_errors : int, dict
-        The number of features that was chosen on out-of-bag rows, and the errors with all numbers that were tried.
+        Number of features chosen on out-of-bag rows, and the error of each number tried.
     label_shares : (n, K) float64
-        Expected shares of the classes, if labels were uncertain.
+        Expected class shares of uncertain labels.
     tuning : list of (float, dict)
-        Scores of the settings that `tune` has tried.
+        Scores and parameters that `tune` has tried.
     """
 
     oob_score: float | None = None
@@ -55,21 +55,21 @@ class FitMetrics:
 
 
 class Learned:
-    """What was chosen on out-of-bag rows, under a key: the parameters for which it was chosen. Threads may share it.
+    """Choices made on out-of-bag rows, keyed by the parameters that they depend on.
 
-    Nothing has to be invalidated by hand, because other parameters have another key.
+    Other parameters have another key, so nothing needs to be invalidated. Threads may share an instance.
     """
 
     def __init__(self, known: dict[str, tuple[Any, Any]] | None = None) -> None:
         self._known = dict(known or {})
         self._lock = RLock()
-        #: How often something was learned.
+        #: Number of changes, which invalidate predictors.
         self.n_changes = 0
-        #: Held while another fit is made from this one, so that two threads do not start from the same fit.
+        #: Held while a thread derives another fit from this one, so that updates are serialised.
         self.changing = RLock()
 
     def get(self, what: str, key: Any, make: Callable[[], _Value]) -> _Value:
-        """What was learned under this key; `make` is called if nothing was."""
+        """Return the value learned under this key, computed by `make` if there is none."""
         found = self._known.get(what)
         if found is not None and found[0] == key:
             return found[1]  # type: ignore[no-any-return]
@@ -82,17 +82,17 @@ class Learned:
             return found[1]
 
     def put(self, what: str, key: Any, value: Any) -> None:
-        """Store something that has been learned elsewhere."""
+        """Store a value learned elsewhere."""
         with self._lock:
             self._known[what] = (key, value)
             self.n_changes += 1
 
     def last(self, what: str) -> tuple[Any, Any] | None:
-        """The key and the value that were learned last; None if there are none yet."""
+        """Return the last key and value; None if there are none."""
         return self._known.get(what)
 
     def without(self, *what: str) -> Learned:
-        """The same without some of its entries."""
+        """Return a copy without some entries."""
         return Learned({name: found for name, found in self._known.items() if name not in what})
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,31 +101,31 @@ class Learned:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fitted:
-    """A fitted model. An estimator holds one, and a fit replaces it by another in one assignment.
+    """A fitted model, which `fit` assigns to an estimator in one step.
 
     Parameters
     ----------
     schema, bins : Schema, Bins
-        The columns, and how their values become codes.
-    about : About
-        The classes and their shares, or the range of the numbers.
+        The columns, and the bins of their values.
+    info : TargetInfo
+        The classes and their shares, or the range of the targets.
     forest : Forest
         The trees.
     criterion : Criterion or str
-        The criterion of the splits.
+        Split criterion.
     seed : int
-        The seed of all draws.
+        Seed of all draws.
     fingerprint : Fingerprint or None
-        The fingerprint of the rows and bags of all trees; None if trees were grown on different ones.
-    origins : tuple of Origin
+        Fingerprint of the rows and bags of all trees; None if trees were grown on different ones.
+    origins : tuple of Provenance
         The rows that trees have counted; empty if no rows can be added.
     rows : TrainingRows or None
         The training rows, if they have been kept.
-    figures, learned : Figures, Learned
-        What the fit reports, and what has been learned on out-of-bag rows.
+    figures, learned : FitMetrics, Learned
+        Metrics of the fit, and choices made on out-of-bag rows.
     outputs : tuple of Fitted
-        If y has several columns, a fit for each column: the same trees, with the leaves and figures of this
-        output, and what is learned of it. Empty for a single output.
+        For a multi-output model, a fit per column of y: the same trees, with leaves, metrics and choices of this
+        output. Empty for a single output.
     """
 
     schema: Schema
@@ -143,12 +143,12 @@ class Fitted:
 
     @property
     def oob_rows(self) -> TrainingRows | None:
-        """The training rows, if some of them are out-of-bag; otherwise None."""
+        """Training rows, if some of them are out-of-bag; otherwise None."""
         return self.rows if self.rows is not None and self.rows.has_bags else None
 
     @cached_property
     def wanted_features(self) -> NDArray[np.uint8] | None:
-        """(p,): which features some tree uses, if the table is wide; None means all."""
+        """Mask (p,) of the features that trees use, if the table is wide; None means all."""
         if self.schema.n_features <= 64:
             return None
         wanted = np.zeros(self.schema.n_features, dtype=np.uint8)
@@ -157,34 +157,34 @@ class Fitted:
 
     @cached_property
     def codebook(self) -> Codebook:
-        """The meaning of the codes of the table."""
+        """Meaning of the codes of the table."""
         rows = EXACT_ROWS + 1 if self.fingerprint is None else self.fingerprint.n_rows
-        if self.origins:  # later rows do not change the cuts
+        if self.origins:  # later rows do not change the bin edges
             rows = self.origins[0].bag_rows
         return Codebook(self.bins, self.schema, exact=rows <= EXACT_ROWS)
 
     @cached_property
     def cache(self) -> Cache:
-        """Predictors under the parameters used last."""
+        """Cache of predictors by parameters."""
         return Cache()
 
     @property
     def twin(self) -> Fitted:
-        """The same fit with another cache, for predictors, to which this fit refers.
+        """A copy with another cache, for the predictors in the cache of this fit.
 
-        Without a cycle, memory is free as soon as an estimator is.
+        This avoids a reference cycle, so memory is freed with the estimator.
         """
         return self.cache.get("twin", lambda: replace(self))
 
     @property
     def version(self) -> int | tuple[int, ...]:
-        """How often something was learned; one number for each output, if there are several."""
+        """Number of changes of `learned`; for multi-output models, one number per output."""
         if not self.outputs:
             return self.learned.n_changes
         return tuple(output.learned.n_changes for output in self.outputs)
 
     def tree(self, number: int) -> Tree:
-        """One of the trees, as an object to read and walk through."""
+        """Return one of the trees as an object to inspect and traverse."""
         if self.forest.values is not None:
             return RegressionTree(
                 self.forest, number, self.bins, self.schema, self.criterion, self.impurities_in(number)
@@ -192,40 +192,43 @@ class Fitted:
         return Tree(self.forest, number, self.bins, self.schema, self.info.names, self.criterion)
 
     def trees(self) -> list[Tree]:
-        """All trees."""
+        """Return all trees."""
         return [self.tree(number) for number in range(self.forest.n_trees)]
 
     def alone(self, number: int) -> Fitted:
-        """The fit of a single tree, which shares the arrays of the forest; it has no rows and no figures."""
+        """Return the fit of a single tree, without rows and metrics.
+
+        It shares the arrays of the forest.
+        """
         learned, impurities = Learned(), self.impurities_in(number)
         if impurities is not None:
             learned.put("impurities", None, impurities)
         forest = trees_between(self.forest, number, number + 1)
-        told = (self.schema, self.bins, self.info, forest, self.criterion, self.seed, self.fingerprint)
-        return Fitted(*told, learned=learned).with_outputs()
+        shared = (self.schema, self.bins, self.info, forest, self.criterion, self.seed, self.fingerprint)
+        return Fitted(*shared, learned=learned).with_outputs()
 
     def without_rows(self) -> Fitted:
-        """The fit as a pickle or a file stores it: without the training rows and what can be computed again."""
+        """Return the fit as pickles and files store it, without training rows."""
         outputs = tuple(output.without_rows() for output in self.outputs)
         return replace(self, rows=None, outputs=outputs)
 
     @property
     def impurities(self) -> NDArray[np.float64] | None:
-        """The impurity of every node, end to end, if it cannot be computed from leaves and is known."""
+        """Impurities of all nodes, if they are known and cannot be computed from leaves."""
         known = self.learned.last("impurities")
         return None if known is None else known[1]
 
     def impurities_in(self, number: int) -> NDArray[np.float64] | None:
-        """The same for the nodes of one tree."""
+        """Return the impurities of the nodes of one tree, if they are known."""
         known = self.impurities
         return None if known is None else known[slice(*self.forest.node_start[number : number + 2])]
 
     def importances(self) -> NDArray[np.float64]:
-        """(T, p): how much splits on each feature decrease the impurity, as shares of each tree."""
+        """Return the normalised decrease in impurity of each tree by feature, (T, p)."""
         return impurity_importance(self.forest, self.schema.n_features, self.criterion, self.impurities)
 
     def with_outputs(self) -> Fitted:
-        """The same with a fit for each output, if there are several."""
+        """Return a copy with a fit per output for a multi-output model; otherwise itself."""
         if not self.info.outputs:
             return self
         each = zip(self.info.outputs, self.forest.outputs(), strict=True)
@@ -240,24 +243,24 @@ class Fitted:
 
 
 def fitted_of(model: Any) -> Fitted:
-    """A fitted estimator of hedgerow -> its `Fitted`."""
+    """Return the `Fitted` of a fitted estimator of hedgerow."""
     fitted: Fitted | None = model.__dict__.get("_fitted")
     if fitted is None:
         check_is_fitted(model)
-        raise TypeError(f"model must be a fitted estimator of hedgerow, got {type(model).__name__}")
+        raise TypeError(f"model must be a fitted estimator of hedgerow, got {type(model).__name__}.")
     return fitted
 
 
 def publish(model: _Model, fitted: Fitted) -> _Model:
-    """Publish a fit: the one assignment that makes an estimator a fitted one."""
+    """Assign a fit to an estimator and return the estimator."""
     model._fitted = fitted  # type: ignore[attr-defined]
     return model
 
 
 def update_fitted(model: _Model, change: Callable[[Fitted | None], Fitted]) -> _Model:
-    """Replace the fit of an estimator by one that `change` makes of it; `change` gets None if there is no fit yet.
+    """Replace the fit of an estimator by the result of `change`.
 
-    If several threads change an estimator, one waits for the other and starts from its result.
+    `change` gets None for an unfitted estimator. Threads that update the same estimator wait for each other.
     """
     while True:
         before: Fitted | None = model.__dict__.get("_fitted")

@@ -1,9 +1,8 @@
-"""Recognise: rows of any table -> how many of them a model was trained on, although its file does not hold them.
+"""Detection of training rows in a table, from a row sketch that the model keeps.
 
-Every row has a mark: a number of sixteen bits made of its codes. A model keeps the marks of up to a thousand training
-rows, those with the lowest hashes; so it is known of any row whether its mark would have been kept. Sixteen bits are
-enough to count rows, and too few to tell of a single row whether it was there: one row in seventy has the mark of
-another.
+The sketch of a row is a hash of its codes to sixteen bits. A model keeps the sketches of up to 1,024 training rows,
+those with the smallest hashes, so the hash of any row shows whether its sketch would have been kept. Sixteen bits
+suffice to estimate the share of training rows, but not to identify a single one: one row in seventy matches by chance.
 """
 
 from __future__ import annotations
@@ -21,33 +20,33 @@ from hedgerow.table.bins import Codes
 
 Hashes = NDArray[np.uint64]
 
-#: Most marks that a model keeps.
+#: Maximum number of sketches that a model keeps.
 MOST_MARKS = 1024
-#: Hashes of 32 bits say which marks are kept; marks have sixteen.
+#: Largest 32-bit hash, which selects the rows to keep, and the number of 16-bit sketches.
 ALL_HASHES, ALL_MARKS = 2**32 - 1, 2**16
-#: How often training rows repeat is measured on about this many rows.
+#: The share of repeated training rows is estimated from about this many rows.
 MANY_ROWS = 100_000
-#: Rows are recognised if so many coincidences have at most this probability, and if they are at least this share.
+#: Overlap is reported if its probability by chance is at most this, and its share at least this.
 IMPROBABLE, LEAST_SHARE = 1e-4, 0.1
-#: New numbers are usual in a feature if more than this share of its training rows have a number of their own.
+#: New numbers are common in a feature if more than this share of its training values are unique.
 NEW_SHARE = 0.05
-#: Rows are hashed in blocks that fit a cache; for a million rows and 30 features .07 s instead of .3.
+#: Rows are hashed in blocks that fit the CPU cache: 0.07 s instead of 0.3 s for a million rows and 30 features.
 _BLOCK = 8192
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowSketch:
-    """What a model knows of its training rows, to recognise them.
+    """Sketches of training rows, by which a model recognises them.
 
     Parameters
     ----------
     kept : (k,) uint16
-        Marks of training rows, all different, in ascending order.
+        Distinct sketches of training rows, in ascending order.
     below : int
-        A row whose hash is at most this would have been kept.
+        Largest hash of a row that is kept.
     repeats : float
-        The share of training rows that equal another one, as far as the bins of other rows can tell.
+        Share of training rows that equal another training row, up to binning.
     """
 
     kept: NDArray[np.uint16]
@@ -56,19 +55,22 @@ class RowSketch:
 
     @property
     def chance(self) -> float:
-        """The probability that a row of the same kind, which was not there, has the mark of a training row."""
+        """Probability that a new row has the sketch of a training row."""
         return 1 - (1 - self.repeats) * (1 - len(self.kept) / ALL_MARKS)
 
 
 class TrainingOverlap(NamedTuple):
-    """The share of rows that a model was trained on, and how many rows were looked at."""
+    """Share of rows that a model was trained on, and the number of rows compared."""
 
     share: float
     looked_at: int
 
 
 def training_overlap(fitted: Fitted, blocks: Iterable[Codes]) -> TrainingOverlap | None:
-    """A fit, codes (p, n) of blocks of rows -> what share it was trained on; None if none seem to be, or unknown."""
+    """Estimate the share of training rows among blocks of codes (p, n).
+
+    Return None if the overlap is not significant, or if the fit has no sketch.
+    """
     marks = row_sketch(fitted)
     if marks is None:
         return None
@@ -83,7 +85,10 @@ def training_overlap(fitted: Fitted, blocks: Iterable[Codes]) -> TrainingOverlap
 
 
 def row_sketch(fitted: Fitted) -> RowSketch | None:
-    """The marks of the training rows, made when first needed; None if the fit has neither marks nor rows."""
+    """Return the sketch of the training rows, made when first needed.
+
+    Return None without sketch and rows.
+    """
     if fitted.rows is None:
         known = fitted.learned.last("marks")
         return None if known is None else known[1]
@@ -91,14 +96,14 @@ def row_sketch(fitted: Fitted) -> RowSketch | None:
 
 
 def keep_row_sketch(fitted: Fitted) -> None:
-    """Make the marks before a file or a pickle leaves out the training rows."""
+    """Make the sketch before a file or a pickle leaves out the training rows."""
     marks = row_sketch(fitted)
     for output in fitted.outputs if marks is not None else ():  # the same rows
         output.learned.put("marks", None, marks)
 
 
 def _marks(fitted: Fitted) -> RowSketch:
-    """Training rows -> their marks."""
+    """Return the sketch of the training rows."""
     assert fitted.rows is not None
     hashes = _hashes(fitted, fitted.rows.codes)
     distinct = np.unique(hashes)
@@ -107,29 +112,35 @@ def _marks(fitted: Fitted) -> RowSketch:
 
 
 def _repeats(fitted: Fitted, hashes: Hashes) -> float:
-    """Hashes of training rows (n,) -> the share of rows that equal another.
+    """Return the share of training rows, with hashes (n,), that equal another.
 
-    In a small table every number has a bin, but a number that was not there falls into the bin of a neighbour. So where
-    new numbers are usual, they are compared in bins of two.
+    In a small table every number has its own bin, but a new number falls into the bin of a neighbour. So where new
+    numbers are common, rows are compared in pairs of bins.
     """
     assert fitted.rows is not None
     if fitted.codebook.exact:
         codes = fitted.rows.codes
         halved = frozenset(j for j, nominal in enumerate(fitted.schema.nominal) if not nominal and _has_new(codes[j]))
         hashes = _hashes(fitted, codes, halved)
-    if len(hashes) > MANY_ROWS:  # equal rows have equal hashes, so they are taken together
+    if len(hashes) > MANY_ROWS:  # sampled by hash, because equal rows must be sampled together
         hashes = hashes[hashes >> np.uint64(32) <= ALL_HASHES * MANY_ROWS // len(hashes)]
     _, again = np.unique(hashes, return_counts=True)
     return float(again[again > 1].sum() / max(1, len(hashes)))
 
 
 def _has_new(codes: Codes) -> bool:
-    """Codes (n,) of a feature -> whether new numbers are usual: as usual as numbers that only one row has."""
+    """Return whether new numbers are common in a feature with codes (n,).
+
+    They are estimated to be as common as numbers that only one row has.
+    """
     return bool((np.bincount(codes) == 1).sum() > NEW_SHARE * len(codes))
 
 
 def _hashes(fitted: Fitted, codes: Codes, halved: frozenset[int] = frozenset()) -> Hashes:
-    """Codes (p, n) -> hashes (n,) of the features that trees use; in `halved` ones, every two bins are one."""
+    """Return hashes (n,) of codes (p, n) in the features used.
+
+    `halved` features have pairs of bins joined.
+    """
     used = fitted.forest.used_features.tolist()
     result = np.zeros(codes.shape[1], dtype=np.uint64)
     for first in range(0, codes.shape[1], _BLOCK):
@@ -143,5 +154,5 @@ def _hashes(fitted: Fitted, codes: Codes, halved: frozenset[int] = frozenset()) 
 
 
 def _sketch_of(hashes: Hashes) -> NDArray[np.uint16]:
-    """Hashes (n,) -> marks (n,), of bits that do not say which are kept."""
+    """Return sketches (n,), from bits of hashes that do not select rows."""
     return ((hashes >> np.uint64(8)) & np.uint64(ALL_MARKS - 1)).astype(np.uint16)

@@ -1,4 +1,4 @@
-"""Out of bag: a bootstrapped forest and its training rows -> how wrong it is, and whether it has enough trees."""
+"""Out-of-bag errors, and the stopping rule of ``n_estimators="auto"``."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: The leaves of all rows are found for so many trees at a time that they take about this many bytes.
+#: Approximate memory of the leaves of all rows in a block of trees.
 LEAF_BYTES = 32 << 20
-#: A forest that stops by itself has at least this number of trees, and grows by half between two checks.
+#: Minimum number of trees with ``n_estimators="auto"``, and the growth factor between two checks.
 FEWEST_TREES, GROWTH = 32, 1.5
-#: There are enough trees when half as many more lower the error by less than this share of its standard error.
+#: Growth stops when a stage lowers the error by less than this share of its standard error.
 FLAT = 0.1
 
 
 def warn_of_unjudged(rows: TrainingRows | None, n_trees: int) -> None:
-    """Warn if some training rows are in the bags of all trees, so that they have no out-of-bag prediction."""
+    """Warn if some training rows are in every bootstrap sample."""
     if rows is None or not rows.has_bags:
         return
     unjudged = np.ones(rows.n_rows, dtype=np.bool_)
@@ -40,8 +40,8 @@ def warn_of_unjudged(rows: TrainingRows | None, n_trees: int) -> None:
         if not unjudged.any():
             return
     warnings.warn(
-        f"Some inputs do not have OOB scores: {int(unjudged.sum())} of {rows.n_rows} rows are in the bags of all"
-        f" {n_trees} trees. They are left out of oob_score_; oob_decision_function_ has equal shares for them, and"
+        f"Some inputs do not have OOB scores: {int(unjudged.sum())} of {rows.n_rows} rows are in the bootstrap samples"
+        f" of all {n_trees} trees. oob_score_ leaves them out; oob_decision_function_ has equal shares for them, and"
         " oob_prediction_ has NaN. Grow more trees.",
         UserWarning,
         stacklevel=2,
@@ -50,28 +50,28 @@ def warn_of_unjudged(rows: TrainingRows | None, n_trees: int) -> None:
 
 @dataclass(frozen=True)
 class BootstrapErrors:
-    """How often a bootstrapped forest and its single trees are wrong, estimated without other data.
+    """Bootstrap estimates of the errors of a forest and its single trees.
 
-    The errors of single trees are averaged over the trees for each row, and then over rows: `out_of_bag` (Err*) over
-    the trees whose bags do not hold the row, `resubstitution` over the others. The first is too high, because a tree is
-    grown on only .632 of the table; the second is too low; the .632 estimates are between them. `ensemble` is the error
-    of the forest.
+    The errors of single trees are averaged over trees for each row, and then over rows: `out_of_bag` (Err*) over the
+    trees for which the row is out-of-bag, `resubstitution` over the others. The first is biased upwards, because a tree
+    is grown on only 63.2% of the table, the second downwards; the .632 estimates are between them. `ensemble` is the
+    error of the forest.
 
     Attributes
     ----------
     out_of_bag, resubstitution : float
-        Mean error of the single trees. A leaf with a tie divides its vote among the tied classes; an empty leaf does
-        not count.
+        Mean error of single trees. A leaf with a tie divides its vote among the tied classes; an empty leaf does not
+        count.
     ensemble : float
-        Error of the forest under its rule; each row is judged by the trees whose bags do not hold it.
+        Out-of-bag error of the forest under its rule.
     no_information : float
         Error of the trees if features and labels were independent.
     overfitting : float
-        0 if out_of_bag equals resubstitution, 1 if it equals no_information.
+        Relative overfitting rate: 0 if out_of_bag equals resubstitution, 1 if it equals no_information.
     err632 : float
-        .368 resubstitution + .632 out_of_bag.
+        0.368 resubstitution + 0.632 out_of_bag.
     err632plus : float
-        The same, with more weight on out_of_bag the more trees overfit (Efron and Tibshirani, 1997).
+        The same with a weight of out_of_bag that grows with overfitting (Efron and Tibshirani, 1997).
     """
 
     out_of_bag: float
@@ -82,9 +82,9 @@ class BootstrapErrors:
     @property
     def overfitting(self) -> float:
         """Relative overfitting rate, in [0, 1]."""
-        room = self.no_information - self.resubstitution
+        largest = self.no_information - self.resubstitution
         excess = min(self.out_of_bag, self.no_information) - self.resubstitution
-        return min(1.0, excess / room) if room > 0 and excess > 0 else 0.0
+        return min(1.0, excess / largest) if largest > 0 and excess > 0 else 0.0
 
     @property
     def err632(self) -> float:
@@ -100,30 +100,36 @@ class BootstrapErrors:
 
 
 def bootstrap_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:
-    """Training rows of a classifier, and the error of the whole forest -> errors, by three folds of votes."""
+    """Compute the errors of a classifier by three folds of votes.
+
+    `ensemble` is the error of the forest.
+    """
     oob_mask, known = rows.oob_mask, rows.oob_mask.certain
 
     def votes(of: OobMask | None) -> Floats:
         setting = Setting.of(forest.n_classes)
         return fold(forest, rows.codes, Votes(), setting, oob_mask=of, n_threads=n_threads)[known]
 
-    everyone = votes(None)
-    insiders = everyone - votes(OobMask(oob_mask.bags))
-    answers = everyone.sum(axis=0) / max(everyone.sum(), 1)
-    sure = rows.target.labels[known]
-    classes = np.bincount(sure, minlength=forest.n_classes) / max(len(sure), 1)
+    all_votes = votes(None)
+    inbag_votes = all_votes - votes(OobMask(oob_mask.bags))
+    predicted_shares = all_votes.sum(axis=0) / max(all_votes.sum(), 1)
+    labels = rows.target.labels[known]
+    class_shares = np.bincount(labels, minlength=forest.n_classes) / max(len(labels), 1)
     return BootstrapErrors(
-        out_of_bag=_mean_error(votes(oob_mask), sure),
-        resubstitution=_mean_error(insiders, sure),
+        out_of_bag=_mean_error(votes(oob_mask), labels),
+        resubstitution=_mean_error(inbag_votes, labels),
         ensemble=ensemble,
-        no_information=float(1 - classes @ answers),
+        no_information=float(1 - class_shares @ predicted_shares),
     )
 
 
 def regression_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:
-    """Training rows of a regressor, and the error of the whole forest -> errors, in one pass over the trees."""
+    """Compute the errors of a regressor in one pass over the trees.
+
+    `ensemble` is the error of the forest.
+    """
     target, every = rows.target, np.arange(rows.n_rows)
-    lost, oob_mask = np.zeros((2, rows.n_rows)), np.zeros((2, rows.n_rows))
+    lost, n_trees = np.zeros((2, rows.n_rows)), np.zeros((2, rows.n_rows))
     chance = 0.0
     for tree in range(forest.n_trees):
         one = trees_between(forest, tree, tree + 1)
@@ -132,16 +138,16 @@ def regression_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_thr
         losses, outside = target.losses(predicted, every), rows.bags.outside(tree)
         for place, counted in enumerate((outside, ~outside)):
             lost[place] += np.where(counted, losses, 0.0)
-            oob_mask[place] += counted
+            n_trees[place] += counted
         chance += _crossed_loss(target.values, predicted, target.criterion) / forest.n_trees
     means = [
-        float(np.mean(sums[n > 0] / n[n > 0])) if n.any() else math.nan for sums, n in zip(lost, oob_mask, strict=True)
+        float(np.mean(sums[n > 0] / n[n > 0])) if n.any() else math.nan for sums, n in zip(lost, n_trees, strict=True)
     ]
     return BootstrapErrors(out_of_bag=means[0], resubstitution=means[1], ensemble=ensemble, no_information=chance)
 
 
 def _crossed_loss(values: Floats, predicted: Floats, criterion: str) -> float:
-    """Targets (n,), predictions (n,) -> the mean loss over all pairs of a target and a prediction."""
+    """Return the mean loss over all pairs of a target (n,) and a prediction (n,)."""
     if criterion != "absolute_error":
         return float(values.var() + predicted.var() + (values.mean() - predicted.mean()) ** 2)
     both = np.sort(np.concatenate([values, predicted]))  # E|x - y| from the three mean differences within x, y and both
@@ -150,7 +156,10 @@ def _crossed_loss(values: Floats, predicted: Floats, criterion: str) -> float:
 
 
 def _spread(values: Floats) -> float:
-    """Numbers (n,) -> the mean of |x - y| over all pairs, a number with itself included."""
+    """Return the mean absolute difference over all pairs of numbers (n,).
+
+    Pairs of a number with itself are included.
+    """
     ordered, n = np.sort(values), len(values)
     return float(2 * ((2 * np.arange(1, n + 1) - n - 1) * (ordered / n)).sum() / n)
 
@@ -164,10 +173,7 @@ def ensemble_error(
     weights: Floats | None = None,
     n_threads: int = 1,
 ) -> float:
-    """Training rows of a classifier -> the out-of-bag error rate of the rule.
-
-    Rows of uncertain class do not count, because nobody knows whether an answer about them is wrong.
-    """
+    """Return the out-of-bag error rate of a rule on rows of certain class."""
     oob_mask = replace(rows.oob_mask, as_forest=True)
     used = (oob_mask.number(forest.n_trees) > 0) & oob_mask.certain
     opinion = fold(forest, rows.codes, rule, setting, oob_mask=oob_mask, weights=weights, n_threads=n_threads)
@@ -176,7 +182,7 @@ def ensemble_error(
 
 
 def _mean_error(votes: Floats, labels: NDArray[Any]) -> float:
-    """Out-of-bag votes (n, K), labels (n,) -> mean over rows of the share of wrong votes."""
+    """Return the mean share of wrong votes (n, K), given labels (n,)."""
     total = votes.sum(axis=1)
     used = total > 0.5  # votes of a tree sum to one, up to rounding
     right = votes[np.arange(len(votes)), labels]
@@ -184,19 +190,19 @@ def _mean_error(votes: Floats, labels: NDArray[Any]) -> float:
 
 
 class Trace:
-    """The out-of-bag error of a forest after each of its trees, in one pass over the trees.
+    """Out-of-bag error of a forest after each tree, in one pass over the trees.
 
     Parameters
     ----------
     rows : TrainingRows
         The training rows; their target defines the loss.
     what, setting : Reducer, Setting
-        How leaves are combined. Under rules that learn tree weights, all trees weigh the same here.
+        The reduction of leaves. Rules that learn tree weights use equal weights here.
 
     Attributes
     ----------
     errors : list of float
-        Mean loss of the trees so far over the out-of-bag rows of certain class; NaN if there are no such rows.
+        Mean loss of the trees so far over out-of-bag rows of certain class; NaN if there are no such rows.
     """
 
     def __init__(self, rows: TrainingRows, what: Any, setting: Setting | None = None) -> None:
@@ -222,12 +228,12 @@ class Trace:
                 self.errors.append(float(losses.mean()) if len(losses) else math.nan)
 
     def standard_error(self, error: float) -> float:
-        """The standard error of the error of the rows judged so far."""
+        """Return the standard error of an error on the rows evaluated so far."""
         n_rows = int(self._certain.sum())
         return float(self._rows.target.standard_error(error, self._oob_losses(), n_rows))
 
     def _oob_losses(self) -> Floats:
-        """(m,): the losses of the rows of certain class that are out-of-bag so far."""
+        """Return the losses (m,) of the rows of certain class that are out-of-bag so far."""
         if self._all_evaluated:
             return self._losses
         used = (self._number > 0) & self._certain
@@ -235,9 +241,12 @@ class Trace:
         return self._losses[used]
 
     def _add(self, forest: Forest, tree: int, leaves: NDArray[np.int32], lifted: Floats | None) -> None:
-        """Add one tree, in which the rows reach these leaves (n,); `lifted` has the states of all leaves, if known."""
+        """Add a tree in which the rows reach these leaves (n,).
+
+        `lifted` are the states of all leaves, if they are known.
+        """
         what, merge = self._what, self._what.merge
-        if merge == "stack":  # all trees so far are read again, so time is quadratic in their number
+        if merge == "stack":  # reads all trees so far again, so time is quadratic in their number
             self._number += self._mask.of(tree)
             so_far = trees_between(forest, 0, tree + 1)
             answer = fold(so_far, self._rows.codes, what, self._setting, oob_mask=self._mask)
@@ -254,7 +263,10 @@ class Trace:
         self._evaluate(state, number[:, None], rows, tree + 1)
 
     def _evaluate(self, state: Floats, number: Floats, rows: NDArray[np.intp], n_trees: int) -> None:
-        """Update the losses of some rows (m,): merged states (m, S), trees (m, 1); sums are scaled up to all trees."""
+        """Update the losses of rows (m,) from merged states (m, S).
+
+        `number` (m, 1) counts the trees of each row. Sums are scaled up to all trees.
+        """
         if self._what.merge == "mean":
             state = state / number
         elif self._what.merge == "add":
@@ -263,7 +275,7 @@ class Trace:
 
 
 def stages(most: int = MOST_TREES) -> Iterator[tuple[int, int]]:
-    """The stages after which a forest that stops by itself checks its error: first and last tree of each."""
+    """Iterate over the stages of "auto": first tree, and last tree + 1."""
     first, last = 0, min(FEWEST_TREES, most)
     while first < most:
         yield first, last
@@ -271,10 +283,11 @@ def stages(most: int = MOST_TREES) -> Iterator[tuple[int, int]]:
 
 
 def is_flat(errors: list[float], standard_error: Callable[[float], float]) -> bool:
-    """Whether the last stage of a trace has lowered the error by less than a tenth of its standard error.
+    """Return whether the last stage has lowered the error only insignificantly.
 
-    The excess error of a forest falls about like one over the number of its trees. So all further trees could lower the
-    error by about three times what the last stage did, which is less than a third of its standard error.
+    The threshold is a tenth of its standard error. The excess error of a forest is about inverse to its number of
+    trees. So all further trees could lower the error by about three times as much as the last stage, less than a third
+    of the standard error.
     """
     ends = [last for _, last in stages() if last <= len(errors)]
     if len(ends) < 2:
@@ -286,7 +299,10 @@ def is_flat(errors: list[float], standard_error: Callable[[float], float]) -> bo
 
 
 class Sample(NamedTuple):
-    """Some training rows: numbers (m,), codes (p, m), class numbers or targets (m,), weights (m,) or None."""
+    """Row numbers (m,), codes (p, m), targets (m,) and weights (m,) of some rows.
+
+    Weights may be None.
+    """
 
     rows: NDArray[np.int64]
     codes: Codes

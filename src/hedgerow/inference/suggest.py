@@ -1,4 +1,4 @@
-"""Active learning: rows without labels to label next."""
+"""Active learning: selection of rows to label."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MOST_ROWS = 50_000
 
 
 def suggested_rows(forest: Forest, codes: Codes, uncertainty: Floats, n: int, n_threads: int = 1) -> NDArray[np.int64]:
-    """Return the numbers of the `n` most useful rows, best first, given codes (p, n_rows) and uncertainty (n_rows,).
+    """Return the numbers of the `n` most useful rows, best first.
 
-    A row is useful if it is uncertain, if it shares leaves with many rows that are uncertain too, and if it is unlike
-    the rows chosen before it: usefulness is uncertainty · √(uncertainty of all rows, weighted by proximity) ·
-    (1 − largest proximity to a chosen row). A chosen row removes the uncertainty of every other row in proportion to
-    their proximity, the share of trees in which both reach the same leaf. Of equally useful rows the first is chosen.
+    Given codes (p, n_rows) and uncertainty (n_rows,), the usefulness of a row is uncertainty · √(uncertainty of all
+    rows, weighted by proximity) · (1 − largest proximity to a chosen row). Proximity is the share of trees in which two
+    rows reach the same leaf. A chosen row reduces the uncertainty of every other row in proportion to their proximity.
+    Of equally useful rows, the first is chosen.
     """
     candidates = _most_uncertain(uncertainty)
     leaves = leaf_table(forest, np.ascontiguousarray(codes[:, candidates]), n_threads)

@@ -1,9 +1,8 @@
-"""Unknown: rows with values that no training row had -> opinions that hold for every value the training rows had.
+"""Out-of-support values, and opinions that hold for all known values instead.
 
-A new category, a gap where there were none, and a number far outside the training range say nothing to a tree: its
-splits were not learned for them. Such a value could act like any value that is known. So the opinion about the row is
-widened until it holds whichever known value takes its place. If the answer does not depend on the feature, it stays as
-it is.
+Splits were not learned for a new category, for a missing value in a feature without any, or for a number far outside
+the training range. Such a value could act like any known value. So the opinion about the row is widened until it holds
+for every known value in its place. If the prediction does not depend on the feature, the opinion does not change.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ Array = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-#: At most this many bins, spread evenly, stand in for an unknown number.
+#: Maximum number of bins, spread evenly, that replace an out-of-support number.
 NUMBERS = 16
-#: At most this many categories, spread evenly, stand in for an unknown category.
+#: Maximum number of categories, spread evenly, that replace an out-of-support category.
 CATEGORIES = 64
-#: The label stays ahead by more than rounding.
+#: Factor that keeps the label ahead by more than rounding.
 AHEAD = 1 - 2.0**-20
-#: Stand-ins are predicted in blocks of about this many codes.
+#: Approximate number of codes of a block of replaced rows.
 BLOCK_CODES = 1 << 22
 
 
 class UnseenValues(NamedTuple):
-    """The rows with unknown values, (m,), and which of their features are unknown, (p, m)."""
+    """Rows with out-of-support values, (m,), and the mask of these values, (p, m)."""
 
     rows: Array
     cells: Bools
 
     def take(self, rows: slice | NDArray[np.integer[Any]], n_rows: int) -> UnseenValues | None:
-        """The same for some of n rows, numbered anew; None if none of them has unknown values."""
+        """Return the values of some of `n_rows` rows, renumbered; None if there are none."""
         place = np.full(n_rows, -1)
         place[self.rows] = np.arange(len(self.rows))
         found = place[rows]
@@ -50,14 +49,14 @@ class UnseenValues(NamedTuple):
         return UnseenValues(inside, self.cells[:, found[inside]]) if len(inside) else None
 
     def features_of(self, row: int) -> list[int]:
-        """The unknown features of one row."""
+        """Return the features of one row with out-of-support values."""
         return np.flatnonzero(self.cells[:, self.rows == row].any(axis=1)).tolist()
 
 
 class Envelope(NamedTuple):
-    """The answers of all stand-ins of m rows, (m, K) each: their bounds together, and their mean probability.
+    """Bounds and mean probability over all replacements in m rows, (m, K) each.
 
-    ``chosen`` has the classes that some stand-in leaves, if the rule chooses sets; otherwise it is None.
+    ``chosen`` is the union of the prediction sets if the rule chooses sets; otherwise None.
     """
 
     lower: Floats
@@ -67,10 +66,10 @@ class Envelope(NamedTuple):
 
 
 def unseen_values(fitted: Fitted, table: Table, codes: Codes) -> UnseenValues | None:
-    """A table and its codes (p, n) -> the unknown values that trees ask about; None if every value is known.
+    """Find the out-of-support values of a table in features that trees use.
 
-    A number is unknown if it lies farther outside the training range than this range is wide. Nothing is unknown to a
-    forest with ``unseen="larger"``, which answers as scikit-learn does.
+    A number is out of support if its distance from the training range exceeds the width of the range. Return None if
+    there are no such values, or with ``unseen="larger"``, which predicts as scikit-learn does.
     """
     if fitted.forest.structure.unseen is None:
         return None
@@ -93,11 +92,11 @@ def unseen_values(fitted: Fitted, table: Table, codes: Codes) -> UnseenValues | 
 def widened(
     opinion: Opinion, codes: Codes, unknown: UnseenValues, fitted: Fitted, ask: Callable[[Codes], Opinion]
 ) -> Opinion:
-    """An opinion about n rows, their codes (p, n) -> the opinion that holds for every known value of what is unknown.
+    """Widen the opinion about n rows, with codes (p, n), for out-of-support values.
 
-    `ask` gives the opinion about codes. Each unknown value is replaced by stand-ins, the others meanwhile by their
-    middle bins. With one unknown value, bounds are the envelope of the answers; with several, how far each one moves
-    the bounds is added up. A row of which nothing is known could be anything.
+    `ask` returns the opinion about codes. Each out-of-support value is replaced by known values, while the others have
+    their middle bins. With one such value, the bounds are the envelope of the opinions; with several, the changes of
+    the bounds are added up. A row with only out-of-support values gets vacuous bounds.
     """
     features = fitted.forest.used_features
     of_rows = opinion[unknown.rows]
@@ -119,9 +118,9 @@ def widened(
 def widened_intervals(
     intervals: Floats, codes: Codes, unknown: UnseenValues, fitted: Fitted, ask: Callable[[Codes], Floats]
 ) -> Floats:
-    """Intervals (n, 2) of n rows, their codes (p, n) -> intervals that hold for every known value of what is unknown.
+    """Widen intervals (n, 2) of codes (p, n) for out-of-support values.
 
-    `ask` gives the intervals of codes. It is `opened` for numbers.
+    `ask` returns the intervals of codes.
     """
     found, taken = intervals.copy(), np.ascontiguousarray(codes[:, unknown.rows])
     middle = _in_the_middle(taken, unknown.cells, fitted.bins)
@@ -137,7 +136,10 @@ def widened_intervals(
 
 
 def _add_far_numbers(found: dict[int, Bools], table: Table, low: Floats, high: Floats) -> None:
-    """Mark numbers beyond `low` and `high`, (p,) each, which are infinite for features without numbers."""
+    """Mark numbers below `low` or above `high`, (p,) each.
+
+    The limits of categorical features are infinite.
+    """
     for first, columns in table.column_blocks():
         if isinstance(columns, np.ndarray):
             here = slice(first, first + len(columns))
@@ -151,8 +153,8 @@ def _add_far_numbers(found: dict[int, Bools], table: Table, low: Floats, high: F
 
 
 def _is_far(columns: Floats, low: Floats, high: Floats) -> bool:
-    """Columns (p, n), bounds (p,) -> whether a number lies beyond them."""
-    if columns.shape[1] == 1:  # a vector takes a third of the time, and `any` alone would take as long
+    """Return whether a number in columns (p, n) lies outside its bounds (p,)."""
+    if columns.shape[1] == 1:  # three times as fast for one row; `any` alone would take as long as this
         row = columns[:, 0]
         return b"\1" in ((row < low) | (row > high)).tobytes()
     block = max(1, BLOCK_CODES // max(1, len(columns)))
@@ -161,7 +163,7 @@ def _is_far(columns: Floats, low: Floats, high: Floats) -> bool:
 
 
 def _gathered(found: dict[int, Bools], codes: Codes) -> UnseenValues | None:
-    """Feature -> (n,) whether it is unknown -> the rows with unknown values."""
+    """Collect the masks (n,) of out-of-support values by feature."""
     if not found:
         return None
     rows = np.flatnonzero(np.any(list(found.values()), axis=0))
@@ -172,13 +174,13 @@ def _gathered(found: dict[int, Bools], codes: Codes) -> UnseenValues | None:
 
 
 def _gap(one: Floats, other: Floats) -> Floats:
-    """one - other; 0 where both are infinite, as the intervals of very few rows are."""
+    """Return ``one - other``, 0 where both are infinite."""
     with np.errstate(invalid="ignore"):
         return np.where(one == other, 0.0, one - other)
 
 
 def _envelope(codes: Codes, unknown: Bools, bins: Bins, ask: Callable[[Codes], Opinion], n_classes: int) -> Envelope:
-    """Codes (p, m), which are unknown (p, m) -> the answers of their stand-ins together."""
+    """Return the envelope of the opinions over all replacements."""
     middle = _in_the_middle(codes, unknown, bins)
     start = ask(middle)
     lower, upper = start.lower.copy(), start.upper.copy()
@@ -196,12 +198,15 @@ def _envelope(codes: Codes, unknown: Bools, bins: Bins, ask: Callable[[Codes], O
 
 
 def _in_the_middle(codes: Codes, unknown: Bools, bins: Bins) -> Codes:
-    """Codes (p, m), which are unknown (p, m) -> the same with the middle bins of unknown features."""
+    """Replace out-of-support codes, by mask (p, m), with the middle bins."""
     return np.where(unknown, (bins.n_bins // 2)[:, None].astype(codes.dtype), codes)
 
 
 def _filled(middle: Codes, unknown: Bools, bins: Bins) -> Iterator[tuple[Array, int, Codes]]:
-    """Codes (p, m) -> for each unknown feature: some rows (r,), v, and their codes (p, r · v) with its v stand-ins."""
+    """Iterate over features and blocks of rows with replaced values.
+
+    Yield rows (r,), the number v of replacements, and codes (p, r · v).
+    """
     for feature in np.flatnonzero(unknown.any(axis=1)).tolist():
         values, every = _stand_ins(bins, feature), np.flatnonzero(unknown[feature])
         block = max(1, BLOCK_CODES // (len(values) * len(middle)))
@@ -213,14 +218,14 @@ def _filled(middle: Codes, unknown: Bools, bins: Bins) -> Iterator[tuple[Array, 
 
 
 def _stand_ins(bins: Bins, feature: int) -> Array:
-    """-> codes of the values that take the place of an unknown one, spread evenly, the first and the last included."""
+    """Return the codes, spread evenly, that replace an out-of-support value."""
     number = int(bins.n_bins[feature])
     most = CATEGORIES if bins.nominal[feature] else NUMBERS
     return np.unique(np.linspace(0, number - 1, min(number, most)).round().astype(np.int64))
 
 
 def _towards(probability: Floats, mean: Floats) -> Floats:
-    """Probabilities (m, K) of rows, and of their stand-ins -> moved to the latter as far as the label stays first."""
+    """Move probabilities (m, K) towards `mean`, as far as the label stays first."""
     rows, first = np.arange(len(probability)), probability.argmax(axis=1)
     ahead = probability[rows, first][:, None] - probability
     behind = mean - mean[rows, first][:, None]

@@ -1,12 +1,12 @@
-"""Variance: a bootstrapped forest, its training rows and samples -> how its probabilities would vary with the table.
+"""Variance of predictions over training sets, by jackknife after bootstrap.
 
 A forest of B trees has, at a point x, the variance ρσ² + (1 − ρ)σ²/B. σ²(x) is the variance of one tree over training
-tables and its own random draws, ρ(x) the correlation of two trees grown on the same table. Both can be estimated from
-one forest. The variance between its trees is (1 − ρ)σ². What all trees have in common, ρσ², is the variance of a forest
-of infinitely many trees over tables. The jackknife estimates it without another table: it leaves out one row after the
-other and measures what changes. No tree has to be grown for that: rows are drawn independently of each other, so the
-trees whose bags do not hold a row are a forest grown without it (Efron's jackknife after bootstrap), once the row is
-taken out of their counts."""
+sets and its own random draws, ρ(x) the correlation of two trees grown on the same training set. Both are estimated from
+one forest. The variance between its trees is (1 − ρ)σ². ρσ² is the variance over training sets of a forest of
+infinitely many trees, which the jackknife estimates by leaving out one row after the other. No tree is grown for this:
+rows are drawn independently, so the trees for which a row is out-of-bag are a forest grown without it (Efron's
+jackknife after bootstrap), once its own counts are removed.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: The influences of all training rows are computed for so many samples at a time that they take about this many bytes.
+#: Approximate memory of the influences of all training rows on a block of samples.
 BLOCK_BYTES = 32 << 20
 
 
 class SamplingVariance(NamedTuple):
-    """How the probabilities of a forest would vary with its training table, (n, K) each.
+    """Variance of predictions over training sets, (n, K) or (n,) each.
 
     ``forest`` = ``correlation`` · ``tree`` + (1 − ``correlation``) · ``tree`` / B for a forest of B trees. ``limit`` =
-    ``correlation`` · ``tree`` is the variance that more trees cannot remove. The limit is a noisy estimate; the noise
-    gets smaller with more trees, and a negative estimate is replaced by 0.
+    ``correlation`` · ``tree`` is the variance that more trees cannot remove. The limit is a noisy estimate, less so
+    with more trees; negative estimates are replaced by 0.
     """
 
     forest: Floats
@@ -47,12 +47,13 @@ class SamplingVariance(NamedTuple):
         cells: int,
         n_trees: int,
     ) -> SamplingVariance:
-        """Samples (p, m), of which each takes so many cells of memory -> all parts.
+        """Compute the variance for samples (p, m) in blocks.
 
-        `of_block` computes, for some samples, the variance that all trees have in common and that between them.
+        Each sample needs `cells` doubles of memory. `of_block` returns the common variance of all trees and the
+        variance between them.
         """
         if n_trees < 2:
-            raise ValueError("variance must be computed for a forest of two trees or more, got one tree; grow more")
+            raise ValueError(f"n_estimators must be at least 2 for a variance, got {n_trees}.")
         block = max(1, BLOCK_BYTES // (8 * cells))
         firsts = range(0, samples.shape[1], block)
         parts = [of_block(np.ascontiguousarray(samples[:, first : first + block])) for first in firsts]
@@ -65,11 +66,14 @@ class SamplingVariance(NamedTuple):
 def forest_variance(
     forest: Forest, samples: Codes, codes: Codes, labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
 ) -> SamplingVariance:
-    """Samples (p, m), training rows (p, n) with labels (n,) and bags -> variance of each probability, (m, K) each."""
+    """Estimate the variance of the probabilities of samples (p, m), (m, K) each.
+
+    `codes` (p, n), `labels` (n,) and `bags` are those of the training rows.
+    """
     if forest.weights is not None and bags.counts_oob:
         raise ValueError(
-            f"leaf_counts must be 'inbag' or 'distinct' for the variance of a weighted forest, got"
-            f" {bags.leaf_counts!r}; the weight of single rows is not kept"
+            "leaf_counts must be 'inbag' or 'distinct' for the variance of a weighted forest, got"
+            f" {bags.leaf_counts!r}."
         )
 
     if bags.groups is not None:  # a group is left out as a whole, and one of its rows stands for it
@@ -85,27 +89,27 @@ def forest_variance(
 def _variance_of_block(
     forest: Forest, samples: Codes, codes: Codes, labels: NDArray[np.uint16], bags: Bags, n_threads: int
 ) -> tuple[Floats, Floats]:
-    """Samples (p, m) -> the variance that all trees have in common and the variance between them, (m, K) each."""
+    """Return the variance common to all trees and between them, (m, K) each."""
     reached = forest.leaves(samples, n_threads)
     shares = _shares(forest, reached)
     centred = shares - shares.mean(axis=1, keepdims=True)
     between = np.asarray(centred.var(axis=1, ddof=1))
     n_rows = len(labels)
-    change, oob_mask = np.zeros((n_rows, *between.shape)), np.zeros(n_rows)
+    change, n_oob = np.zeros((n_rows, *between.shape)), np.zeros(n_rows)
     for tree, leaves in _leaves_by_tree(forest, codes, n_threads):
         outside = bags.outside(tree)
-        oob_mask += outside
+        n_oob += outside
         change[outside] += centred[None, :, tree]
         if bags.counts_oob:
             row, sample, moved = _without_rows(forest, tree, leaves, labels, outside, reached[:, tree])
-            silent = np.isnan(moved)
-            change[row, sample] += np.where(silent, -centred[sample, tree], moved)
-    judged = oob_mask > 0
-    change = change[judged] / oob_mask[judged, None, None]
+            is_empty = np.isnan(moved)
+            change[row, sample] += np.where(is_empty, -centred[sample, tree], moved)
+    has_oob = n_oob > 0
+    change = change[has_oob] / n_oob[has_oob, None, None]
     change -= change.mean(axis=0)
-    left_out = (change**2).sum(axis=0) * (n_rows - 1) / max(int(judged.sum()), 1)
+    left_out = (change**2).sum(axis=0) * (n_rows - 1) / max(int(has_oob.sum()), 1)
     # The mean of some of the B trees differs from that of all trees, even if no row has any influence.
-    chance = between * (1 / oob_mask[judged] - 1 / forest.n_trees).sum() * (n_rows - 1) / max(int(judged.sum()), 1)
+    chance = between * (1 / n_oob[has_oob] - 1 / forest.n_trees).sum() * (n_rows - 1) / max(int(has_oob.sum()), 1)
     return np.maximum(left_out - chance, 0.0), between
 
 
@@ -117,9 +121,10 @@ def _without_rows(
     outside: NDArray[np.bool_],
     reached: NDArray[np.int32],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
-    """-> rows outside the bag (P,), samples in the same leaf (P,), and how the shares change without the row (P, K).
+    """Return the changes of shares without single out-of-bag rows.
 
-    The change is NaN if the leaf is empty without the row.
+    They are rows (P,), samples in the same leaf (P,), and changes of shares (P, K). The change is NaN if the leaf is
+    empty without the row.
     """
     rows = np.flatnonzero(outside)
     rows = rows[np.argsort(leaves[rows], kind="stable")]
@@ -137,22 +142,25 @@ def _without_rows(
 
 
 def _shares(forest: Forest, reached: NDArray[np.int32]) -> Floats:
-    """Leaves (m, T) -> their class shares (m, T, K); an empty leaf gets the mean of the others and changes nothing."""
+    """Return the class shares (m, T, K) of leaves (m, T).
+
+    An empty leaf gets the mean of the others.
+    """
     shares = np.empty((*reached.shape, forest.n_classes))
     for tree in range(forest.n_trees):
         evidence = forest.evidence_in(tree)
         total = evidence.sum(axis=1, keepdims=True)
         shares[:, tree] = np.where(total > 0, evidence / np.where(total > 0, total, 1), np.nan)[reached[:, tree]]
-    silent = np.isnan(shares)
-    if silent.any():
-        heard = np.maximum((~silent).sum(axis=1, keepdims=True), 1)
-        mean = np.where(silent, 0.0, shares).sum(axis=1, keepdims=True) / heard
-        shares = np.where(silent, mean, shares)
+    is_empty = np.isnan(shares)
+    if is_empty.any():
+        n_filled = np.maximum((~is_empty).sum(axis=1, keepdims=True), 1)
+        mean = np.where(is_empty, 0.0, shares).sum(axis=1, keepdims=True) / n_filled
+        shares = np.where(is_empty, mean, shares)
     return shares
 
 
 def _leaves_by_tree(forest: Forest, codes: Codes, n_threads: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """Tree by tree, the leaves that the training rows (p, n) reach (n,)."""
+    """Iterate over trees and the leaves (n,) that the training rows (p, n) reach."""
     group = max(1, BLOCK_BYTES // (4 * codes.shape[1]))
     for first in range(0, forest.n_trees, group):
         last = min(first + group, forest.n_trees)
@@ -162,7 +170,10 @@ def _leaves_by_tree(forest: Forest, codes: Codes, n_threads: int) -> Iterator[tu
 
 
 def jackknife_variance(forest: Forest, samples: Codes, bags: Bags, n_threads: int = 1) -> SamplingVariance:
-    """Samples (p, m), and the bags of the trees -> the variance of each prediction, (m,) each; groups are resampled."""
+    """Estimate the variance of the predictions for samples (p, m), (m,) each.
+
+    Groups are resampled as units.
+    """
     bags = bags.by_group
 
     def of_block(part: Codes) -> tuple[Floats, Floats]:
@@ -172,9 +183,9 @@ def jackknife_variance(forest: Forest, samples: Codes, bags: Bags, n_threads: in
 
 
 def _of_block(forest: Forest, samples: Codes, bags: Bags, n_threads: int) -> tuple[Floats, Floats]:
-    """Samples (p, m) -> the variance that all trees have in common and the variance between them, (m,) each."""
+    """Return the variance common to all trees and between them, (m,) each."""
     assert forest.values is not None
-    # Rows of samples are contiguous, so that a sum over trees or rows has the same order for one sample and for many.
+    # Contiguous rows, because a sum over trees must have the same order for one sample and for many.
     predicted = np.ascontiguousarray(forest.values[forest.leaves(samples, n_threads) + forest.leaf_start[:-1]])
     centred = predicted - predicted.mean(axis=1, keepdims=True)
     between = np.asarray(centred.var(axis=1, ddof=1))

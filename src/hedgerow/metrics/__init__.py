@@ -1,8 +1,8 @@
-"""Metrics: true classes and chosen classes -> numbers, curves, tables and scorers.
+"""Metrics, curves, tables and scorers of prediction sets.
 
-Metrics of sets are called ``metric(y, sets, *, classes=None, sample_weight=None)`` with labels ``y`` (n,)
-and chosen classes ``sets``, bool (n, K); ``classes`` names the columns. They never return NaN: a mean over
-determinate (or indeterminate) rows is ``otherwise`` (None by default) if there are no such rows.
+Metrics of sets have the signature ``metric(y, sets, *, classes=None, sample_weight=None)``, with labels ``y`` (n,) and
+prediction sets ``sets``, bool (n, K); ``classes`` names the columns. They never return NaN: a mean over decided (or
+undecided) rows is ``otherwise`` (None by default) if there are no such rows.
 """
 
 from __future__ import annotations

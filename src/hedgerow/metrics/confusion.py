@@ -1,4 +1,4 @@
-"""Confusion: true classes and chosen classes -> how often each true class meets each chosen set."""
+"""Confusion matrices with prediction sets."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.decisions.labels import columns_from_labels
 from hedgerow.metrics.sets import checked_sets, checked_weight
 
+Array = NDArray[Any]
+
 
 @dataclass(frozen=True, eq=False)
 class SetConfusion:
-    """A confusion matrix whose columns are sets of classes.
+    """Confusion matrix whose columns are prediction sets.
 
     Attributes
     ----------
     counts : array (K, C)
-        Rows (or their weight, if weights were given) of each true class with each chosen set.
+        Rows, or their weight, of each true class with each set.
     classes : tuple of K labels
-        The true class of each row.
+        True class of each row.
     sets : tuple of C tuples of labels
-        The chosen set of each column: the K single classes, then the larger sets that occur, by size.
+        Set of each column: the K single classes, then the larger sets that occur, by size.
     """
 
-    counts: NDArray[Any]
+    counts: Array
     classes: tuple[Any, ...]
     sets: tuple[tuple[Any, ...], ...]
 
     @property
     def column_labels(self) -> tuple[str, ...]:
-        """One text per column: ``a`` for a single class, ``{a, b}`` for a set."""
+        """Text of each column: ``a`` for a single class, ``{a, b}`` for a set."""
         return tuple(_set_label(members) for members in self.sets)
 
     def __str__(self) -> str:
@@ -48,13 +50,11 @@ class SetConfusion:
     __repr__ = __str__
 
     def to_frame(self) -> Any:
-        """The matrix as a pandas DataFrame (K, C), with true classes as index and sets as columns."""
+        """Return a pandas DataFrame with true classes as index and sets as columns."""
         try:
             pandas = import_module("pandas")
         except ImportError as error:
-            raise ImportError(
-                "to_frame needs pandas, which is not installed; pip install pandas, or read counts"
-            ) from error
+            raise ImportError("to_frame requires pandas. Install it with pip install pandas, or use counts.") from error
         index = pandas.Index(self.classes, name="true")
         return pandas.DataFrame(self.counts, index=index, columns=pandas.Index(self.column_labels, name="chosen"))
 
@@ -66,18 +66,18 @@ def confusion_matrix_with_sets(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> SetConfusion:
-    """Count each true class with each chosen set.
+    """Count each true class with each prediction set.
 
     Parameters
     ----------
     y : array-like (n,)
         True classes.
     sets : bool array-like (n, K)
-        Chosen classes, at least one in each row.
+        Prediction sets, at least one class per row.
     classes : array-like (K,) or None
-        The class of each column of ``sets``. None: the sorted distinct labels of ``y``.
+        Class of each column of ``sets``. None: the sorted distinct labels of ``y``.
     sample_weight : array-like (n,) or None
-        Weight of each row; without it the counts are integers.
+        Weight of each row; without weights the counts are integers.
 
     Returns
     -------
@@ -96,10 +96,7 @@ def confusion_matrix_with_sets(
     n_classes = chosen.shape[1]
     columns, labels = columns_from_labels(y, n_classes, classes)
     if len(columns) != len(chosen):
-        raise ValueError(
-            f"y must have one label for each of the {len(chosen)} rows of sets, got {len(columns)}; pass the "
-            "labels of the same rows"
-        )
+        raise ValueError(f"y must have one label for each of the {len(chosen)} rows of sets, got {len(columns)}.")
     patterns, column = _patterns(chosen)
     cell = columns * len(patterns) + column
     weight = None if sample_weight is None else checked_weight(sample_weight, len(chosen))
@@ -110,7 +107,7 @@ def confusion_matrix_with_sets(
 
 
 def _patterns(chosen: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """(n, K) -> (C, K), (n,): the columns of the matrix, and which one each row belongs to."""
+    """Return the columns of the matrix (C, K), and the column of each row (n,)."""
     n_classes = chosen.shape[1]
     found, group = np.unique(np.vstack([np.eye(n_classes, dtype=bool), chosen]), axis=0, return_inverse=True)
     # Sort by size, then alphabetically by class: {a, b}, {a, c}, {b, c}, {a, b, c}.
@@ -121,11 +118,11 @@ def _patterns(chosen: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.
 
 
 def _set_label(members: tuple[Any, ...]) -> str:
-    """Labels -> the text of a column."""
+    """Return the text of a column."""
     return str(members[0]) if len(members) == 1 else "{" + ", ".join(map(str, members)) + "}"
 
 
 def _aligned(line: list[str], widths: list[int]) -> str:
-    """Cells, widths -> one line, the first cell to the left and the others to the right."""
+    """Join cells to a line, the first cell left-aligned and the others right-aligned."""
     first = line[0].ljust(widths[0])
     return "  ".join([first, *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))])

@@ -1,4 +1,4 @@
-"""Curves: predictions and how sure they are -> accuracy against the share of rows rejected."""
+"""Accuracy-rejection and risk-coverage curves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 class AccuracyRejectionCurve(NamedTuple):
-    """One point for each distinct confidence, from keeping every row to keeping only the surest rows."""
+    """Curve from keeping every row to keeping only the most confident rows."""
 
     rejection: Floats
     accuracy: Floats
@@ -21,7 +21,7 @@ class AccuracyRejectionCurve(NamedTuple):
 
 
 class RiskCoverageCurve(NamedTuple):
-    """One point for each distinct confidence, from keeping only the surest rows to keeping every row."""
+    """Curve from keeping only the most confident rows to keeping every row."""
 
     coverage: Floats
     risk: Floats
@@ -31,7 +31,7 @@ class RiskCoverageCurve(NamedTuple):
 def accuracy_rejection_curve(
     y: ArrayLike, predicted: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> AccuracyRejectionCurve:
-    """Accuracy on the rows that are kept when the least sure rows are rejected.
+    """Return the accuracy of kept rows if the least confident rows are rejected.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ def accuracy_rejection_curve(
         True and predicted classes.
     confidence : array-like (n,)
         Rows with small confidence are rejected first. It may be the largest probability, minus the vacuity, or minus
-        the size of the set. Rows of equal confidence are rejected together.
+        the set size. Rows of equal confidence are rejected together.
     sample_weight : array-like (n,) or None
         Weight of each row.
 
     Returns
     -------
     AccuracyRejectionCurve
-        ``rejection`` (share of rows rejected, rising from 0), ``accuracy`` (on the rest) and ``confidence``
-        (of the least sure row that is kept), float arrays (m,), one entry for each distinct confidence. The
-        curve stops before everything is rejected, since accuracy on no rows is not a number.
+        ``rejection`` (share of rejected rows, rising from 0), ``accuracy`` (of the rest) and ``confidence`` (of the
+        least confident kept row), float arrays (m,), one entry per distinct confidence. The curve stops before
+        everything is rejected, since accuracy on no rows is not a number.
 
     Examples
     --------
@@ -63,10 +63,10 @@ def accuracy_rejection_curve(
 def area_under_accuracy_rejection(
     y: ArrayLike, predicted: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Mean accuracy over all shares of rejected rows, from none to all.
+    """Return the mean accuracy over all shares of rejected rows, from none to all.
 
     This is the exact integral, without a grid. Rows of equal confidence count as if they were in random order,
-    so the area is the accuracy itself if every row is equally sure.
+    so the area is the accuracy itself if all rows are equally confident.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def area_under_accuracy_rejection(
     kept, right, _ = _kept_and_right(y, predicted, confidence, sample_weight)
     start, end = kept[:-1], kept[1:]
     # Within a group of ties right(kept) is a straight line offset + slope * kept, and the accuracy is
-    # right(kept) / kept; the surest group starts at 0, where its accuracy is constant.
+    # right(kept) / kept; the most confident group starts at 0, where its accuracy is constant.
     slope = np.diff(right) / np.diff(kept)
     offset = right[:-1] - slope * start
     later = offset * np.log(end / start) + slope * (end - start)
@@ -95,10 +95,10 @@ def area_under_accuracy_rejection(
 def risk_coverage_curve(
     y: ArrayLike, predicted: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> RiskCoverageCurve:
-    """Error on the rows that are kept against the share of rows that are kept.
+    """Return the error of kept rows against the share of kept rows.
 
-    This is the accuracy-rejection curve with ``coverage = 1 - rejection`` (the share of rows answered, not the
-    share of sets that hold the truth) and ``risk = 1 - accuracy``. The area under it is
+    This is the accuracy-rejection curve with ``coverage = 1 - rejection`` (the share of kept rows, not the share of
+    sets that contain the truth) and ``risk = 1 - accuracy``. The area under it is
     ``1 - area_under_accuracy_rejection(...)``.
 
     Parameters
@@ -124,22 +124,22 @@ def risk_coverage_curve(
 def _kept_and_right(
     y: ArrayLike, predicted: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Floats, Floats, Floats]:
-    """(n,), (n,), (n,) -> (m,), (m,), (m,): weight kept, weight right, confidence, surest rows first."""
+    """Return kept weight, correct weight and confidence, by falling confidence."""
     truth, label = np.asarray(y), np.asarray(predicted)
-    sure = np.asarray(confidence, dtype=np.float64)
-    if truth.ndim != 1 or truth.size == 0 or not truth.shape == label.shape == sure.shape:
+    level = np.asarray(confidence, dtype=np.float64)
+    if truth.ndim != 1 or truth.size == 0 or not truth.shape == label.shape == level.shape:
         raise ValueError(
-            "y, predicted and confidence must have one entry per row and at least one row, got shapes "
-            f"{truth.shape}, {label.shape} and {sure.shape}; pass the same rows to all three"
+            "y, predicted and confidence must have the same shape (n,) with n >= 1, got "
+            f"{truth.shape}, {label.shape} and {level.shape}."
         )
-    if np.isnan(sure).any():
+    if np.isnan(level).any():
         raise ValueError(
-            f"confidence must be a number, got NaN in {int(np.isnan(sure).sum())} rows; use 0 for rows "
-            "without any information"
+            f"confidence must not be NaN, got NaN in {int(np.isnan(level).sum())} rows. "
+            "Use 0 for rows without any information."
         )
     weight = checked_weight(sample_weight, len(truth))
     counted = weight > 0
-    level, group = np.unique(-sure[counted], return_inverse=True)
+    distinct, group = np.unique(-level[counted], return_inverse=True)
     kept = np.cumsum(np.bincount(group, weight[counted]))
     right = np.cumsum(np.bincount(group, weight[counted] * (truth == label)[counted]))
-    return kept / kept[-1], right / kept[-1], -level
+    return kept / kept[-1], right / kept[-1], -distinct

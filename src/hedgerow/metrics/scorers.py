@@ -1,4 +1,4 @@
-"""Scorers: estimator, X, y -> one number for cross-validation and searches."""
+"""Scorers of prediction sets for cross-validation and searches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.metrics import curves, sets
 
 
 class SetScorer:
-    """A metric of sets as a scikit-learn scorer; `scorer` makes it.
+    """Metric of sets as a scikit-learn scorer; `scorer` creates it.
 
     It calls ``predict(X, return_set=True)``, which a Pipeline passes on, and takes the classes of the columns
     from ``classes_``. For a fitted search it uses ``best_estimator_``. It can be pickled, so it works with any
@@ -23,7 +23,7 @@ class SetScorer:
     Parameters
     ----------
     name : str
-        The name given to `scorer`.
+        Name given to `scorer`.
     options : dict
         Keyword arguments of the metric.
     """
@@ -32,8 +32,8 @@ class SetScorer:
         self.name = name
         self.options = dict(options)
 
-    def __call__(self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Fitted estimator, X (n, p), y (n,) -> score."""
+    def __call__(self, estimator: Any, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the score of a fitted estimator on X (n, p) and y (n,)."""
         scored = SCORERS[self.name]
         options = {**scored.options, **self.options, "sample_weight": sample_weight}
         return scored.sign * float(scored.metric(estimator, X, y, options))
@@ -44,7 +44,7 @@ class SetScorer:
 
 
 def scorer(name: str, **options: Any) -> SetScorer:
-    """Make a scorer for ``cross_val_score``, ``GridSearchCV`` and similar functions.
+    """Create a scorer for ``cross_val_score``, ``GridSearchCV`` and the like.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def scorer(name: str, **options: Any) -> SetScorer:
     Returns
     -------
     SetScorer
-        It is called with (estimator, X, y). A score is always a number: if the metric has no value, the score is
-        the value of ``otherwise`` that the metric's docstring names.
+        Callable of (estimator, X, y). A score is always a number: if the metric has no value, the score is the value of
+        ``otherwise`` that the metric's docstring names.
 
     Examples
     --------
@@ -68,15 +68,12 @@ def scorer(name: str, **options: Any) -> SetScorer:
     """
     if name not in SCORERS:
         names = ", ".join(repr(known) for known in SCORERS)
-        raise ValueError(
-            f"name of a scorer must be one of {names}, got {name!r}; for another metric, write a function of "
-            "(estimator, X, y)"
-        )
+        raise ValueError(f"name must be one of {names}, got {name!r}. Write a function of (estimator, X, y) instead.")
     return SetScorer(name, options)
 
 
 class _Scored(NamedTuple):
-    """How a name is scored: a function, its default options, and -1 if smaller is better."""
+    """A function, its default options, and -1 if smaller is better."""
 
     metric: Callable[[Any, Any, ArrayLike, dict[str, Any]], float]
     options: Mapping[str, Any] = MappingProxyType({})
@@ -84,9 +81,9 @@ class _Scored(NamedTuple):
 
 
 def _of_sets(metric: Callable[..., Any]) -> Callable[[Any, Any, ArrayLike, dict[str, Any]], float]:
-    """Metric of (y, sets) -> scorer of (estimator, X, y, options)."""
+    """Turn a metric of (y, sets) into a function of (estimator, X, y, options)."""
 
-    def scorer(estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]) -> float:
+    def scorer(estimator: Any, X: object, y: ArrayLike, options: dict[str, Any]) -> float:
         chosen, classes = _predicted_sets(estimator, X)
         score: float = metric(y, chosen, classes=classes, **options)
         return score
@@ -94,8 +91,8 @@ def _of_sets(metric: Callable[..., Any]) -> Callable[[Any, Any, ArrayLike, dict[
     return scorer
 
 
-def _of_confidence(estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]) -> float:
-    """Estimator, X, y -> area under the accuracy-rejection curve."""
+def _of_confidence(estimator: Any, X: object, y: ArrayLike, options: dict[str, Any]) -> float:
+    """Return the area under the accuracy-rejection curve."""
     probability = np.asarray(estimator.predict_proba(X))
     return curves.area_under_accuracy_rejection(y, estimator.predict(X), probability.max(axis=1), **options)
 
@@ -122,29 +119,29 @@ discounted_accuracy_scorer = scorer("discounted_accuracy")
 
 
 def _predicted_sets(estimator: Any, X: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    """Fitted estimator, X (n, p) -> chosen (n, K), classes (K,)."""
+    """Return prediction sets (n, K) and classes (K,) of a fitted estimator."""
     if hasattr(estimator, "best_estimator_"):
         return _predicted_sets(estimator.best_estimator_, X)
     if get_config()["enable_metadata_routing"] and _is_pipeline(estimator):
-        # With metadata routing on, a pipeline refuses return_set unless the user requests it; its last step takes it.
+        # With metadata routing, a pipeline rejects return_set unless the user requests it; its last step accepts it.
         before = estimator[:-1]
         return _predicted_sets(estimator[-1], before.transform(X) if len(before) else X)
     try:
-        answer = estimator.predict(X, return_set=True)
+        predicted = estimator.predict(X, return_set=True)
     except TypeError as error:
         if "return_set" not in str(error):
             raise
         raise TypeError(
-            f"estimator must accept predict(X, return_set=True), got {type(estimator).__name__}, which does "
-            "not; put a hedgerow classifier last in the pipeline"
+            f"estimator must accept predict(X, return_set=True), got {type(estimator).__name__}. "
+            "Put a hedgerow classifier last in the pipeline."
         ) from error
-    # As with scikit-learn's return_std, the answer is labels and sets; an estimator may also return the sets alone.
-    chosen = answer[1] if isinstance(answer, tuple) else answer
+    # As with scikit-learn's return_std, the result is labels and sets; an estimator may also return the sets alone.
+    chosen = predicted[1] if isinstance(predicted, tuple) else predicted
     return np.asarray(chosen), np.asarray(estimator.classes_)
 
 
 def _is_pipeline(estimator: Any) -> bool:
-    """Whether it is scikit-learn's Pipeline; imported only here, because importing it is slow."""
+    """Return whether it is a scikit-learn Pipeline, which is slow to import."""
     from sklearn.pipeline import Pipeline
 
     return isinstance(estimator, Pipeline)

@@ -1,4 +1,4 @@
-"""Sets: true classes and chosen classes -> how good the sets are."""
+"""Metrics of prediction sets."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def utility(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean quadratic utility of sets, in which a correct pair is worth z.
+    """Return the mean quadratic utility of sets, with utility z for a correct pair.
 
-    With d = [y in A] / |A| the utility of a set A is ``(2 - 4z) d^2 + (4z - 1) d``: 1 for the right class
-    alone, z for a right pair, 0 for a wrong set.
+    With d = [y in A] / |A| the utility of a set A is ``(2 - 4z) d^2 + (4z - 1) d``: 1 for the correct class
+    alone, z for a correct pair, 0 for a wrong set.
 
     Parameters
     ----------
     y : array-like (n,)
         True classes.
     sets : bool array-like (n, K)
-        Chosen classes, at least one in each row.
+        Prediction sets, at least one class per row.
     z : float
-        .65 rewards caution a little, .80 more, .5 not at all.
+        0.65 rewards caution a little, 0.80 more, 0.5 not at all.
     classes : array-like (K,) or None
-        The class of each column of ``sets``. None: the sorted distinct labels of ``y``.
+        Class of each column of ``sets``. None: the sorted distinct labels of ``y``.
     sample_weight : array-like (n,) or None
         Weight of each row in the mean.
 
@@ -58,9 +58,9 @@ def u65(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> mean `utility` with z = .65, the usual choice.
+    """Return the mean `utility` with z = 0.65, the usual choice.
 
-    For two classes it equals ``.65 + determinacy * (single_set_accuracy - .65)``.
+    For two classes it equals ``0.65 + determinacy * (single_set_accuracy - 0.65)``.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def u80(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> mean `utility` with z = .80, for uses where a pair is nearly as good as one class.
+    """Return the mean `utility` with z = 0.80, if a pair is nearly as good.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def discounted_accuracy(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> mean of [y in A] / |A|: the accuracy of a random guess within the set.
+    """Return the mean of [y in A] / |A|, the accuracy of random guesses in sets.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def f_beta_of_sets(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> mean of ``(1 + beta^2) / (|A| + beta^2)`` where y is in A, 0 where not.
+    """Return the mean of ``(1 + beta^2) / (|A| + beta^2)`` where y is in A, else 0.
 
     Examples
     --------
@@ -131,10 +131,10 @@ def mic(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> mean information, in nats, of imprecise classification (Abellán and Masegosa, 2012).
+    """Return the mean information of sets, in nats (Abellán and Masegosa, 2012).
 
-    A set that holds the true class is worth log(K / |A|), a wrong one costs log(K) / (K - 1). So a guess at random and
-    the set of all classes are worth nothing on average, and a correct class is worth log(K).
+    A set that contains the true class has log(K / |A|), a wrong one -log(K) / (K - 1). A random guess and the set of
+    all classes have 0 on average, a correct class has log(K).
 
     Examples
     --------
@@ -155,9 +155,9 @@ def set_cost(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K), costs (K, K) -> mean cost of acting on a class that is drawn at random from each set.
+    """Return the mean cost of acting on a class drawn at random from each set.
 
-    ``costs[i, j]`` is what class j costs if class i is true. With 1 for every error it is one minus the discounted
+    ``costs[i, j]`` is the cost of class j if class i is true. With 1 for every error it is one minus the discounted
     accuracy.
 
     Examples
@@ -170,8 +170,8 @@ def set_cost(
     table = np.asarray(costs, dtype=np.float64)
     if table.shape != (chosen.shape[1],) * 2 or not np.isfinite(table).all():
         raise ValueError(
-            f"costs must be a finite number for each true and each chosen class, shape {(chosen.shape[1],) * 2}, got"
-            f" shape {table.shape}"
+            f"costs must be finite and of shape {(chosen.shape[1],) * 2}, one row per true and one column per chosen"
+            f" class, got shape {table.shape}."
         )
     return _mean((table[truth] * chosen).sum(axis=1) / rows.size, rows.weight)
 
@@ -183,7 +183,7 @@ def coverage(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> share of rows whose set holds the true class.
+    """Return the share of rows whose set contains the true class.
 
     Examples
     --------
@@ -201,9 +201,9 @@ def determinacy(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> share of rows with a single class.
+    """Return the share of decided rows, with one class in their set.
 
-    ``y`` is not used; it is a parameter so that all metrics are called in the same way.
+    ``y`` is not used; it gives all metrics the same signature.
 
     Examples
     --------
@@ -222,9 +222,9 @@ def single_set_accuracy(
     sample_weight: ArrayLike | None = None,
     otherwise: float | None = None,
 ) -> float | None:
-    """y (n,), sets (n, K) -> accuracy on the determinate rows, or ``otherwise`` when there are none.
+    """Return the accuracy of decided rows, or ``otherwise`` if there are none.
 
-    The scorer of this name uses ``otherwise=0``: a model that never decides is never right.
+    The scorer of this name uses ``otherwise=0``: a model that always abstains is never right.
 
     Examples
     --------
@@ -245,9 +245,9 @@ def set_accuracy(
     sample_weight: ArrayLike | None = None,
     otherwise: float | None = None,
 ) -> float | None:
-    """y (n,), sets (n, K) -> coverage of the indeterminate rows, or ``otherwise`` when there are none.
+    """Return the coverage of undecided rows, or ``otherwise`` if there are none.
 
-    The scorer of this name uses ``otherwise=1``: a model that never returns a set is never wrong with one.
+    The scorer of this name uses ``otherwise=1``: a model that never abstains has no wrong set of several classes.
 
     Examples
     --------
@@ -267,9 +267,9 @@ def mean_set_size(
     sample_weight: ArrayLike | None = None,
     otherwise: float | None = None,
 ) -> float | None:
-    """y (n,), sets (n, K) -> mean size of the indeterminate sets, or ``otherwise`` when there are none.
+    """Return the mean set size of undecided rows, or ``otherwise`` if there are none.
 
-    ``y`` is not used. The scorer ``"neg_mean_set_size"`` uses ``otherwise=1``. Sets of one class do not count here; the
+    ``y`` is not used. The scorer ``"neg_mean_set_size"`` uses ``otherwise=1``. Decided rows do not count here; the
     "mean set size" of ``hedgerow evaluate`` and of the report is the mean over all rows.
 
     Examples
@@ -291,10 +291,10 @@ def abstention_accuracy(
     sample_weight: ArrayLike | None = None,
     otherwise: float | None = None,
 ) -> float | None:
-    """y (n,), sets (n, K), predicted (n,) -> accuracy of the precise prediction on the indeterminate rows.
+    """Return the accuracy of the predicted class on undecided rows.
 
-    This is how often a single label would be right where the sets abstain: the lower it is, the better the doubts
-    are placed. If no row is indeterminate, ``otherwise`` is returned.
+    This is how often a single label would be right where the model abstains: the lower it is, the better the model
+    selects these rows. If no row is undecided, ``otherwise`` is returned.
 
     Examples
     --------
@@ -306,14 +306,13 @@ def abstention_accuracy(
     labels = np.asarray(predicted)
     if labels.shape != rows.hit.shape:
         raise ValueError(
-            f"predicted must be one label per row, shape {rows.hit.shape}, got {labels.shape}; pass "
-            "estimator.predict(X) of the same rows"
+            f"predicted must have the shape {rows.hit.shape}, got {labels.shape}. Pass estimator.predict(X)."
         )
     return _mean_where(rows.size > 1, labels == np.asarray(y), rows.weight, otherwise)
 
 
 class _Evaluated(NamedTuple):
-    """For each row, (n,): whether y is in the set, how many classes the set has, the weight of the row."""
+    """Hit, set size and weight of each row, (n,) each."""
 
     hit: NDArray[np.bool_]
     size: NDArray[np.int_]
@@ -321,66 +320,59 @@ class _Evaluated(NamedTuple):
 
     @property
     def discount(self) -> NDArray[np.float64]:
-        """(n,): [y in A] / |A|."""
+        """[y in A] / |A|, (n,)."""
         return self.hit / self.size
 
 
 def _evaluate(y: ArrayLike, sets: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None) -> _Evaluated:
-    """(n,), (n, K), (K,), (n,) -> the arrays from which every metric is computed."""
+    """Return the arrays from which every metric is computed."""
     chosen = checked_sets(sets)
     columns, _ = columns_from_labels(y, chosen.shape[1], classes)
     if len(columns) != len(chosen):
-        raise ValueError(
-            f"y must have one label for each of the {len(chosen)} rows of sets, got {len(columns)}; pass the "
-            "labels of the same rows"
-        )
+        raise ValueError(f"y must have one label for each of the {len(chosen)} rows of sets, got {len(columns)}.")
     weight = checked_weight(sample_weight, len(chosen))
     return _Evaluated(chosen[np.arange(len(chosen)), columns], chosen.sum(axis=1), weight)
 
 
 def checked_sets(sets: ArrayLike) -> NDArray[np.bool_]:
-    """(n, K) -> the same as bool, refused unless it is a boolean matrix with at least one class in every row."""
+    """Return sets as bool (n, K); raise unless every row has at least one class."""
     matrix: NDArray[Any] = np.asarray(sets)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(
-            f"sets must have shape (n, K) with n, K >= 1, got {matrix.shape}; pass predict_set(X), a bool "
-            "matrix with one column per class"
+            f"sets must have the shape (n, K) with n, K >= 1, got {matrix.shape}. Pass predict_set(X), a bool "
+            "matrix with one column per class."
         )
-    if matrix.dtype != bool and not np.isin(matrix, (0, 1)).all():
-        raise ValueError(
-            f"sets must be boolean, got dtype {matrix.dtype} with values other than 0 and 1; pass "
-            "predict_set(X), not probabilities"
-        )
+    if matrix.dtype != bool and not (binary := np.isin(matrix, (0, 1))).all():
+        raise ValueError(f"sets must be boolean, got {matrix[~binary][0]}. Pass predict_set(X), not probabilities.")
     chosen = matrix.astype(bool)
     if not chosen.any(axis=1).all():
         row = int(np.argmin(chosen.any(axis=1)))
         raise ValueError(
-            f"sets must choose at least one class in every row, got none in row {row}; choose every class for a "
-            "row about which nothing is known"
+            f"sets must have at least one class per row, got an empty set in row {row}. "
+            "Use all classes for a row without any evidence."
         )
     return chosen
 
 
 def checked_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
-    """(n,) or None -> (n,) float64, ones for None."""
+    """Return weights (n,) as float64, ones for None."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError(
-            f"sample_weight must be {n_rows} finite numbers, none negative and not all zero, got "
-            f"{sample_weight!r}; pass one weight per row or None"
+            f"sample_weight must be {n_rows} finite non-negative numbers, not all zero, got {sample_weight!r}."
         )
     return weight
 
 
 def _mean(values: NDArray[Any], weight: NDArray[np.float64]) -> float:
-    """(n,), (n,) -> weighted mean."""
+    """Return the weighted mean."""
     return float(np.average(values, weights=weight))
 
 
 def _mean_where(
     rows: NDArray[np.bool_], values: NDArray[Any], weight: NDArray[np.float64], otherwise: float | None
 ) -> float | None:
-    """(n,), (n,), (n,) -> weighted mean over some rows, or ``otherwise`` if their weights are all zero."""
+    """Return the weighted mean over some rows, or ``otherwise`` without weight."""
     return _mean(values[rows], weight[rows]) if weight[rows].any() else otherwise

@@ -1,8 +1,11 @@
-"""Tally: true and predicted values -> sums that can be added over the parts of a table, and figures from them."""
+"""Sums of evaluation results, which can be added over the parts of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -15,18 +18,18 @@ from hedgerow.metrics.confusion import SetConfusion, confusion_matrix_with_sets
 
 @dataclass(frozen=True, eq=False)
 class SetTally:
-    """How often each true class occurs with each label and each set.
+    """Counts of the combinations of true class, label and prediction set.
 
     Parameters
     ----------
     classes : (K,) array
-        The class of each column of `sets`.
+        Class of each column of `sets`.
     truth, label : (u,) int
-        Columns of the true and of the predicted class, one for each combination that occurs.
+        Columns of the true and of the predicted class, one per combination that occurs.
     sets : (u, K) bool
-        Chosen classes.
+        Prediction sets.
     rows : (u,) int
-        How many rows have this combination.
+        Number of rows with this combination.
     """
 
     classes: NDArray[Any]
@@ -37,16 +40,16 @@ class SetTally:
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Number of rows."""
         return int(self.rows.sum())
 
     def __add__(self, other: SetTally) -> SetTally:
-        """The tally of two parts of a table together."""
+        """Return the tally of two parts of a table together."""
         columns = [np.concatenate(pair) for pair in zip(self._columns(), other._columns(), strict=True)]
         return _counted(self.classes, *columns)
 
     def figures(self) -> dict[str, Any]:
-        """Scores of labels and sets; None instead of the mean of no rows, never NaN."""
+        """Return scores of labels and sets; None, never NaN, for a mean of no rows."""
         y, predicted, weight = self.classes[self.truth], self.classes[self.label], self.rows
         known: dict[str, Any] = {"classes": self.classes, "sample_weight": weight}
         size = self.sets.sum(axis=1)
@@ -64,7 +67,7 @@ class SetTally:
         }
 
     def confusion(self) -> SetConfusion:
-        """Rows of each true class, by set."""
+        """Return the confusion matrix of true classes and sets."""
         y = self.classes[self.truth]
         found = confusion_matrix_with_sets(y, self.sets, classes=self.classes, sample_weight=self.rows)
         return replace(found, counts=found.counts.astype(np.int64))
@@ -75,18 +78,18 @@ class SetTally:
 
 @dataclass(frozen=True)
 class RegressionTally:
-    """Sums of the errors of predicted numbers, and how many true numbers lie in their intervals.
+    """Sums of the errors of a regression, and the number of covered targets.
 
     Parameters
     ----------
     n_rows : int
-        Rows.
+        Number of rows.
     mean, spread : float
-        Of the true numbers: their mean, and the sum of squared distances from it.
+        Mean of the targets, and sum of their squared distances from it.
     squared, absolute : float
         Sums of squared and of absolute errors.
     inside, width : float or None
-        How many true numbers lie in their interval, and the sum of the intervals' widths; None without intervals.
+        Number of targets within their interval, and sum of the interval widths; None without intervals.
     """
 
     n_rows: int
@@ -98,7 +101,7 @@ class RegressionTally:
     width: float | None = None
 
     def __add__(self, other: RegressionTally) -> RegressionTally:
-        """The tally of two parts of a table together."""
+        """Return the tally of two parts of a table together."""
         n_rows = self.n_rows + other.n_rows
         apart = other.mean - self.mean
         both = self.inside is not None and other.inside is not None
@@ -113,7 +116,7 @@ class RegressionTally:
         )
 
     def figures(self) -> dict[str, Any]:
-        """Errors and, with intervals, the share of targets they hold; ``r2`` is None if all targets are equal."""
+        """Return errors and interval coverage; ``r2`` is None for equal targets."""
         n_rows = self.n_rows
         found: dict[str, Any] = {
             "rows": n_rows,
@@ -127,16 +130,16 @@ class RegressionTally:
 
 
 def tally_sets(y: ArrayLike, labels: ArrayLike, sets: ArrayLike, *, classes: ArrayLike) -> SetTally:
-    """Count the combinations of true class, label and set in the rows of a table, or of a part of it.
+    """Count the combinations of true class, label and set in (a part of) a table.
 
     Parameters
     ----------
     y, labels : array-like (n,)
         True and predicted classes.
     sets : bool array-like (n, K)
-        Chosen classes, at least one in each row.
+        Prediction sets, at least one class per row.
     classes : array-like (K,)
-        The class of each column of `sets`.
+        Class of each column of `sets`.
 
     Returns
     -------
@@ -158,14 +161,14 @@ def tally_sets(y: ArrayLike, labels: ArrayLike, sets: ArrayLike, *, classes: Arr
 
 
 def tally_numbers(y: ArrayLike, predicted: ArrayLike, interval: ArrayLike | None = None) -> RegressionTally:
-    """Add up the errors of predictions in the rows of a table, or of a part of it.
+    """Sum the errors of predictions in (a part of) a table.
 
     Parameters
     ----------
     y, predicted : array-like (n,)
-        True and predicted numbers.
+        Targets and predictions.
     interval : array-like (n, 2) or None
-        Lower and upper end of the interval of each row; both ends belong to it.
+        Lower and upper end of the interval of each row, both inclusive.
 
     Returns
     -------
@@ -188,10 +191,10 @@ def tally_numbers(y: ArrayLike, predicted: ArrayLike, interval: ArrayLike | None
     return RegressionTally(len(truth), mean, *sums, inside, float(np.sum(upper - lower)))
 
 
-def add_tallies(tallies: list[Any]) -> Any:
-    """Tallies of parts, None for parts without rows -> the tally of all; None if there are no rows."""
-    some = [tally for tally in tallies if tally is not None]
-    return sum(some[1:], start=some[0]) if some else None
+def add_tallies(tallies: Sequence[Any]) -> Any:
+    """Add tallies of parts, None for parts without rows; None if no part has rows."""
+    present = [tally for tally in tallies if tally is not None]
+    return reduce(add, present) if present else None
 
 
 def _counted(
@@ -201,7 +204,7 @@ def _counted(
     sets: NDArray[np.bool_],
     rows: NDArray[np.int64],
 ) -> SetTally:
-    """Combinations, some of them perhaps repeated -> each of them once, with the sum of their rows."""
+    """Return the tally of distinct combinations, with the sums of their rows."""
     _, pattern = np.unique(np.packbits(sets, axis=1), axis=0, return_inverse=True)
     n_classes = sets.shape[1]
     key = (pattern.reshape(-1) * n_classes + truth) * n_classes + label

@@ -1,4 +1,4 @@
-"""Two classes: what is true and what is said -> sensitivity, specificity, predictive values and AUC, with intervals."""
+"""Binary metrics with confidence intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """A share or an area with the ends of its 95 % interval; None where there are no rows to count."""
+    """A share or an area with its 95% interval; None without rows."""
 
     value: float | None
     lower: float | None = None
@@ -20,7 +20,7 @@ class Estimate(NamedTuple):
 
 
 def share_of(right: int, rows: int, confidence: float = 0.95) -> Estimate:
-    """How many of some rows are right -> the share and its interval, by Wilson's method.
+    """Return the share of correct rows, with Wilson's interval.
 
     Examples
     --------
@@ -36,20 +36,20 @@ def share_of(right: int, rows: int, confidence: float = 0.95) -> Estimate:
     return Estimate(share, max(0.0, float(centre - half)), min(1.0, float(centre + half)))
 
 
-def rates(truth: ArrayLike, text: ArrayLike) -> dict[str, Estimate]:
-    """Whether rows are positive (n,), and whether they are said to be (n,) -> four shares by their names."""
-    is_so, called = np.asarray(truth, dtype=bool), np.asarray(text, dtype=bool)
-    both, neither = int((is_so & called).sum()), int((~is_so & ~called).sum())
+def rates(truth: ArrayLike, predicted: ArrayLike) -> dict[str, Estimate]:
+    """Return sensitivity, specificity and predictive values of positive rows (n,)."""
+    is_positive, called = np.asarray(truth, dtype=bool), np.asarray(predicted, dtype=bool)
+    both, neither = int((is_positive & called).sum()), int((~is_positive & ~called).sum())
     return {
-        "sensitivity": share_of(both, int(is_so.sum())),
-        "specificity": share_of(neither, int((~is_so).sum())),
+        "sensitivity": share_of(both, int(is_positive.sum())),
+        "specificity": share_of(neither, int((~is_positive).sum())),
         "positive_predictive_value": share_of(both, int(called.sum())),
         "negative_predictive_value": share_of(neither, int((~called).sum())),
     }
 
 
 def auc(truth: ArrayLike, score: ArrayLike, confidence: float = 0.95) -> Estimate:
-    """Whether rows are positive (n,), and scores (n,) -> the area under the ROC curve, with DeLong's interval.
+    """Return the area under the ROC curve, with DeLong's interval.
 
     The area is the probability that a positive row has a higher score than a negative one; a tie counts half.
 
@@ -63,13 +63,13 @@ def auc(truth: ArrayLike, score: ArrayLike, confidence: float = 0.95) -> Estimat
     >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).value
     0.75
     """
-    is_so, scores = np.asarray(truth, dtype=bool), np.asarray(score, dtype=np.float64)
-    positive, negative = scores[is_so], scores[~is_so]
+    is_positive, scores = np.asarray(truth, dtype=bool), np.asarray(score, dtype=np.float64)
+    positive, negative = scores[is_positive], scores[~is_positive]
     n_positive, n_negative = len(positive), len(negative)
     if not n_positive or not n_negative:
         return Estimate(None)
     ranks = rankdata(np.concatenate([positive, negative]))
-    above = (ranks[:n_positive] - rankdata(positive)) / n_negative  # of each positive row: the share of negatives below
+    above = (ranks[:n_positive] - rankdata(positive)) / n_negative  # share of negatives below each positive row
     below = 1 - (ranks[n_positive:] - rankdata(negative)) / n_positive
     area = float(above.mean())
     if n_positive < 2 or n_negative < 2:

@@ -1,4 +1,4 @@
-"""Words and shares among the parameters, and the size of the table -> the numbers that trees are grown with."""
+"""Resolution of parameters: words and shares become numbers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hedgerow.forest.rows import MOST_DRAWS
 from hedgerow.params.checks import MULTINOMIAL, is_whole, is_word, parameters_of
 from hedgerow.params.table import FRIEDMAN_MSE, NUMBER_CRITERIA
 
-#: The number of trees at which a forest with ``n_estimators="auto"`` stops at the latest.
+#: Largest number of trees with ``n_estimators="auto"``.
 MOST_TREES = 1000
-#: The result of `resolve_max_features` if out-of-bag rows are to choose.
+#: The result of `resolve_max_features` for "oob".
 TO_BE_CHOSEN = 0
 
 
 def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowthParams:
-    """Check the parameters of an estimator, and turn shares and words into numbers for a table of this size.
+    """Check the parameters of an estimator, and resolve them for a table.
 
-    `n_rows` is the number of rows whose weight is above zero.
+    `n_rows` counts the rows of weight above zero.
     """
     for name, row in parameters_of(estimator).items():
         row.check(name, getattr(estimator, name))
@@ -49,29 +49,32 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
 
 
 def most_trees(estimator: Any) -> int:
-    """An estimator -> the largest number of trees it may have."""
+    """Return the largest number of trees that an estimator may have."""
     if estimator._single_tree:
         return 1
     return MOST_TREES if isinstance(estimator.n_estimators, str) else int(estimator.n_estimators)
 
 
 def how_to_bin(model: Any) -> dict[str, Any]:
-    """How the columns of an estimator's training table are cut, as `find_bins` takes it."""
+    """Return the options of `find_bins` for the training table of an estimator."""
     return {"max_bins": model.max_bins, "gaps": model.splitter == "random_decision"}
 
 
 def any_criterion(value: Any) -> str | Criterion:
-    """The criterion of classes, or the name of a criterion of a regression; scikit-learn has two for one of these."""
+    """Return a criterion of classification, or the name of one of regression.
+
+    "friedman_mse" is an alias of "squared_error".
+    """
     if is_word(value, FRIEDMAN_MSE):
         return NUMBER_CRITERIA[0]
     return str(value) if is_word(value, *NUMBER_CRITERIA) else resolve_criterion(value)
 
 
 def warn_of_friedman(value: Any) -> None:
-    """The criterion given to a constructor -> a warning if it is scikit-learn's old name of the squared error."""
+    """Warn if a constructor gets scikit-learn's old name of the squared error."""
     if is_word(value, FRIEDMAN_MSE):
         warnings.warn(
-            'Value "friedman_mse" for `criterion` is deprecated, as in scikit-learn; use "squared_error", which makes'
+            'Value "friedman_mse" for `criterion` is deprecated, as in scikit-learn. Use "squared_error", which makes'
             " the same splits.",
             FutureWarning,
             stacklevel=3,
@@ -79,7 +82,7 @@ def warn_of_friedman(value: Any) -> None:
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:
-    """A word, share or number -> how many features that vary a split looks at."""
+    """Return the number of features to try per split, given a word, share or number."""
     if value is None:
         return n_features
     if is_whole(value):
@@ -91,14 +94,14 @@ def resolve_max_features(value: Any, n_features: int) -> int:
 
 
 def rows_from(value: int | float, n_rows: int, least: int) -> int:
-    """A number of rows, or a share of them -> rows."""
+    """Return a number of rows, given a number or a share of `n_rows`."""
     return min(int(value), 2**31) if is_whole(value) else max(least, math.ceil(value * n_rows))
 
 
 def bag_mean(bootstrap: bool | str, max_samples: Any, n_rows: int, units: str = "training rows") -> float:
-    """Size of the bootstrap sample -> expected multiplicity of a row; 0 means no bootstrap, negative: exactly drawn.
+    """Return the expected multiplicity of a row in a bootstrap sample.
 
-    The size may count other `units`, of which there are `n_rows`.
+    0 means no bootstrap; a negative number means samples of exact size. `units` names the rows in errors.
     """
     if not bootstrap:
         return 0.0
@@ -107,32 +110,36 @@ def bag_mean(bootstrap: bool | str, max_samples: Any, n_rows: int, units: str = 
 
 
 def seed_from(random_state: Any) -> int:
-    """``random_state`` -> the seed of the trees; a generator is advanced."""
+    """Return the seed of the trees, given ``random_state``; a generator is advanced."""
     if isinstance(random_state, int):
         return _seed_from_number(random_state)
     return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
 
 
 def signs_from(given: Any, n_features: int, names: Any, n_classes: int) -> list[int] | None:
-    """``monotonic_cst`` by position or name -> one sign for each feature, or None without constraints."""
+    """Return one sign per feature, given ``monotonic_cst`` by position or name.
+
+    Return None without constraints.
+    """
     if given is None:
         return None
     signs = _by_feature("monotonic_cst", given, names, 0)
     if len(signs) != n_features:
-        raise ValueError(f"monotonic_cst must be one sign for each of the {n_features} features, got {signs[:10]!r}")
+        raise ValueError(f"monotonic_cst must be one sign for each of the {n_features} features, got {signs[:10]!r}.")
     if not all(sign in (-1, 0, 1) for sign in signs):
-        raise ValueError(f"monotonic_cst must be made of -1, 0 and 1, got {signs[:10]!r}")
+        raise ValueError(f"monotonic_cst must contain only -1, 0 and 1, got {signs[:10]!r}.")
     if not any(signs):
         return None
     if n_classes > 2:
-        raise ValueError(
-            f"monotonic_cst must be None for more than two classes, got constraints for {n_classes} classes"
-        )
+        raise ValueError(f"monotonic_cst must be None for more than two classes, got {n_classes} classes.")
     return [int(sign) for sign in signs]
 
 
 def weights_from(given: Any, n_features: int, names: Any) -> list[float] | None:
-    """``feature_weights`` by position or name -> one weight for each feature, or None if all are drawn alike."""
+    """Return one weight per feature, given ``feature_weights`` by position or name.
+
+    Return None if all are equal.
+    """
     if given is None:
         return None
     listed = _by_feature("feature_weights", given, names, 1)
@@ -141,35 +148,33 @@ def weights_from(given: Any, n_features: int, names: Any) -> list[float] | None:
     except (TypeError, ValueError, OverflowError):
         weights = []
     if len(weights) != n_features:
-        raise ValueError(f"feature_weights must be one weight for each of the {n_features} features, got {given!r}")
+        raise ValueError(f"feature_weights must be one weight for each of the {n_features} features, got {given!r}.")
     if not all(weight >= 0 for weight in weights) or not any(weights):
-        raise ValueError(f"feature_weights must be numbers >= 0, one of them larger, got {weights[:10]!r}")
+        raise ValueError(f"feature_weights must be non-negative and not all zero, got {weights[:10]!r}.")
     drawn = [weight for weight in weights if 0 < weight < np.inf]
     if drawn and not np.isfinite(sum(drawn)):
-        raise ValueError(
-            f"feature_weights must have a finite sum besides those that are infinite, got {weights[:10]!r}"
-        )
+        raise ValueError(f"the sum of finite feature_weights must be finite, got {weights[:10]!r}.")
     return None if len(set(weights)) == 1 and np.isfinite(weights[0]) else weights
 
 
 def _by_feature(parameter: str, given: Any, names: Any, otherwise: Any) -> list[Any]:
-    """One value for each feature, by position, or by name with a value for the other features -> a list."""
+    """Return one value per feature, given by position, or by name with a default."""
     if not isinstance(given, dict):
         return list(np.asarray(given).ravel().tolist())
     unknown = [name for name in given if names is None or name not in set(names)]
     if unknown:
-        raise ValueError(f"{parameter} must name features of the table, got {unknown[:5]}; use their names or an array")
+        raise ValueError(f"{parameter} must name features of the table, got {unknown[:5]}.")
     return [given.get(name, otherwise) for name in names]
 
 
 def _mean_from(max_samples: Any, n_rows: int, units: str) -> float:
-    """A number of rows, or how often a row is drawn, or None for as many as there are rows -> draws for each row."""
+    """Return the expected draws per row, given ``max_samples``."""
     if max_samples is None:
         return 1.0
     if is_whole(max_samples):
         if max_samples > MOST_DRAWS * n_rows:
             raise ValueError(
-                f"max_samples must be at most {MOST_DRAWS} times the {n_rows} {units}, got {max_samples!r}"
+                f"max_samples must be at most {MOST_DRAWS} times the {n_rows} {units}, got {max_samples!r}."
             )
         return int(max_samples) / n_rows
     return max(float(max_samples), 1 / n_rows)
@@ -177,5 +182,8 @@ def _mean_from(max_samples: Any, n_rows: int, units: str) -> float:
 
 @lru_cache(maxsize=1024)
 def _seed_from_number(number: int) -> int:
-    """The same number gives the same seed; cached, as making a generator takes as long as growing two small trees."""
+    """Return the seed of a number.
+
+    Cached, because making a generator takes as long as growing two small trees.
+    """
     return int(check_random_state(number).randint(0, 2**63 - 1, dtype=np.int64))

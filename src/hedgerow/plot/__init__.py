@@ -1,18 +1,18 @@
-"""Plots, as Display classes of scikit-learn.
+"""Plots, as display classes in the style of scikit-learn.
 
 =======================  ====================================================================================
 `IntervalDisplay`        lower and upper probability of each class, for some rows
-`TernaryDisplay`         the possible distributions over three classes
-`RiskCoverageDisplay`    error against the share of rows answered
-`CautionPathDisplay`     what more caution does, to many rows or to one
-`LeafEvidenceDisplay`    the leaves one row reaches: share and interval of each tree
-`ImportanceDisplay`      importance of features, with error bars
-`ProximityMapDisplay`    a map where rows that share leaves are close
+`TernaryDisplay`         credal sets of three classes
+`RiskCoverageDisplay`    error against the share of decided rows
+`CautionPathDisplay`     effect of caution on many rows or on one
+`LeafEvidenceDisplay`    share and interval of each leaf that a row reaches
+`ImportanceDisplay`      feature importances with error bars
+`ProximityMapDisplay`    map of rows, close if they share leaves
 `TreeDisplay`            one tree, with the evidence in its leaves
 =======================  ====================================================================================
 
-Each has ``from_estimator``, ``from_predictions`` and ``plot(ax=None)``, which sets ``ax_`` and ``figure_``. They need
-matplotlib (``pip install 'hedgerow[plot]'``), which is imported when something is drawn.
+Each has ``from_estimator``, ``from_predictions`` and ``plot(ax=None)``, which sets ``ax_`` and ``figure_``. They
+require matplotlib (``pip install matplotlib``), which is imported on the first plot.
 """
 
 from __future__ import annotations

@@ -1,25 +1,29 @@
-"""Curves of error by coverage, and of the effect of caution."""
+"""Plots of risk against coverage, and of the effect of caution."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hedgerow import metrics
 from hedgerow.explain.question import chosen_classes
 from hedgerow.export.svg import colour_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import RiskCoverageCurve, risk_coverage_curve
-from hedgerow.plot.canvas import ACCENT, INK, OPEN, SOFT, Display, Floats, calm, class_names, percent_axis
+from hedgerow.plot.canvas import ACCENT, INK, OPEN, SOFT, Classifier, Display, Floats, calm, class_names, percent_axis
 
-#: The default cautions of a path.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Default cautions of a path.
 CAUTIONS = tuple(np.linspace(0, 10, 41).tolist())
 
 
 class RiskCoverageDisplay(Display):
-    """Error on the rows that are answered against the share of rows that are answered, the surest first.
+    """Error against the share of decided rows, most confident rows first.
 
     Parameters
     ----------
@@ -28,14 +32,14 @@ class RiskCoverageDisplay(Display):
     name : str, default=None
         Name in the legend.
     point : (float, float), default=None
-        Coverage and risk of the model's own decisions, on rows for which its set has one class.
+        Coverage and risk of the model's own decisions, on rows whose prediction set has one class.
 
     Attributes
     ----------
     line_ : matplotlib Line2D
         The curve.
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the plot.
 
     Examples
     --------
@@ -49,46 +53,59 @@ class RiskCoverageDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, forest: Any, X: Any, y: Any, *, confidence: str = "lower", name: str | None = None, ax: Any = None
+        cls,
+        forest: Classifier,
+        X: object,
+        y: ArrayLike,
+        *,
+        confidence: str = "lower",
+        name: str | None = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw the curve of a forest's labels, and a point for its own decisions.
+        """Plot the curve of a forest's labels, and a point for its own decisions.
 
         Parameters
         ----------
         forest : fitted classifier of hedgerow
             Its rule, caution and decision are used.
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Rows it has not been trained on.
+            Rows not used for fitting.
         y : array-like of shape (n_samples,)
             Their classes.
         confidence : {"lower", "probability"}, default="lower"
-            The confidence of an answer: the lower bound of the label's probability, or the probability.
+            Confidence of a label: its lower probability, or its probability.
         name : str, default=None
             Name in the legend.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
         RiskCoverageDisplay
         """
         if confidence not in ("lower", "probability"):
-            raise ValueError(f"confidence must be 'lower' or 'probability', got {confidence!r}; choose one of them")
+            raise ValueError(f"confidence must be 'lower' or 'probability', got {confidence!r}.")
         predictor = predictor_of(forest)
         opinion = predictor.opinion(predictor.read(X))
         best = opinion.probability.argmax(axis=1)
-        sure = getattr(opinion, confidence)[np.arange(len(best)), best]
+        level = (opinion.lower if confidence == "lower" else opinion.probability)[np.arange(len(best)), best]
         alone = predictor.decide(opinion).sum(axis=1) == 1
         right = forest.classes_[best] == np.asarray(y)
         point = (float(alone.mean()), float(np.mean(~right[alone]))) if alone.any() else None
-        curve = risk_coverage_curve(y, forest.classes_[best], sure)
+        curve = risk_coverage_curve(y, forest.classes_[best], level)
         return cls(curve, name or type(forest).__name__, point).plot(ax)
 
     @classmethod
     def from_predictions(
-        cls, y: Any, predicted: Any, confidence: Any, *, name: str | None = None, ax: Any = None
+        cls,
+        y: ArrayLike,
+        predicted: ArrayLike,
+        confidence: ArrayLike,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw the curve of labels you already have.
+        """Plot the curve of existing labels.
 
         Parameters
         ----------
@@ -97,7 +114,7 @@ class RiskCoverageDisplay(Display):
         name : str, default=None
             Name in the legend.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -105,15 +122,15 @@ class RiskCoverageDisplay(Display):
         """
         return cls(risk_coverage_curve(y, predicted, confidence), name, None).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         (self.line_,) = ax.step(self.curve.coverage, self.curve.risk, where="post", linewidth=1.8, label=self.name)
         if self.point is not None:
             colour = self.line_.get_color()
             ax.plot(
-                *self.point, "o", color=colour, markersize=8, markeredgecolor="white", label="rows it decides itself"
+                *self.point, "o", color=colour, markersize=8, markeredgecolor="white", label="the model's decisions"
             )
-        ax.set_xlabel("share of rows answered, the surest first")
-        ax.set_ylabel("share of these that are wrong")
+        ax.set_xlabel("decided rows, most confident first")
+        ax.set_ylabel("errors among decided rows")
         ax.set_xlim(0, 1.01)
         ax.set_ylim(bottom=0)
         percent_axis(ax.xaxis)
@@ -124,23 +141,23 @@ class RiskCoverageDisplay(Display):
 
 
 class CautionPathDisplay(Display):
-    """What more caution does: to many rows with known classes, or to the bounds of one row.
+    """Effect of caution on many rows, or on the intervals of one row.
 
     Parameters
     ----------
     cautions : float64 (m,)
-        The cautions tried.
+        Cautions.
     lines : dict of str to float64 (m,)
-        For many rows: share decided, share right among these, u65.
+        For many rows: share of decided rows, accuracy of these, u65.
     bands : dict of str to float64 (m, 2)
-        For one row: bounds of each class.
+        For one row: lower and upper probability of each class.
     caution : float, default=None
         The model's own caution, marked by a line.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the plot.
 
     Examples
     --------
@@ -156,22 +173,28 @@ class CautionPathDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, forest: Any, X: Any, y: Any = None, *, cautions: Sequence[float] = CAUTIONS, ax: Any = None
+        cls,
+        forest: Classifier,
+        X: object,
+        y: ArrayLike | None = None,
+        *,
+        cautions: Sequence[float] = CAUTIONS,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw the path of a forest; no tree is grown again.
+        """Plot the path of a forest, without growing trees again.
 
         Parameters
         ----------
         forest : fitted classifier of hedgerow
             Its rule and decision are used.
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Rows it has not been trained on, or one row.
+            Rows not used for fitting, or one row.
         y : array-like of shape (n_samples,), default=None
-            Their classes; None for the bounds of one row.
+            Their classes; None plots the intervals of one row.
         cautions : sequence of float
-            The cautions to try.
+            Cautions to evaluate.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -179,10 +202,10 @@ class CautionPathDisplay(Display):
         """
         predictor = predictor_of(forest)
         if not predictor.combines_leaves:
-            raise TypeError(f"forest must be a classification tree or forest, got {type(forest).__name__}")
+            raise TypeError(f"forest must be a classification tree or forest, got {type(forest).__name__}.")
         evidence, rule = predictor.evidence(predictor.read(X).codes), predictor.rule
         if y is None and evidence.n_samples != 1:
-            raise ValueError(f"X must be one row if y is not given, got {evidence.n_samples}; pass y, or X[:1]")
+            raise ValueError(f"X must have one row if y is not given, got {evidence.n_samples}. Pass y, or X[:1].")
         opinions = evidence.combine_each([(rule, float(caution)) for caution in cautions])
         at, names = np.asarray(cautions, dtype=np.float64), class_names(forest.classes_, len(forest.classes_))
         if y is None:
@@ -193,7 +216,7 @@ class CautionPathDisplay(Display):
         known = {"y": np.asarray(y), "classes": forest.classes_}
         lines = {
             "decided": [metrics.determinacy(sets=each, **known) for each in sets],
-            "right where decided": [metrics.single_set_accuracy(sets=each, **known, otherwise=np.nan) for each in sets],
+            "accuracy of decided": [metrics.single_set_accuracy(sets=each, **known, otherwise=np.nan) for each in sets],
             "u65": [metrics.u65(sets=each, **known) for each in sets],
         }
         return cls(at, {name: np.asarray(line) for name, line in lines.items()}, {}, predictor.caution).plot(ax)
@@ -201,27 +224,27 @@ class CautionPathDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        cautions: Any,
+        cautions: ArrayLike,
         *,
-        lines: dict[str, Any] | None = None,
-        bands: dict[str, Any] | None = None,
+        lines: dict[str, ArrayLike] | None = None,
+        bands: dict[str, ArrayLike] | None = None,
         caution: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw figures you already have.
+        """Plot existing results.
 
         Parameters
         ----------
         cautions : array-like of shape (m,)
-            The cautions tried.
+            Cautions.
         lines : dict of str to array-like of shape (m,), default=None
-            Figures of many rows, by name.
+            Results of many rows, by name.
         bands : dict of str to array-like of shape (m, 2), default=None
-            Bounds of one row, by class.
+            Lower and upper probabilities of one row, by class.
         caution : float, default=None
-            A caution to mark.
+            Caution to mark.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -233,7 +256,7 @@ class CautionPathDisplay(Display):
         ]
         return cls(np.asarray(cautions, dtype=np.float64), drawn[0], drawn[1], caution).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         styles = ((OPEN, "-"), (ACCENT, "--"), (INK, "-."), (SOFT, ":"))
         for number, (name, line) in enumerate(self.lines.items()):
             colour, style = styles[number % len(styles)]
@@ -243,11 +266,11 @@ class CautionPathDisplay(Display):
             ax.plot(self.cautions, band, color=colour_of(k), linewidth=1.5, label=[name, "_"])
         if self.caution is not None:
             ax.axvline(self.caution, color=SOFT, linewidth=1, linestyle=(0, (2, 3)), zorder=0)
-            note = f"the model’s {self.caution:g}"
-            ax.annotate(note, (self.caution, 0), (4, 4), "data", "offset points", color=SOFT, fontsize="small")
-            ax.texts[-1].xycoords = ("data", "axes fraction")
+            note = f"model: {self.caution:g}"
+            at = ("data", "axes fraction")
+            ax.annotate(note, (self.caution, 0), (4, 4), at, "offset points", color=SOFT, fontsize="small")
         ax.set_xlabel("caution")
-        ax.set_ylabel("probability" if self.bands else "share of rows, and u65")
+        ax.set_ylabel("probability" if self.bands else "share of rows, u65")
         ax.set_xlim(self.cautions.min(), self.cautions.max())
         if self.bands:
             ax.set_ylim(0, 1)

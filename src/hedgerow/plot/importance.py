@@ -1,38 +1,41 @@
-"""Bars of feature importances."""
+"""Bar charts of feature importances."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.plot.canvas import ACCENT, INK, Display, Floats, calm, cut
 
-#: Names under which objects of hedgerow and scikit-learn keep importances and their spread.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Attributes of importances and their spread in objects of hedgerow and scikit-learn.
 _MEANS, _SPREADS = ("importances_mean", "mean"), ("importances_std", "deviation")
 
 
 class ImportanceDisplay(Display):
-    """Importance of features, the largest on top, with error bars.
+    """Feature importances with error bars, the largest on top.
 
     Parameters
     ----------
     importance : float64 (p,)
-        One number per feature.
+        One importance per feature.
     error : float64 (p,), default=None
-        Half the length of its error bar.
+        Half the length of the error bars.
     names : list of str
         Names of the features.
-    said : str
+    text : str
         Label of the axis.
     most : int
-        How many features are drawn.
+        Largest number of features to plot.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the plot.
 
     Examples
     --------
@@ -45,20 +48,20 @@ class ImportanceDisplay(Display):
         self.importance, self.error, self.names, self.text, self.most = importance, error, names, text, most
 
     @classmethod
-    def from_estimator(cls, forest: Any, *, most: int = 20, ax: Any = None) -> Self:
-        """Draw the decrease of impurity: the mean over the trees, plus and minus two standard errors.
+    def from_estimator(cls, forest: Any, *, most: int = 20, ax: Axes | None = None) -> Self:
+        """Plot the decrease of impurity, plus and minus two standard errors.
 
-        Features with many values look more important than they are; `from_predictions` can draw importances without
-        this bias, such as those by permutation.
+        It is biased towards features with many values; use `from_predictions` for importances without this bias, such
+        as permutation importances.
 
         Parameters
         ----------
         forest : fitted estimator of hedgerow
-            The trees.
+            Its trees are used.
         most : int, default=20
-            How many features to draw.
+            Largest number of features to plot.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -81,26 +84,26 @@ class ImportanceDisplay(Display):
         names: Any = None,
         text: str = "importance",
         most: int = 20,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw importances you already have.
+        """Plot existing importances.
 
         Parameters
         ----------
         importance : array-like of shape (n_features,), or object
-            Numbers, or the result of an importance function of hedgerow or scikit-learn, which brings its own error:
-            two standard errors over the trees if each tree has its own figure, else one standard deviation over the
+            Importances, or the result of an importance function of hedgerow or scikit-learn, which has its own error:
+            two standard errors over the trees if there is one importance per tree, else one standard deviation over the
             repeats.
         error : array-like of shape (n_features,), default=None
             Half the length of each error bar.
         names : array-like of shape (n_features,), default=None
             Names of the features.
-        said : str, default="importance"
+        text : str, default="importance"
             Label of the axis.
         most : int, default=20
-            How many features to draw.
+            Largest number of features to plot.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -113,18 +116,16 @@ class ImportanceDisplay(Display):
         spread = None if error is None else np.asarray(error, dtype=np.float64)
         if means.ndim != 1 or (spread is not None and spread.shape != means.shape):
             got = means.shape if spread is None else (means.shape, spread.shape)
-            raise ValueError(
-                f"importance and error must have one number per feature, got shapes {got}; pass 1-D arrays"
-            )
+            raise ValueError(f"importance and error must have the shape (n_features,), got {got}.")
         called = [f"x[{feature}]" for feature in range(len(means))] if names is None else list(names)
         if len(called) != len(means):
-            raise ValueError(f"names must name the {len(means)} features, got {len(called)}; give a name for each")
+            raise ValueError(f"names must have {len(means)} names, one per feature, got {len(called)}.")
         return cls(means, spread, called, text, most).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.0 + 0.28 * min(self.most, len(self.importance))
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         order = np.argsort(-self.importance, kind="stable")[: self.most]
         y = np.arange(len(order))
         ax.barh(y, self.importance[order], height=0.62, color=ACCENT, alpha=0.85)
@@ -142,12 +143,12 @@ class ImportanceDisplay(Display):
 
 
 def _spread(importance: Any) -> Any:
-    """An object with importances -> half the length of their error bars, or None."""
+    """Return half the length of the error bars, or None."""
     spread = _first(importance, _SPREADS)
     each = getattr(importance, "per_tree", None)
     return spread if each is None else 2 * spread / np.sqrt(len(each))
 
 
 def _first(value: Any, names: tuple[str, ...], otherwise: Any = None) -> Any:
-    """The first of these attributes that the object has."""
+    """Return the first of these attributes that the object has."""
     return next((getattr(value, name) for name in names if hasattr(value, name)), otherwise)

@@ -1,10 +1,12 @@
-"""Bars of lower and upper probabilities."""
+"""Plots of lower and upper probabilities."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.explain.question import chosen_classes
 from hedgerow.export.svg import colour_of
@@ -12,6 +14,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.plot.canvas import (
     INK,
     TRACK,
+    Classifier,
     Display,
     Floats,
     calm,
@@ -23,21 +26,28 @@ from hedgerow.plot.canvas import (
 )
 from hedgerow.table.output import index_names
 
-#: Between rows, in heights of a bar.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Bools = NDArray[np.bool_]
+
+#: Gap between rows, in heights of a bar.
 GAP = 0.9
 
 
 class IntervalDisplay(Display):
-    """A bar from lower to upper probability for each class; ruled-out classes are pale, a tick is the probability.
+    """Bar from lower to upper probability for each class.
+
+    Classes outside the prediction set are pale; a tick is the probability.
 
     Parameters
     ----------
     lower, upper : float64 (n, K)
-        Bounds of n rows.
+        Lower and upper probabilities of n rows.
     probability : float64 (n, K), default=None
         Probabilities, drawn as ticks.
     chosen : bool (n, K), default=None
-        The classes that remain.
+        Prediction sets.
     classes : list of str, default=None
         Names of the classes.
     names : list of str, default=None
@@ -46,7 +56,7 @@ class IntervalDisplay(Display):
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the plot.
 
     Examples
     --------
@@ -60,7 +70,7 @@ class IntervalDisplay(Display):
         lower: Floats,
         upper: Floats,
         probability: Floats | None,
-        chosen: Any,
+        chosen: Bools | None,
         classes: list[str],
         names: list[str],
     ) -> None:
@@ -68,8 +78,10 @@ class IntervalDisplay(Display):
         self.classes, self.names = classes, names
 
     @classmethod
-    def from_estimator(cls, forest: Any, X: Any, *, names: Any = None, ax: Any = None) -> Self:
-        """Draw bounds and sets of a forest.
+    def from_estimator(
+        cls, forest: Classifier, X: object, *, names: Sequence[object] | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Plot intervals and prediction sets of a forest.
 
         Parameters
         ----------
@@ -80,7 +92,7 @@ class IntervalDisplay(Display):
         names : array-like of shape (n_samples,), default=None
             Names of the rows; None uses the index of a pandas frame, or their numbers.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -101,29 +113,29 @@ class IntervalDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        lower: Any,
-        upper: Any,
-        probability: Any = None,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        probability: ArrayLike | None = None,
         *,
-        chosen: Any = None,
-        classes: Any = None,
-        names: Any = None,
-        ax: Any = None,
+        chosen: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        names: Sequence[object] | None = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw bounds you already have.
+        """Plot existing intervals.
 
         Parameters
         ----------
         lower, upper : array-like of shape (n_samples, n_classes)
-            Bounds.
+            Lower and upper probabilities.
         probability, chosen : array-like of shape (n_samples, n_classes), default=None
-            Probabilities, and the classes that remain.
+            Probabilities and prediction sets.
         classes : array-like of shape (n_classes,), default=None
             Names of the classes.
         names : array-like of shape (n_samples,), default=None
             Names of the rows; None uses their numbers.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -131,9 +143,7 @@ class IntervalDisplay(Display):
         """
         low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
         if low.ndim != 2 or low.shape != high.shape:
-            raise ValueError(
-                f"lower and upper must have the same shape (n, K), got {low.shape} and {high.shape}; pass both bounds"
-            )
+            raise ValueError(f"lower and upper must have the same shape (n, K), got {low.shape} and {high.shape}.")
         called = [f"row {row}" for row in range(len(low))] if names is None else [cut(name) for name in names]
         middle = None if probability is None else np.asarray(probability, dtype=np.float64)
         remains = None if chosen is None else np.asarray(chosen, dtype=bool)
@@ -142,7 +152,7 @@ class IntervalDisplay(Display):
     def _size(self) -> tuple[float, float]:
         return 7.0, 0.9 + 0.24 * (self.lower.shape[1] + GAP) * len(self.lower)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         n_rows, n_classes = self.lower.shape
         step = n_classes + GAP
         for row in range(n_rows):
@@ -161,8 +171,8 @@ class IntervalDisplay(Display):
         ax.tick_params(axis="y", length=0)
         class_legend(ax, self.classes, loc="lower left", bbox_to_anchor=(0, 1), ncols=min(n_classes, 4))
 
-    def _bar(self, ax: Any, row: int, k: int, y: float) -> None:
-        """Draw the interval of one class of one row; `barh`, which looks for limits, takes six times as long."""
+    def _bar(self, ax: Axes, row: int, k: int, y: float) -> None:
+        """Draw the interval of a class, six times as fast as `barh`."""
         kept = self.chosen is None or bool(self.chosen[row, k])
         low, high = self.lower[row, k], self.upper[row, k]
         ax.add_artist(patches().Rectangle((0, y - 0.15), 1, 0.3, facecolor=TRACK, zorder=1))

@@ -1,38 +1,43 @@
-"""Intervals of single trees."""
+"""Plots of leaf evidence."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hedgerow.belief.leaf import class_shares, idm_bounds
 from hedgerow.export.svg import colour_of
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.plot.canvas import INK, SOFT, Display, Floats, calm, class_legend, class_names, percent_axis
+from hedgerow.plot.canvas import INK, SOFT, Classifier, Display, Floats, calm, class_legend, class_names, percent_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class LeafEvidenceDisplay(Display):
-    """The evidence of leaves: those one row reaches in all trees, or a single leaf.
+    """Evidence of leaves: those that one row reaches in all trees, or a single leaf.
 
     With several leaves, each is a line, sorted by share: the interval of one class, and a dot at its share. The size of
-    the dot shows the rows of the leaf, its colour the most frequent class. With one leaf, each class is a line.
+    the dot shows the number of rows in the leaf, its colour the most frequent class. With one leaf, each class is a
+    line.
 
     Parameters
     ----------
     counts : float64 (T, K)
-        Rows of each class in each leaf.
+        Rows per class in each leaf.
     classes : list of str
         Names of the classes.
     caution : float
-        How many unseen rows each leaf keeps in reserve.
+        Pseudo-count *s* of the imprecise Dirichlet model.
     of : int
-        The class whose intervals are drawn.
+        Class whose intervals are plotted.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the plot.
 
     Examples
     --------
@@ -45,8 +50,8 @@ class LeafEvidenceDisplay(Display):
         self.counts, self.classes, self.caution, self.of = counts, classes, caution, of
 
     @classmethod
-    def from_estimator(cls, forest: Any, X: Any, *, of: Any = None, ax: Any = None) -> Self:
-        """Draw the leaves that one row reaches.
+    def from_estimator(cls, forest: Classifier, X: object, *, of: object = None, ax: Axes | None = None) -> Self:
+        """Plot the leaves that one row reaches.
 
         Parameters
         ----------
@@ -55,9 +60,9 @@ class LeafEvidenceDisplay(Display):
         X : {array-like, sparse matrix, data frame} of shape (1, n_features)
             One row.
         of : class, default=None
-            The class whose intervals are drawn; None means the most probable.
+            Class whose intervals are plotted; None means the one with the largest mean share.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -65,28 +70,34 @@ class LeafEvidenceDisplay(Display):
         """
         evidence = forest.evidence(X)
         if evidence.n_samples != 1:
-            raise ValueError(f"X must be one row, got {evidence.n_samples}; pass X[:1]")
+            raise ValueError(f"X must have one row, got {evidence.n_samples}. Pass X[:1].")
         caution = predictor_of(forest).caution
         return cls.from_predictions(evidence.counts[0], classes=forest.classes_, caution=caution, of=of, ax=ax)
 
     @classmethod
     def from_predictions(
-        cls, counts: Any, *, classes: Any = None, caution: float = 1.0, of: Any = None, ax: Any = None
+        cls,
+        counts: ArrayLike,
+        *,
+        classes: ArrayLike | None = None,
+        caution: float = 1.0,
+        of: object = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw counts you already have.
+        """Plot existing counts.
 
         Parameters
         ----------
         counts : array-like of shape (n_leaves, n_classes)
-            Rows of each class in each leaf.
+            Rows per class in each leaf.
         classes : array-like of shape (n_classes,), default=None
             Names of the classes.
         caution : float, default=1.0
-            How many unseen rows each leaf keeps in reserve.
+            Pseudo-count *s* of the imprecise Dirichlet model.
         of : class, default=None
-            The class whose intervals are drawn; None means the one with the largest mean share.
+            Class whose intervals are plotted; None means the one with the largest mean share.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -94,28 +105,26 @@ class LeafEvidenceDisplay(Display):
         """
         table = np.asarray(counts, dtype=np.float64)
         if table.ndim != 2 or not table.size or (table < 0).any():
-            raise ValueError(
-                f"counts must be numbers >= 0 of shape (leaves, classes), got shape {table.shape}; pass a row per leaf"
-            )
+            raise ValueError(f"counts must be non-negative and of shape (leaves, classes), got shape {table.shape}.")
         names = class_names(classes, table.shape[1])
         given = list(range(table.shape[1])) if classes is None else np.asarray(classes).tolist()
         if of is not None and of not in given:
-            raise ValueError(f"of must be one of the classes, got {of!r}; choose among {given[:8]}")
+            raise ValueError(f"of must be one of the classes {given[:8]}, got {of!r}.")
         which = int(class_shares(table).mean(axis=0).argmax()) if of is None else given.index(of)
         return cls(table, names, float(caution), which).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.2 + 0.34 * len(self.classes) if len(self.counts) == 1 else 4.6
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         (self._one_leaf if len(self.counts) == 1 else self._many_leaves)(ax)
         ax.set_xlim(-0.02, 1.02)
         percent_axis(ax.xaxis)
         calm(ax, grid="x")
         ax.spines["left"].set_visible(False)
 
-    def _one_leaf(self, ax: Any) -> None:
-        """Draw a line for each class, with its rows beside it."""
+    def _one_leaf(self, ax: Axes) -> None:
+        """Draw a line per class, with its number of rows."""
         lower, upper = idm_bounds(self.counts, self.caution)
         for k, count in enumerate(self.counts[0]):
             ax.plot([lower[0, k], upper[0, k]], [k, k], color=colour_of(k), linewidth=9, solid_capstyle="butt")
@@ -126,8 +135,8 @@ class LeafEvidenceDisplay(Display):
         ax.tick_params(axis="y", length=0)
         ax.set_xlabel(f"probability, at caution {self.caution:g}")
 
-    def _many_leaves(self, ax: Any) -> None:
-        """Draw a line for each leaf, sorted by share."""
+    def _many_leaves(self, ax: Axes) -> None:
+        """Draw a line per leaf, sorted by share."""
         lower, upper = idm_bounds(self.counts, self.caution)
         share, size = class_shares(self.counts)[:, self.of], self.counts.sum(axis=1)
         order = np.lexsort((size, share))
@@ -142,7 +151,5 @@ class LeafEvidenceDisplay(Display):
         ax.set_yticks([])
         ax.set_ylim(-1, len(order))
         ax.set_ylabel(f"{len(order)} trees, sorted")
-        ax.set_xlabel(
-            f"probability of {self.classes[self.of]}, at caution {self.caution:g}; grey: the mean of the bounds"
-        )
+        ax.set_xlabel(f"probability of {self.classes[self.of]}, at caution {self.caution:g} (grey: mean interval)")
         class_legend(ax, self.classes, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)

@@ -1,31 +1,35 @@
-"""Credal sets of three classes in a triangle."""
+"""Ternary plots of credal sets."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hedgerow.decisions import reachable
 from hedgerow.export.svg import colour_of
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.plot.canvas import INK, LINE, SOFT, Display, Floats, class_legend, class_names
+from hedgerow.plot.canvas import INK, LINE, SOFT, Classifier, Display, Floats, class_legend, class_names
 
-#: The corners of the triangle, one for each class.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Corners of the triangle, one per class.
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
 
 class TernaryDisplay(Display):
-    """The credal sets of some rows: every point of the triangle is a distribution over three classes.
+    """Credal sets of three classes, in a triangle of distributions.
 
     The closer a point is to a corner, the more probable is the class of this corner. Dashed lines divide the triangle
-    into regions where each class is the most probable. A set that lies in one region is decided.
+    into regions where each class is the most probable. A credal set within one region is decided.
 
     Parameters
     ----------
     lower, upper : float64 (n, 3)
-        Bounds of n rows.
+        Lower and upper probabilities of n rows.
     probability : float64 (n, 3), default=None
         Probabilities, drawn as dots.
     classes : list of str
@@ -34,9 +38,9 @@ class TernaryDisplay(Display):
     Attributes
     ----------
     polygons_ : list of float64 (m, 3)
-        The corners of each set, in order.
+        Corners of each credal set, in order.
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the plot.
 
     Examples
     --------
@@ -50,17 +54,17 @@ class TernaryDisplay(Display):
         self.polygons_ = [credal_polygon(low, high) for low, high in zip(lower, upper, strict=True)]
 
     @classmethod
-    def from_estimator(cls, forest: Any, X: Any, *, ax: Any = None) -> Self:
-        """Draw credal sets of a forest of three classes.
+    def from_estimator(cls, forest: Classifier, X: object, *, ax: Axes | None = None) -> Self:
+        """Plot credal sets of a forest of three classes.
 
         Parameters
         ----------
         forest : fitted classifier of hedgerow
             Its rule and caution are used.
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Some rows.
+            Rows to plot.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -72,20 +76,26 @@ class TernaryDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, lower: Any, upper: Any, probability: Any = None, *, classes: Any = None, ax: Any = None
+        cls,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        probability: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw bounds you already have.
+        """Plot existing lower and upper probabilities.
 
         Parameters
         ----------
         lower, upper : array-like of shape (n_samples, 3)
-            Bounds.
+            Lower and upper probabilities.
         probability : array-like of shape (n_samples, 3), default=None
-            Distributions.
+            Probabilities, drawn as dots.
         classes : array-like of shape (3,), default=None
             Names of the classes.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -93,16 +103,14 @@ class TernaryDisplay(Display):
         """
         low, high = reachable(lower, upper)
         if low.ndim != 2 or low.shape[1] != 3:
-            raise ValueError(
-                f"lower and upper must have three classes, got shape {low.shape}; use IntervalDisplay for others"
-            )
+            raise ValueError(f"lower and upper must have three classes, got shape {low.shape}. Use IntervalDisplay.")
         middle = None if probability is None else np.asarray(probability, dtype=np.float64)
         return cls(low, high, middle, class_names(classes, 3)).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return 6.0, 5.6
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         self._triangle(ax)
         middles = (self.lower + self.upper) / 2 if self.probability is None else self.probability
         for polygon, middle in zip(self.polygons_, middles, strict=True):
@@ -117,9 +125,9 @@ class TernaryDisplay(Display):
         ax.set_xlim(-0.12, 1.12)
         ax.set_ylim(-0.12, 1.0)
 
-    def _triangle(self, ax: Any) -> None:
-        """Draw the frame, lines at 25, 50 and 75 percent, the regions of the classes, and names at the corners."""
-        # Lines that are drawn together take a fifth of the time of lines drawn one by one.
+    def _triangle(self, ax: Axes) -> None:
+        """Draw the frame, a grid, the regions of the classes, and names at the corners."""
+        # Lines drawn together take a fifth of the time of lines drawn one by one.
         together = import_module("matplotlib.collections").LineCollection
         ends = np.zeros((3, 3, 2, 3))  # share, class, end, coordinate
         for at, share in enumerate((0.25, 0.5, 0.75)):
@@ -139,7 +147,7 @@ class TernaryDisplay(Display):
 
 
 def credal_polygon(lower: Floats, upper: Floats) -> Floats:
-    """Reachable bounds (3,) -> corners (m, 3) of the set of distributions between them, in order around it.
+    """Return the corners (m, 3), in order, of the distributions between bounds (3,).
 
     Examples
     --------

@@ -1,43 +1,47 @@
-"""Drawings of trees."""
+"""Plots of trees."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from hedgerow.export.describe import answer_words, check_caution, split_of, tree_of
 from hedgerow.export.svg import Box, lay_out
 from hedgerow.forest.walk import Tree
-from hedgerow.plot.canvas import INK, SOFT, Display, class_legend, class_names, patches
+from hedgerow.plot.canvas import INK, SOFT, Classifier, Display, class_legend, class_names, patches
 
-#: Sizes of letters and gaps, in units of the layout; a new figure has 72 of them per inch.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.textpath import TextPath
+
+#: Font sizes and gaps, in units of the layout; a new figure has 72 of them per inch.
 _LETTERS, _SMALL, _PAD, _LINE, _BAR = 12.0, 10.0, 9.0, 17.0, 8.0
 
 
 class TreeDisplay(Display):
-    """A tree with the evidence in its leaves: rows of each class as text and as a bar.
+    """Tree with the evidence in its leaves: rows per class as text and as a bar.
 
-    Letters are drawn as shapes, so that they stay inside their boxes in a picture of any size.
-    `hedgerow.export_svg` makes the same picture without matplotlib, for a browser.
+    Letters are drawn as shapes, which keeps them inside their boxes in a plot of any size. `hedgerow.export_svg`
+    creates the same drawing without matplotlib, for a browser.
 
     Parameters
     ----------
     tree : Tree
-        The tree.
+        Tree to plot.
     max_depth : int or None
-        Nodes at this depth show the number of nodes below them.
+        Depth at which nodes only show the number of nodes below them.
     decimals : int
         Decimals of thresholds.
     caution : float or None
-        If given, leaves show the bounds of their most probable class.
+        If given, leaves show the interval of their most probable class.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the plot.
 
     Examples
     --------
@@ -54,30 +58,30 @@ class TreeDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: Classifier | Tree,
         *,
         number: int = 0,
         max_depth: int | None = 4,
         decimals: int = 2,
         caution: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw one tree of a model.
+        """Plot one tree of a model.
 
         Parameters
         ----------
         model : fitted tree or forest of hedgerow
-            A tree, or a forest, of which tree `number` is drawn.
+            Tree, or forest of which tree `number` is plotted.
         number : int, default=0
-            Which tree of a forest.
+            Number of the tree in a forest.
         max_depth : int or None, default=4
-            Nodes at this depth show the number of nodes below them; None draws everything.
+            Depth at which nodes only show the number of nodes below them; None plots all nodes.
         decimals : int, default=2
             Decimals of thresholds.
         caution : float, default=None
-            If given, leaves show the bounds of their most probable class.
+            If given, leaves show the interval of their most probable class.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------
@@ -89,14 +93,14 @@ class TreeDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        tree: Any,
+        tree: object,
         *,
         max_depth: int | None = 4,
         decimals: int = 2,
         caution: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Draw one tree, such as one of ``forest.trees_``.
+        """Plot one tree, such as one of ``forest.trees_``.
 
         Parameters
         ----------
@@ -116,8 +120,8 @@ class TreeDisplay(Display):
         right, bottom = self._ends()
         return min(right / 72, 40), min(bottom / 72, 40) + 0.4
 
-    def _draw(self, ax: Any) -> None:
-        # `add_artist` does not look for the limits of every letter, as `add_patch` does: a tenth of the time.
+    def _draw(self, ax: Axes) -> None:
+        # `add_artist` does not update the limits for every letter, unlike `add_patch`: a tenth of the time.
         right, bottom = self._ends()
         self._edges(ax)
         for box in self.boxes_.values():
@@ -130,12 +134,12 @@ class TreeDisplay(Display):
         class_legend(ax, names, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.1)
 
     def _ends(self) -> tuple[float, float]:
-        """Where the layout ends on the right and at the bottom."""
+        """Return the right and bottom ends of the layout."""
         boxes = self.boxes_.values()
         return max(box.x + box.width / 2 for box in boxes) + 8, max(box.y + box.height for box in boxes) + 8
 
-    def _edges(self, ax: Any) -> None:
-        """Draw curves from each box to its children, thicker where more rows go, and the answers that lead there."""
+    def _edges(self, ax: Axes) -> None:
+        """Draw curves from boxes to their children, thicker for more rows."""
         path, rows = import_module("matplotlib.path").Path, self.tree.rows
         for box in self.boxes_.values():
             if not box.children:
@@ -148,7 +152,7 @@ class TreeDisplay(Display):
                 ax.add_artist(patches().PathPatch(curve, fill=False, edgecolor="#c4c4bb", linewidth=thick, zorder=1))
                 self._words(ax, child.x, child.y - 8, answer, _SMALL, SOFT, child.width, ground=True)
 
-    def _box(self, ax: Any, box: Box) -> None:
+    def _box(self, ax: Axes, box: Box) -> None:
         """Draw a box with its text and the bar of its classes."""
         leaf, left = bool(self.tree.is_leaf[box.number]), box.x - box.width / 2
         frame = patches().FancyBboxPatch(
@@ -173,9 +177,9 @@ class TreeDisplay(Display):
             at += width
 
     def _words(
-        self, ax: Any, x: float, y: float, words: str, size: float, colour: str, room: float, *, ground: bool = False
+        self, ax: Axes, x: float, y: float, words: str, size: float, colour: str, room: float, *, ground: bool = False
     ) -> None:
-        """Draw text as shapes, centred at x on a line at y, and narrower if it is wider than `room`."""
+        """Draw text as shapes, centred at x on a line at y, and condensed to `room`."""
         shape, left, width = _letters(words, size)
         narrow = min(1.0, room / max(width, 1.0))
         move = import_module("matplotlib.transforms").Affine2D()
@@ -190,9 +194,9 @@ class TreeDisplay(Display):
 
 
 @lru_cache(maxsize=1024)
-def _letters(words: str, size: float) -> tuple[Any, float, float]:
-    """Text on a line -> its shape, where it begins and how wide it is; trees say the same words again and again."""
+def _letters(words: str, size: float) -> tuple[TextPath, float, float]:
+    """Return the shape, the start and the width of a text, which trees often repeat."""
     shape = import_module("matplotlib.textpath").TextPath((0, 0), words.replace("$", r"\$"), size=size)
-    # The ends of a letter's curves lie at its edges; the exact extents of curves take eight times as long.
+    # The ends of a letter's curves lie at its edges; exact extents of curves take eight times as long.
     ends = shape.vertices[shape.codes != shape.CLOSEPOLY, 0]
     return (shape, float(ends.min()), float(np.ptp(ends))) if len(ends) else (shape, 0.0, 0.0)

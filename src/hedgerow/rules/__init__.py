@@ -1,6 +1,6 @@
-"""Rules: leaf counts -> state -> opinion.
+"""Combination rules: the leaf counts of all trees become one opinion.
 
-A rule is a small object: a name, parameters, ``lift``, ``merge`` and ``finish`` (see `Rule`).
+A rule has a name, parameters, ``lift``, ``merge`` and ``finish`` (see `Rule`).
 """
 
 from hedgerow.rules.base import Merge, Rule, Setting, merge_states

@@ -1,4 +1,4 @@
-"""CDM-Vote: the undominated sets of all trees -> the most useful set of classes."""
+"""CDM-Vote: the most useful set of classes, from the sets of all trees."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ ROWS = 2048  # samples computed at once
 
 @register(lambda: CdmVote(utility="u80"), lambda: CdmVote(utility="f1"))
 class CdmVote(Belief):
-    """CDM-Vote: the set A of largest g(|A|) Bel(A), where a tree supports A if its undominated set is within A.
+    """CDM-Vote: the set A of largest g(|A|) Bel(A).
 
-    In a leaf, a class is dominated if its upper bound is below, not at, the lower bound of another, as in `Mva`.
-    This rule is not a fold: Bel of every set would need 2^K columns, so the undominated sets of all trees are stacked.
-    All subsets of the ten most plausible classes are compared; among larger sets, only those of the most plausible
-    classes. So with up to ten classes the maximum is exact. Among equally good sets the smallest is chosen.
+    A tree supports A if its undominated set is within A. In a leaf, a class is dominated if its upper probability is
+    below, not at, the lower probability of another, as in `Mva`. This rule is not a fold: Bel of every set would need
+    2^K columns, so the undominated sets of all trees are stacked. All subsets of the ten most plausible classes are
+    compared, and larger sets of the most plausible classes only. With up to ten classes the maximum is therefore exact.
+    Among equally good sets the smallest is chosen.
 
     Parameters
     ----------
     utility : {"u65", "u80", "f1"} or callable, default "u65"
-        g, what a correct set of a given size is worth; a callable maps sizes (K,) to worths (K,).
+        Utility g of a correct set of a given size; a callable takes one size.
     weights : {"equal", "size", "precision", "learned"}, default "equal"
         As in `Belief`.
 
@@ -51,7 +52,7 @@ class CdmVote(Belief):
         self.utility = utility
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """States of all trees (n, T, 3K + 1) -> opinion with the best set chosen."""
+        """Return the opinion of stacked states (n, T, 3K + 1), with the best set chosen."""
         k = setting.n_classes
         worth = utility_of_size(self.utility, k)
         opinion = super().finish(state.sum(axis=1), setting)
@@ -63,7 +64,7 @@ class CdmVote(Belief):
         return replace(opinion, chosen=chosen)
 
     def finish_plainly(self, state: Floats, setting: Setting) -> Opinion:
-        """The same set by set, for up to ten classes: `finish` counts sets with numpy.bincount."""
+        """Choose the same sets without `numpy.bincount`, for up to ten classes."""
         k = setting.n_classes
         if k > ENUMERATED:
             return self.finish(state, setting)
@@ -74,12 +75,12 @@ class CdmVote(Belief):
 
     @property
     def weighable(self) -> bool:
-        """True: a row of the stack shows its set also when it is multiplied by a weight."""
+        """True: a weight does not hide the set of a tree."""
         return True
 
 
 def _best_sets(sets: Bools, weight: Floats, plausibility: Floats, worth: Floats) -> Bools:
-    """Sets (n, T, K), weights (n, T), plausibilities (n, K), worth by size (K,) -> best sets, bool (n, K)."""
+    """Return the best sets, bool (n, K), of sets (n, T, K) with weights (n, T)."""
     n_classes = plausibility.shape[1]
     order = np.argsort(-plausibility, axis=1, kind="stable")
     sets = np.take_along_axis(sets, order[:, None, :], axis=2)
@@ -97,7 +98,7 @@ def _best_sets(sets: Bools, weight: Floats, plausibility: Floats, worth: Floats)
 
 
 def _best_of_all(sets: Bools, weight: Floats, plausibility: Floats, worth: Floats) -> Bools:
-    """As `_best_sets`, if all subsets of the classes are compared."""
+    """Do the same as `_best_sets` by comparing all subsets of the classes."""
     n_classes = plausibility.shape[1]
     members = (np.arange(1, 1 << n_classes)[:, None] >> np.arange(n_classes)) & 1 == 1
     sizes, total = members.sum(axis=1), weight.sum(axis=1, keepdims=True)
@@ -117,14 +118,14 @@ def _best_of_all(sets: Bools, weight: Floats, plausibility: Floats, worth: Float
 
 
 def _candidate_sizes(n_classes: int) -> NDArray[np.int64]:
-    """K -> sizes of the sets that are compared (C,): all subsets of the first ones, then longer runs."""
+    """Return candidate sizes: subsets of the first classes, then prefixes."""
     top = min(ENUMERATED, n_classes)
     subsets = (np.arange(1, 1 << top)[:, None] >> np.arange(top)) & 1
     return np.concatenate([subsets.sum(axis=1), np.arange(top + 1, n_classes + 1)])
 
 
 def _members(number: NDArray[np.int64], n_classes: int) -> Bools:
-    """Numbers of sets looked at (n,) -> their classes by falling plausibility, bool (n, K)."""
+    """Return the classes of candidate sets, by falling plausibility, bool (n, K)."""
     top = min(ENUMERATED, n_classes)
     place, longer = np.arange(n_classes), number - (1 << top) + top + 2
     subset = (((number[:, None] + 1) >> np.minimum(place, top)) & 1 == 1) & (place < top)
@@ -132,7 +133,7 @@ def _members(number: NDArray[np.int64], n_classes: int) -> Bools:
 
 
 def _subset_beliefs(sets: Bools, weight: Floats) -> Floats:
-    """Sets (n, T, K), weights (n, T) -> weight within each subset of the first classes (n, 2^top - 1)."""
+    """Return the weight within each subset of the first classes, (n, 2^top - 1)."""
     top = min(ENUMERATED, sets.shape[2])
     codes = sets[:, :, :top] @ (1 << np.arange(top)) + (np.arange(len(sets)) << top)[:, None]
     inside = np.where(sets[:, :, top:].any(axis=2), 0.0, weight)
@@ -145,7 +146,7 @@ def _subset_beliefs(sets: Bools, weight: Floats) -> Floats:
 
 
 def _prefix_beliefs(sets: Bools, weight: Floats) -> Floats:
-    """Sets (n, T, K), weights (n, T) -> weight within the first top + 1, ..., K classes (n, K - top)."""
+    """Return the weight within the first top + 1, ..., K classes, (n, K - top)."""
     n, _, n_classes = sets.shape
     top = min(ENUMERATED, n_classes)
     last = np.where(sets.any(axis=2), n_classes - np.argmax(sets[:, :, ::-1], axis=2), 0)

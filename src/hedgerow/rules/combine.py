@@ -1,4 +1,4 @@
-"""Combine: counts of the leaves of every tree -> opinion."""
+"""Combination of leaf counts without a forest."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hedgerow.rules.registry import resolve_rule
 
 Floats = NDArray[np.float64]
 
-CELLS = 1 << 22  # numbers in the states that are in memory at once
-#: Counts that are not 0 lie between these, so that their squares do not overflow.
+CELLS = 1 << 22  # numbers of states in memory at once
+#: Positive counts lie between these, which keeps their squares from overflowing.
 LEAST_COUNT, MOST_COUNT = 1e-100, 1e100
 
 
@@ -26,23 +26,21 @@ def combine(
 ) -> Opinion:
     """Combine the leaf counts of all trees into one opinion about each sample.
 
-    Counts (n, T, K) of the leaves that n samples reach in T trees -> opinion about K classes.
-
     Parameters
     ----------
     counts : array-like (n, T, K)
-        Rows of each class in the leaf of each tree; real numbers, 0 or between 1e-100 and 1e100. A row
+        Rows per class in the leaf of each tree; real numbers, 0 or between 1e-100 and 1e100. A row
         of zeros is an empty leaf.
     rule : str or Rule, default "average"
         A rule or its name; `hedgerow.rules` lists them.
     prior : array-like (K,), optional
-        Class probabilities before any evidence; they are normalised here. The default is uniform. Only the rule
-        "eva" uses them.
+        Class probabilities before any evidence; they are normalised. Uniform by default. Used by
+        "eva", and by "dempster" and "cautious" with ``prior="log"``.
     weights : array-like (T,), optional
         Tree weights >= 0. They multiply the states, so they need a rule that adds states. An average depends only
         on their ratios; under a rule that adds evidence, a tree of weight 2 counts twice.
     caution : float, default 1.0
-        How many unseen rows each leaf keeps in reserve. More caution gives wider bounds.
+        Pseudo-count *s* of the imprecise Dirichlet model. More caution widens the intervals.
 
     Returns
     -------
@@ -70,7 +68,7 @@ def combine(
 
 
 def _states(counts: Floats, rule: Rule, setting: Setting, weights: Floats | None) -> Floats:
-    """Counts (n, T, K) -> states (n, T, S), times the tree weights."""
+    """Return states (n, T, S) of counts (n, T, K), times the tree weights."""
     n, n_trees, n_classes = counts.shape
     width = rule.width(setting)
     states = np.zeros((n, n_trees, width))
@@ -80,44 +78,40 @@ def _states(counts: Floats, rule: Rule, setting: Setting, weights: Floats | None
 
 
 def _checked_counts(counts: ArrayLike) -> Floats:
-    """Array-like -> float64 (n, T, K), refused when it is not counts."""
+    """Return counts as float64 (n, T, K); raise if they are invalid."""
     given = np.asarray(counts)
     if given.dtype.kind == "c":
-        raise ValueError("counts must be real numbers, got complex ones; give rows of each class")
+        raise ValueError(f"counts must be real numbers, got dtype {given.dtype}.")
     table = given.astype(np.float64, copy=False)
     if table.ndim != 3 or table.shape[2] == 0:
         raise ValueError(
-            f"counts must have shape (samples, trees, classes), got {table.shape}; give one sample as counts[None]"
+            f"counts must have the shape (samples, trees, classes), got {table.shape}. Pass one sample as counts[None]."
         )
     if not np.isfinite(table).all() or (table < 0).any():
+        raise ValueError(f"counts must be finite and non-negative, got {table[~(table >= 0) | np.isinf(table)][0]}.")
+    too_extreme = (table > MOST_COUNT) | ((table > 0) & (table < LEAST_COUNT))
+    if too_extreme.any():
         raise ValueError(
-            f"counts must be finite and >= 0, got a smallest value of {table.min()}; an empty leaf is a row of zeros"
-        )
-    if (table > MOST_COUNT).any() or ((table > 0) & (table < LEAST_COUNT)).any():
-        raise ValueError(
-            f"counts must be 0, or lie between {LEAST_COUNT:g} and {MOST_COUNT:g}, got others; their squares would"
-            " overflow: give rows, not products of many numbers"
+            f"counts must be 0, or lie between {LEAST_COUNT:g} and {MOST_COUNT:g}, got {table[too_extreme][0]}."
         )
     return table
 
 
 def checked_weights(weights: ArrayLike | None, rule: Rule, n_trees: int) -> Floats | None:
-    """Array-like (T,) or None -> the same; refused if the rule cannot use weights, or needs them and has none."""
+    """Return tree weights (T,) or None; raise if the rule does not allow them."""
     if weights is None:
         if rule.needs_weights:
-            raise ValueError(
-                f"weights must be given for {rule!r}, got None; learn them with hedgerow.belief.learn_tree_weights"
-            )
+            raise ValueError(f"{rule!r} requires tree weights. Learn them with hedgerow.belief.learn_tree_weights.")
         return None
     if not rule.weighable:
         raise ValueError(
-            f"weights must be None for the rule {rule.name!r}, which does not add states, got {weights!r}; "
-            "leave them out or choose a rule that adds"
+            f"weights must be None for the rule {rule.name!r}, which does not add states, got {weights!r}. "
+            "Omit them, or choose a rule that adds."
         )
     values = np.asarray(weights, dtype=np.float64)
     if values.shape != (n_trees,) or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(
-            f"weights must be {n_trees} finite numbers >= 0, one per tree, got {weights!r}; "
-            "give weight 0 to a tree that is not to take part"
+            f"weights must be {n_trees} finite non-negative numbers, one per tree, got {weights!r}. "
+            "A weight of 0 excludes a tree."
         )
     return values

@@ -1,28 +1,28 @@
-"""Conflict rules: weights of evidence per leaf -> masses in which conflict is shared out, or heard only by majority."""
+"""Rules that redistribute conflict, or discount minorities."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.belief.masses.conflict import reciprocal_nodes
 from hedgerow.belief.opinion import Opinion, opinion_from_lower
-from hedgerow.rules.base import Floats, Merge, Rule, Setting
+from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting
 from hedgerow.rules.evidence import Dempster, masses_from_weights, sum_of_others
 from hedgerow.rules.registry import register
 
-#: Leaves whose classes tie have weights of this size, by rounding, for a class that depends on the order of classes.
+#: By rounding, leaves with tied classes have weights of this size, for a class that depends on the order of classes.
 NOISE = 1e-14
 
 
 @register()
 class Lns(Dempster):
-    """For many sources: leaves that prefer the same class are combined, then weighed by how many they are (LNS).
+    """LNS: combine leaves that prefer the same class, discounted by their number.
 
     Among the leaves that prefer the same class, weights of evidence are added, as in `Dempster`. The mass of each such
     group is discounted by its share of all leaves that prefer a class, and the groups are combined by Dempster's rule.
-    So a minority cannot outweigh a majority, however sure it is, and thousands of sources do not all end in conflict
+    A minority cannot outweigh a majority, however sure it is, and thousands of sources do not all end in conflict
     (Zhou, Martin and Pan, 2018).
 
     Parameters
@@ -46,14 +46,14 @@ class Lns(Dempster):
         super().__init__(normalised=normalised)
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [weights of evidence (K), the same after discounting (K), 1 for the preferred class (K)]."""
+        """Return [weights (K), discounted weights (K), preferred class (K)] of leaves."""
         state = super().lift(counts, setting)
         weight = state[:, : setting.n_classes]
-        heard = np.where(weight > NOISE, 1.0, 0.0)
-        return np.hstack([state * np.tile(heard, 2), heard])
+        votes = np.where(weight > NOISE, 1.0, 0.0)
+        return np.hstack([state * np.tile(votes, 2), votes])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, 3K) -> opinion."""
+        """Return the opinion of merged states (n, 3K)."""
         k = setting.n_classes
         number = state[:, 2 * k :]
         total = number.sum(axis=1, keepdims=True)
@@ -66,23 +66,23 @@ class Lns(Dempster):
         """Nothing: shares of groups are not sums over trees."""
         return ()
 
-    def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The script does not have it."""
+    def on_page(self) -> OnPage:
+        """Return None: the script lacks this rule."""
         return None
 
 
 @register()
 class Pcr6(Rule):
-    """PCR6 on the masses of `Dempster`: leaves that contradict each other share the conflict in proportion to masses.
+    """PCR6 on the masses of `Dempster`: contradicting leaves share their conflict.
 
     Choose from every leaf its winner or all classes. If the chosen classes contradict each other, the product of their
-    masses is divided among them in proportion to these masses; of all leaves at once, not pair by pair. All classes
-    take part in no contradiction, so a leaf that says nothing changes nothing (PCR6+; Dezert, Dezert and Smarandache,
-    2021). Caution discounts each leaf by n/(n + caution) first. ``lower`` and ``upper`` are belief and plausibility,
-    ``conflict`` is the mass that was in conflict.
+    masses is divided among them in proportion to these masses, for all leaves at once, not pair by pair. All classes
+    contradict nothing, so a leaf without evidence changes nothing (PCR6+; Dezert, Dezert and Smarandache, 2021).
+    Caution discounts each leaf by n/(n + caution) first. ``lower`` and ``upper`` are belief and plausibility,
+    ``conflict`` is the mass in conflict.
 
-    The sum over all choices is an integral over a product of leaves, which is computed at about 150 nodes. So it is no
-    fold, and slower than other rules.
+    The sum over all choices is an integral over a product of leaves, evaluated at about 150 nodes. The rule is
+    therefore no fold, and slower than others.
 
     Examples
     --------
@@ -99,17 +99,17 @@ class Pcr6(Rule):
     onnx = False
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> discounted weights of evidence (m, K)."""
+        """Return discounted weights of evidence (m, K)."""
         return Dempster().lift(counts, setting)[:, setting.n_classes :]
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Weights of all trees (n, T, K) -> opinion."""
+        """Return the opinion of the weights (n, T, K) of all trees."""
         singles, frame, empty = masses_from_weights(state.sum(axis=1))
         shared = _shared_conflict(state)
         total = shared.sum(axis=1, keepdims=True)
-        some = total > 0
-        # in exact arithmetic the shares sum to the conflict; scaling them only removes rounding
-        shared *= np.where(some, empty[:, None] / np.where(some, total, 1.0), 0.0)
+        in_conflict = total > 0
+        # in exact arithmetic the shares sum to the conflict; scaling only removes rounding
+        shared *= np.where(in_conflict, empty[:, None] / np.where(in_conflict, total, 1.0), 0.0)
         lower = singles + shared
         lower *= (1.0 - frame)[:, None] / np.maximum(lower.sum(axis=1, keepdims=True), 1e-300)
         probability = lower + frame[:, None] / setting.n_classes
@@ -118,12 +118,12 @@ class Pcr6(Rule):
 
     @property
     def laws(self) -> frozenset[str]:
-        """An empty leaf changes nothing; not nested, because less evidence for one class leaves more to its rivals."""
+        """Not nested, because less evidence for one class leaves more to its rivals."""
         return frozenset({"accumulates"})
 
 
 def _discounted(weight: Floats, share: Floats) -> Floats:
-    """Weights and shares in [0, 1] (n, K) -> the weights of masses times these shares, -log(1 - share (1 - e^-w))."""
+    """Return -log(1 - share (1 - e^-w)), the weights of discounted masses."""
     part = share * -np.expm1(-weight)
     near = np.minimum(part, 0.5)
     kept = np.maximum((1.0 - share) + share * np.exp(-weight), np.finfo(np.float64).tiny)
@@ -133,7 +133,7 @@ def _discounted(weight: Floats, share: Floats) -> Floats:
 
 
 def _shared_conflict(weight: Floats) -> Floats:
-    """Weights of evidence (n, T, K), one class each -> how the conflict is shared (n, K), up to a factor.
+    """Return the classes' shares (n, K) of the conflict, up to a factor.
 
     A choice of classes by all trees has the product of their masses s_i, and gives tree i the part s_i/(sum of s). With
     1/a = the integral of e^(-a u) over u, each part is an integral over a product of trees.

@@ -1,4 +1,4 @@
-"""Credal rules: the trees as sets of distributions -> the classes that are best in some tree, and bounds over them."""
+"""Rules that treat trees as sets of distributions."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from hedgerow.rules.mean import disagreement, distribution
 from hedgerow.rules.order import median_of
 from hedgerow.rules.registry import register
 
-LEVEL = 1e-12  # trees whose distances differ by less are equally far away, and bounds this close touch
+LEVEL = 1e-12  # distances and bounds that differ by less are equal
 
 
 @register(lambda: CredalTrees(trim=0.0), lambda: CredalTrees(admit="e_admissibility"))
 class CredalTrees(Rule):
-    """Every tree is a distribution that may be the right one; trees far from the others are dropped.
+    """Every tree is a possible distribution; trees far from the others are dropped.
 
     The distance of a tree is that of its class shares from their medians over trees, and the trees with the largest
-    distances are trimmed. ``lower`` and ``upper`` are the smallest and the largest bound of the trees that are kept,
-    ``probability`` is the mean of their shares. The set of distributions is that of the trees, each with its imprecise
-    Dirichlet interval, and not their mixtures. ``conflict`` is the Gini impurity due to disagreement of all trees.
+    distances are trimmed. ``lower`` and ``upper`` are the smallest lower and the largest upper probability of the
+    remaining trees, ``probability`` is the mean of their shares. The credal set consists of the trees, each with its
+    imprecise Dirichlet interval, without their mixtures. ``conflict`` is the Gini impurity due to disagreement of all
+    trees.
 
     Parameters
     ----------
     trim : float in [0, 1), default 0.2
-        The share of the trees that is dropped; trees that are equally far away are dropped or kept together. Leaves
-        without rows are left out first.
+        Share of the trees to drop; trees at equal distance are dropped or kept together. Leaves without rows are
+        dropped first.
     admit : {"maximality", "e_admissibility"}, default "maximality"
-        Which classes are chosen: those that no other class beats in all trees, or those that may be the best one in at
+        Criterion of the chosen classes: those that no other class beats in all trees, or those that are optimal in at
         least one tree, which are fewer.
 
     Examples
@@ -58,16 +59,16 @@ class CredalTrees(Rule):
         return self.trim == 0
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [shares (K), lower bounds (K), upper bounds (K)], zeros for an empty leaf."""
+        """Return [shares (K), lower (K), upper (K)] of leaves, zeros for an empty leaf."""
         if not 0 <= self.trim < 1:
-            raise ValueError(f"trim must lie in [0, 1), got {self.trim!r}; it is the share of trees that is dropped")
+            raise ValueError(f"trim must lie in [0, 1), got {self.trim!r}.")
         one_of(self.admit, ("maximality", "e_admissibility"), "admit")
         lower, upper = idm_bounds(counts, setting.caution)
         filled = counts.sum(axis=1, keepdims=True) > 0
         return np.hstack([class_shares(counts), lower, np.where(filled, upper, 0.0)])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """States of all trees (n, T, 3K) -> opinion."""
+        """Return the opinion of stacked states (n, T, 3K)."""
         shares, lower, upper = np.split(state, 3, axis=2)
         filled = shares.sum(axis=2) > 0
         mean, leaves = distribution(shares.sum(axis=1))
@@ -83,36 +84,36 @@ class CredalTrees(Rule):
         )
 
     def _kept(self, shares: Floats, filled: Bools) -> Bools:
-        """Shares (n, T, K), which leaves hold rows (n, T) -> the trees that are kept (n, T)."""
+        """Return which trees are kept (n, T)."""
         n_dropped = np.rint(self.trim * filled.sum(axis=1)).astype(np.int64)
-        some = (n_dropped > 0) & filled.any(axis=1)
+        trims = (n_dropped > 0) & filled.any(axis=1)
         kept = filled.copy()
-        if some.any():
-            centre = median_of(shares[some], filled[some])
-            distance = np.where(filled[some], np.abs(shares[some] - centre[:, None]).sum(axis=2), np.inf)
-            last = np.maximum(filled[some].sum(axis=1) - n_dropped[some], 1) - 1
+        if trims.any():
+            centre = median_of(shares[trims], filled[trims])
+            distance = np.where(filled[trims], np.abs(shares[trims] - centre[:, None]).sum(axis=2), np.inf)
+            last = np.maximum(filled[trims].sum(axis=1) - n_dropped[trims], 1) - 1
             limit = np.take_along_axis(np.sort(distance, axis=1), last[:, None], axis=1)
-            kept[some] &= distance <= limit + LEVEL
+            kept[trims] &= distance <= limit + LEVEL
         return kept
 
     @property
     def laws(self) -> frozenset[str]:
-        """Nested, and an empty leaf changes nothing; not precise, because the interval spans the trees."""
+        """Not precise, because the interval spans the trees."""
         return frozenset({"widens", "accumulates"})
 
 
 @register()
 class ImpreciseWeights(Rule):
-    """The mean over trees whose weights are known only as intervals: each tree may weigh more than the others.
+    """Average trees whose weights are known only as intervals.
 
-    The weights are (1 - contamination)/T for each tree, and the rest of them may belong to any tree. So ``lower`` is
-    the mean of the lower bounds, mixed with the smallest one, and ``upper`` the mean of the upper bounds, mixed with
-    the largest one (linear-vacuous weights; Utkin, Kovalev and Coolen, 2020). ``probability`` is the average.
+    Each tree has a weight of at least (1 - contamination)/T, and the rest may belong to any tree. ``lower`` is the mean
+    of the lower probabilities, mixed with the smallest one, and ``upper`` the mean of the upper probabilities, mixed
+    with the largest one (linear-vacuous weights; Utkin, Kovalev and Coolen, 2020). ``probability`` is the average.
 
     Parameters
     ----------
     contamination : float in [0, 1], default 0.1
-        The share of all weight that may belong to any tree: 0 is the rule "average", 1 "interval_disjunction".
+        Share of all weight that may belong to any tree: 0 is the rule "average", 1 "interval_disjunction".
 
     Examples
     --------
@@ -130,16 +131,19 @@ class ImpreciseWeights(Rule):
         self.contamination = contamination
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [1 - lower (K), upper (K), shares (K), sum of squares, 1]."""
+        """Return [1 - lower (K), upper (K), shares (K), sum of squares, 1] of leaves."""
         if not 0 <= self.contamination <= 1:
-            raise ValueError(f"contamination must lie in [0, 1], got {self.contamination!r}; 0.1 is usual")
+            raise ValueError(f"contamination must lie in [0, 1], got {self.contamination!r}. 0.1 is usual.")
         lower, upper = idm_bounds(counts, setting.caution)
         shares = class_shares(counts)
         squares = (shares**2).sum(axis=1, keepdims=True)
         return np.hstack([1.0 - lower, upper, shares, squares, np.ones_like(squares)])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Largest and summed states (n, 6K + 4) -> opinion; conflict is the Gini impurity due to disagreement."""
+        """Return the opinion of largest and summed states (n, 6K + 4).
+
+        Conflict is the Gini impurity due to disagreement.
+        """
         k, part = setting.n_classes, self.contamination
         largest, added = np.hsplit(state, 2)
         probability, filled = distribution(added[:, 2 * k : 3 * k])
@@ -157,14 +161,14 @@ class ImpreciseWeights(Rule):
 
     @property
     def laws(self) -> frozenset[str]:
-        """Nested, but not precise unless all weights are known."""
+        """Not precise, unless all weights are known."""
         return frozenset({"widens"})
 
 
 def _maximal(lower: Floats, upper: Floats, kept: Bools) -> Bools:
-    """Bounds (n, T, K), which trees count (n, T) -> bool (n, K): classes that no other class beats in all of them.
+    """Return the classes that no other class beats in all kept trees, bool (n, K).
 
-    Within a tree, all that its bounds leave open goes to the class that is beaten.
+    Within a tree, all unassigned mass goes to the class that is beaten.
     """
     n_classes = lower.shape[2]
     part = kept[:, :, None]
@@ -176,6 +180,6 @@ def _maximal(lower: Floats, upper: Floats, kept: Bools) -> Bools:
 
 
 def _admissible(lower: Floats, upper: Floats, kept: Bools) -> Bools:
-    """Bounds (n, T, K), which trees count (n, T) -> bool (n, K): classes that may be the best one in at least one."""
+    """Return the classes that are optimal in at least one kept tree, bool (n, K)."""
     rival = largest_rival(lower.reshape(-1, lower.shape[2])).reshape(lower.shape)
     return np.asarray(((upper >= rival - LEVEL) & kept[:, :, None]).any(axis=1), dtype=np.bool_)

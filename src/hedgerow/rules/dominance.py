@@ -1,15 +1,15 @@
-"""Dominance rules: the undominated classes of every leaf -> belief, plausibility and votes."""
+"""Rules on the undominated classes of every leaf."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.belief.leaf import undominated
 from hedgerow.belief.opinion import Bools, Opinion, opinion_from_bounds, opinion_from_lower
-from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of
+from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
 from hedgerow.rules.mean import distribution, leaf_weights
 from hedgerow.rules.registry import register
 
@@ -23,10 +23,10 @@ TIE = 1e-12  # votes this close, relative to all votes, are equal: sums of weigh
     lambda: Belief(weights="learned"),
 )
 class Belief(Rule):
-    """Every tree puts its weight on the set of classes that its leaf cannot tell apart.
+    """Every tree puts its weight on the undominated classes of its leaf.
 
     ``lower`` is the weight of the trees whose undominated set is {k}, ``upper`` the weight of those whose set contains
-    k. ``probability`` is pignistic. ``conflict`` is the weight of the decided trees that are not for the leading class.
+    k. ``probability`` is pignistic. ``conflict`` is the weight of the decided trees that are against the leading class.
     With interval dominance this is the decision of Zhang, Quost and Masson (2021): class 1 if bel > 1/2, class 0 if
     pl < 1/2.
 
@@ -34,7 +34,7 @@ class Belief(Rule):
     ----------
     weights : {"equal", "size", "precision", "purity", "learned"}, default "equal"
         Weight of a tree: "equal" is 1, "size" is n, the rows of its leaf, "precision" is n/(n + caution), "purity" is
-        one minus the Gini impurity of its leaf. Tree weights that are given multiply it; "learned" requires them (see
+        one minus the Gini impurity of its leaf. Explicit tree weights multiply it; "learned" requires them (see
         `hedgerow.belief.learn_tree_weights`).
 
     Examples
@@ -52,13 +52,13 @@ class Belief(Rule):
     smooth = False
     calibrates = False  # the set of a leaf grows with caution
     page = "belief"
-    strict: ClassVar[bool] = False  # whether a lower bound must be above, not only at, the upper bound it dominates
+    strict: ClassVar[bool] = False  # whether a dominating lower bound must exceed, not only reach, the upper bound
 
     def __init__(self, weights: str = "equal") -> None:
         self.weights = weights
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> weight x [alone (K), possible (K), pignistic (K), 1]."""
+        """Return weight x [alone (K), possible (K), pignistic (K), 1] of leaves."""
         possible = undominated(counts, setting.caution, strict=self.strict)
         size = possible.sum(axis=1, keepdims=True)
         state = np.hstack([possible & (size == 1), possible, possible / size, np.ones_like(size)])
@@ -66,7 +66,7 @@ class Belief(Rule):
         return weighted
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, 3K + 1) -> opinion."""
+        """Return the opinion of merged states (n, 3K + 1)."""
         k, total = setting.n_classes, state[:, -1:]
         share = state[:, :-1] / np.where(total > 0, total, 1.0)
         alone, possible = share[:, :k], np.where(total > 0, share[:, k : 2 * k], 1.0)
@@ -74,7 +74,7 @@ class Belief(Rule):
         return opinion_from_bounds(probability, alone, possible, votes_against(alone))
 
     def _leaf_weight(self, counts: Floats, setting: Setting) -> Floats:
-        """(m, K) -> (m,)"""
+        """Return the weights (m,) of leaves."""
         one_of(self.weights, ("equal", "size", "precision", "purity", "learned"), "weights")
         if self.weights in ("equal", "learned"):
             return np.ones(len(counts))
@@ -82,7 +82,7 @@ class Belief(Rule):
 
     @property
     def laws(self) -> frozenset[str]:
-        """Intervals are nested if tree weights are fixed; those by precision change with caution."""
+        """Intervals are nested unless weights depend on caution."""
         return frozenset({"precise"} if self.weights == "precision" else {"precise", "widens"})
 
     @property
@@ -97,22 +97,23 @@ class Belief(Rule):
         return ("probability", "lower", "upper", "width") if by_tree else ()
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
-        """States of leaves (m, 3K + 1) -> belief, plausibility and pignistic probability of a leaf, (m, K) each."""
+        """Return belief, plausibility and pignistic probability of leaves, (m, K) each."""
         k = setting.n_classes
         return {"lower": state[:, :k], "upper": state[:, k : 2 * k], "probability": state[:, 2 * k : 3 * k]}
 
-    def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The script has weights by size and precision only."""
+    def on_page(self) -> OnPage:
+        """Return None for weights that the script lacks."""
         known = None if self.weights in ("learned", "purity") else super().on_page()
         return known and (known[0], known[1] | {"strict": self.strict})
 
 
 @register()
 class Mva(Belief):
-    """MVA: each tree votes against the classes dominated in its leaf; the classes with the fewest votes are chosen.
+    """MVA: trees vote against dominated classes, and the fewest votes win.
 
-    These are the classes of largest plausibility. In a leaf, a class is dominated if its upper bound is below the lower
-    bound of another; under `Belief` it may also equal it. So one row of a class, at caution 1, is a vote against none.
+    The chosen classes are those of largest plausibility. In a leaf, a class is dominated if its upper probability is
+    below the lower probability of another; under `Belief` it may also equal it. One row of a class, at caution 1, is
+    therefore no vote against the others.
 
     Parameters
     ----------
@@ -133,14 +134,14 @@ class Mva(Belief):
     strict = True
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, 3K + 1) -> opinion with the classes of fewest votes against chosen."""
+        """Return the opinion with the classes of fewest votes against them chosen."""
         opinion = super().finish(state, setting)
         return replace(opinion, chosen=leading(opinion.upper))
 
 
 @register()
 class DominanceVote(Rule):
-    """Each tree decides by interval dominance, then the decided trees vote; the winner is chosen.
+    """Decided trees vote, by interval dominance in their leaf; the winner is chosen.
 
     Undecided trees do not vote; their share is the distance between ``lower`` and ``upper``. All tied winners are
     chosen, and all classes if no tree is decided (Zhang, Quost and Masson 2021).
@@ -162,13 +163,13 @@ class DominanceVote(Rule):
     chooses = True
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [vote of a decided leaf (K), 1]."""
+        """Return [vote of a decided leaf (K), 1] of leaves."""
         possible = undominated(counts, setting.caution)
         decided = possible.sum(axis=1, keepdims=True) == 1
         return np.hstack([possible & decided, np.ones_like(decided)]).astype(np.float64)
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, K + 1) -> opinion with the winner of the vote chosen."""
+        """Return the opinion of merged states (n, K + 1), with the winner chosen."""
         votes, total = state[:, :-1], state[:, -1:]
         probability, _ = distribution(votes)
         lower = votes / np.where(total > 0, total, 1.0)
@@ -176,22 +177,22 @@ class DominanceVote(Rule):
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """The bounds add up; the probability does not, because it is a mean over the decided trees only."""
+        """The bounds; the probability is a mean over decided trees only."""
         return ("lower", "upper", "width")
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
-        """States of leaves (m, K + 1) -> their votes, and the votes plus what is left open, (m, K) each."""
+        """Return the votes of leaves, and the votes plus the undecided mass, (m, K) each."""
         votes = state[:, : setting.n_classes]
         return {"lower": votes, "upper": votes + state[:, -1:] - votes.sum(axis=1, keepdims=True)}
 
 
 def votes_against(alone: Floats) -> Floats:
-    """Weights of decided trees by class (n, K) -> weight of those not for the leading class (n,)."""
+    """Return the weight (n,) of decided trees against the leading class."""
     against: Floats = alone.sum(axis=1) - alone.max(axis=1)
     return against
 
 
 def leading(votes: Floats) -> Bools:
-    """(n, K) -> bool (n, K): the classes with the most votes."""
+    """Return the classes with the most votes, bool (n, K)."""
     leaders: Bools = votes >= votes.max(axis=1, keepdims=True) - TIE
     return leaders

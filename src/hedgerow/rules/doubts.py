@@ -1,10 +1,9 @@
-"""Doubts: kinds of doubt as functions of sums over trees, and what features add to the sums -> what they add to doubt.
+"""Uncertainties as functions of sums over trees, with their contributions.
 
-The vacuity of a mean is itself a sum over trees. Conflict and epistemic doubt are not. They are made of a sum q over
-trees and a function of the mean shares p of the classes: conflict = q − Σ p², epistemic doubt = H(p) − q. On the
-straight way from the answer without any feature, p0, to the answer p, each share changes by the sum of what features
-add to it, as in `calibrated_shap`. A function Σ f(p) then changes by the slopes (f(p) − f(p0)) / (p − p0) times what
-they add.
+The vacuity of a mean rule is itself a sum over trees. Conflict and epistemic uncertainty consist of a sum q over trees
+and a function of the mean class shares p: conflict = q − Σ p², epistemic = H(p) − q. Contributions to p are carried
+along the straight path from p0, the prediction without any feature, to p, as in `calibrated_shap`. A function Σ f(p)
+then changes by the contributions times the slopes (f(p) − f(p0)) / (p − p0).
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from hedgerow.rules.base import Rule, Setting
 
 Floats = NDArray[np.float64]
 
-#: Kinds of doubt, as `predict_uncertainty` names them.
+#: Uncertainties that can be explained, as `predict_uncertainty` names them.
 DOUBTS = ("vacuity", "conflict", "epistemic")
-#: Shares that are nearer to each other than this have the slope of the point between them.
+#: Shares closer than this have the slope at their midpoint.
 _NEAR = 1e-9
 
 
 @dataclass(frozen=True)
 class UncertaintySums:
-    """The sums over trees that a kind of doubt is made of. It is folded like a rule.
+    """Sums over trees that determine an uncertainty. They are folded like a rule.
 
     Parameters
     ----------
     rule : Rule
-        A rule that is a mean over trees, of equally wide intervals.
+        A mean rule, whose intervals are equally wide.
     what : {"vacuity", "conflict", "epistemic"}
-        The kind of doubt.
+        The uncertainty.
     n_trees : int
-        The divisor.
+        Divisor of the sums.
     """
 
     rule: Rule
@@ -46,11 +45,11 @@ class UncertaintySums:
     merge: str = "add"
 
     def class_blocks(self, setting: Setting) -> tuple[int, ...]:
-        """Nothing is known of the values."""
+        """Return an empty tuple: columns are not blocks of classes."""
         return ()
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> what leaves hold back (m, 1), or the shares of classes and q (m, K + 1)."""
+        """Return the widths (m, 1) of leaves, or their class shares and q (m, K + 1)."""
         if self.what == "epistemic":  # of the class shares, under every rule
             shares = class_shares(counts)
             return np.column_stack([shares, entropy(shares)]) / self.n_trees
@@ -61,31 +60,31 @@ class UncertaintySums:
         return np.column_stack([shares, (shares**2).sum(axis=1)]) / self.n_trees
 
     def width(self, setting: Setting) -> int:
-        """Setting -> number of sums."""
+        """Return the number of sums."""
         return 1 if self.what == "vacuity" else setting.n_classes + 1
 
     def finish(self, state: Floats, setting: Setting) -> Floats:
-        """The sums (n, S) themselves."""
+        """Return the sums (n, S) themselves."""
         return state
 
     def doubt(self, state: Floats) -> Floats:
-        """Sums (n, S) -> the doubt (n,)."""
+        """Return the uncertainty (n,) of sums (n, S)."""
         if self.what == "vacuity":
             return state[:, 0]
         sign, function = _PARTS[self.what]
         return np.asarray(sign * state[:, -1] + function(state[:, :-1]).sum(axis=1))
 
     def check(self, counts: Floats) -> None:
-        """Refuse leaves (m, K) without rows if they are left out of the mean."""
+        """Raise if leaves without rows are omitted from the mean."""
         empty = int((counts.sum(axis=1) == 0).sum())
         if empty and self.what != "vacuity":
             raise ValueError(
-                f"what must be made of sums over trees, got {self.what!r} and {empty} leaves without rows, which are"
-                " left out of the mean; fit with leaf_counts='all', or explain the vacuity"
+                f"what must be a function of sums over trees, got {self.what!r}, but the mean omits the {empty} leaves"
+                " without rows. Refit with leaf_counts='all', or explain the vacuity."
             )
 
     def propagate(self, base: Floats, values: Floats) -> Floats:
-        """Sums if no feature is known (S,), what features add (n, ..., S) -> what they add to doubt (n, ...)."""
+        """Convert contributions to sums to contributions to the uncertainty."""
         if self.what == "vacuity":
             return values[..., 0]
         sign, function = _PARTS[self.what]
@@ -97,22 +96,21 @@ class UncertaintySums:
 
 
 def doubt_sums(rule: Rule, what: str, n_trees: int) -> UncertaintySums:
-    """A rule, a kind of doubt, the number of trees -> `UncertaintySums`; refused if the rule is no mean over trees."""
+    """Return the sums of an uncertainty; raise unless the rule is a mean over trees."""
     if what != "epistemic" and not (rule.even and "probability" in rule.adds_up):
         raise ValueError(
-            f"what must be 'epistemic' under this rule, got {what!r} of {rule!r}, which is no mean over trees; choose"
-            " the rule 'average'"
+            f"what must be 'epistemic' for {rule!r}, which is not a mean over trees, got {what!r}. Use rule='average'."
         )
     return UncertaintySums(rule, what, n_trees)
 
 
 def _bits(shares: Floats) -> Floats:
-    """Shares -> what each adds to the entropy, in bits."""
+    """Return the contribution of each share to the entropy, in bits."""
     return np.asarray(-shares * np.log2(np.where(shares > 0, shares, 1.0)))
 
 
 def _bits_slope(shares: Floats) -> Floats:
-    """Shares -> the derivative of `_bits`; 0 for a class that never occurs."""
+    """Return the derivative of `_bits`; 0 for a class that never occurs."""
     return np.asarray(np.where(shares > 0, -np.log2(np.where(shares > 0, shares, 1.0)) - 1 / np.log(2), 0.0))
 
 

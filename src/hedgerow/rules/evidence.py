@@ -1,4 +1,4 @@
-"""Evidence rules: weights of evidence per leaf -> their sum or maximum."""
+"""Rules that add weights of evidence, or take their maximum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from hedgerow.belief.leaf import largest_rival, reserve
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds, opinion_from_lower
 from hedgerow.belief.plausibility import preference
-from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of
+from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
 from hedgerow.rules.registry import register
 
 FAINT = 1e-250  # sums below this may have lost digits
@@ -17,7 +17,9 @@ FAINT = 1e-250  # sums below this may have lost digits
 
 @register(lambda: Dempster(normalised=False), lambda: Dempster(prior="log"), lambda: Dempster(dependence=0.5))
 class Dempster(Rule):
-    """Dempster's rule on one mass per leaf: the degree of preference on the winner, the rest on the frame.
+    """Dempster's rule on one mass per leaf.
+
+    The winner gets its degree of preference, the frame the rest.
 
     For such masses the rule adds weights of evidence -log(1 - s). ``lower`` and ``upper`` are belief and plausibility.
     With caution, the belief in a class counts its own evidence discounted by n/(n + caution), and the evidence of its
@@ -28,16 +30,15 @@ class Dempster(Rule):
     Parameters
     ----------
     normalised : bool, default True
-        Whether to divide out the conflict. False keeps it as mass that any class may have, so conflict widens the
-        bounds.
+        Whether to normalise. False keeps the conflict as mass that any class may have, which widens the intervals.
     prior : {None, "log"}, default None
-        None leaves the prior out. With "log" it is one more source, a mass on single classes: its logarithm is added to
+        None ignores the prior. With "log" it is one more source, a mass on single classes: its logarithm is added to
         the weights of evidence, which gives ``probability`` and ``log_odds``. Bounds are then those of the leaves
         alone, as far as they contain this probability. The prior itself is a parameter of `combine`; for a forest it is
         the class shares.
     dependence : float in [0, 1), default 0.0
-        How far trees repeat each other: evidence for the same class is combined by Frank's t-norm, from the product
-        at 0, which is Dempster's rule, towards the minimum at 1, which is the rule `Cautious` (Denœux, 2008).
+        Dependence between trees: evidence for the same class is combined by Frank's t-norm, from the product at 0,
+        which is Dempster's rule, towards the minimum at 1, which is the rule `Cautious` (Denœux, 2008).
 
     Examples
     --------
@@ -51,7 +52,7 @@ class Dempster(Rule):
     """
 
     name: ClassVar[str] = "dempster"
-    calibrates = False  # most shares are below the floor of a map, which would make them equal
+    calibrates = False  # most shares are below the floor of a calibrator, which would make them equal
     merge: ClassVar[Merge] = "add"
     by_class = 2
     page = "dempster"
@@ -63,15 +64,15 @@ class Dempster(Rule):
 
     @property
     def even(self) -> bool:  # type: ignore[override]
-        """Without a prior, the interval of every class has the width of the mass on all classes."""
+        """Without a prior, all intervals are as wide as the mass of the frame."""
         return self.prior is None
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [weights of evidence (K), the same after discounting (K)]."""
+        """Return [weights of evidence (K), discounted weights (K)] of leaves."""
         one_of(self.prior, (None, "log"), "prior")
         one_of(self.normalised, (True, False), "normalised")
         if not 0 <= self.dependence < 1:
-            raise ValueError(f"dependence must lie in [0, 1), got {self.dependence!r}; for 1 use the rule 'cautious'")
+            raise ValueError(f"dependence must lie in [0, 1), got {self.dependence!r}. For 1, use rule='cautious'.")
         leaf = preference(counts)
         held_back = reserve(counts, setting.caution)
         left = np.where(held_back > 0, held_back + (1.0 - held_back) * np.exp(-leaf.weight), 1.0)
@@ -82,7 +83,7 @@ class Dempster(Rule):
         return state if self.dependence == 0 else frank_sum(state, self.dependence)
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged weights (n, 2K) -> opinion."""
+        """Return the opinion of merged weights (n, 2K)."""
         state = state if self.dependence == 0 else weight_from_frank(state, self.dependence)
         weight, discounted = state[:, : setting.n_classes], state[:, setting.n_classes :]
         singles, _, empty = masses_from_weights(weight)
@@ -98,7 +99,7 @@ class Dempster(Rule):
         return opinion if self.prior is None else self._with_prior(opinion, weight, setting)
 
     def _with_prior(self, opinion: Opinion, weight: Floats, setting: Setting) -> Opinion:
-        """The opinion of the leaves and their weights (n, K) -> the opinion with the prior as one more source."""
+        """Return the opinion with the prior as one more source."""
         logs = weight + self.prior_term(setting)
         log_odds = _log_normalised(logs)
         probability = _normalised(np.exp(log_odds))
@@ -113,32 +114,34 @@ class Dempster(Rule):
         )
 
     def prior_term(self, setting: Setting) -> Floats:
-        """Setting -> log-scores (K,) before any leaf."""
+        """Return the log-scores (K,) without any leaf."""
         return np.zeros(setting.n_classes) if self.prior is None else np.log(setting.prior)
 
-    def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The script has neither a prior nor a dependence for this rule."""
+    def on_page(self) -> OnPage:
+        """Return None with a prior or dependence, which the script lacks."""
         plain = self.page is not None and self.prior is None and self.dependence == 0
         return (str(self.page), {"normalised": self.normalised}) if plain else None
 
     @property
     def laws(self) -> frozenset[str]:
-        """Not precise: at caution 0 the interval is that of the combined mass, which is not a point."""
+        """Not precise: at caution 0 the combined mass is not a point."""
         return frozenset({"widens", "accumulates"})
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """Weights of evidence add up, unless only the largest one counts."""
+        """The weights of evidence, unless only the largest counts."""
         return ("log_odds",) if self.merge == "add" and self.dependence == 0 else ()
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
-        """States of leaves (m, 2K) -> weights of evidence (m, K)."""
+        """Return the weights of evidence (m, K) of leaves."""
         return {"log_odds": state[:, : setting.n_classes]}
 
 
 @register(lambda: Cautious(normalised=False))
 class Cautious(Dempster):
-    """Denœux's cautious rule on the same masses: weights of evidence are not added; only the largest counts.
+    """Denœux's cautious rule: only the largest weight of evidence counts.
+
+    It takes the masses of `Dempster`.
 
     Repeated evidence changes nothing. Two-class score: max s+ - max s-, which is m(+) - m(-).
 
@@ -167,22 +170,22 @@ class Cautious(Dempster):
     lambda: Eva(prior="authors"), lambda: Eva(prior=None), lambda: Eva(smoothing=1.0), lambda: Eva(reliability=True)
 )
 class Eva(Rule):
-    """EVA: the product of the smoothed shares of all leaves, each divided by the prior, times the prior.
+    """EVA: the product of the smoothed shares of all leaves, relative to the prior.
 
-    The upper bound of a class is its probability if the reserve of every leaf goes to the class itself; the lower bound
-    is its probability if the reserve goes to its strongest rival. ``conflict`` is one minus the affinity of the
-    distributions of the leaves (the sum over classes of their geometric mean). ``score`` is the log-odds.
+    The upper probability of a class results if the pseudo-count of every leaf goes to the class itself, the lower one
+    if it goes to its strongest rival. ``conflict`` is one minus the affinity of the distributions of the leaves (the
+    sum over classes of their geometric mean). ``score`` is the log-odds.
 
     Parameters
     ----------
     prior : {"log", "authors", None}, default "log"
-        How the prior is used. "log" is the published formula. "authors" subtracts (T - 1) P(y) without the logarithm,
-        as the authors' program does. None leaves the prior out. The prior itself is a parameter of `combine`.
+        Use of the prior. "log" is the published formula. "authors" subtracts (T - 1) P(y) without the logarithm, as the
+        authors' program does. None ignores the prior. The prior itself is a parameter of `combine`.
     smoothing : float, default 0.1
-        Added to every count of every leaf that holds rows.
+        Pseudo-count added to every count of every non-empty leaf.
     reliability : bool, default False
-        Whether the evidence of a leaf, the logarithm of its share divided by the prior, counts only as far as the leaf
-        is reliable: times 1 - u_e, where u_e is its epistemic uncertainty (`hedgerow.belief.preference`).
+        Whether to multiply the evidence of a leaf, the logarithm of its share divided by the prior, by 1 - u_e, where
+        u_e is its epistemic uncertainty (`hedgerow.belief.preference`).
 
     Examples
     --------
@@ -193,7 +196,7 @@ class Eva(Rule):
     """
 
     name: ClassVar[str] = "eva"
-    calibrates = False  # most shares are below the floor of a map, which would make them equal
+    calibrates = False  # most shares are below the floor of a calibrator, which would make them equal
     merge: ClassVar[Merge] = "add"
     by_class = 2
     skips_empty = True
@@ -205,12 +208,12 @@ class Eva(Rule):
         self.reliability = reliability
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [log-shares (K), the same with the reserve added (K), log-total, 1].
+        """Return [log-shares (K), raised log-shares (K), log-total, 1] of leaves.
 
-        Logarithms are relative to a count of zero, so the entry of a class without rows in the leaf is 0.
+        Logarithms are relative to a count of zero: the entry of a class without rows in the leaf is 0.
         """
         if not (np.isfinite(self.smoothing) and self.smoothing > 0):
-            raise ValueError(f"smoothing must be a finite number > 0, got {self.smoothing!r}; 0.1 is usual")
+            raise ValueError(f"smoothing must be a finite positive number, got {self.smoothing!r}. 0.1 is usual.")
         one_of(self.prior, ("log", "authors", None), "prior")
         one_of(self.reliability, (True, False), "reliability")
         total = counts.sum(axis=1, keepdims=True)
@@ -222,7 +225,7 @@ class Eva(Rule):
         return state * -np.expm1(preference(counts).log_epistemic)[:, None] if self.reliability else state
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, 2K + 2) -> opinion."""
+        """Return the opinion of merged states (n, 2K + 2)."""
         k, leaves = setting.n_classes, state[:, -1:]
         correction = (leaves - 1.0) * self.prior_term(setting)
         plain = np.where(leaves > 0, state[:, :k] - correction, 0.0)
@@ -242,23 +245,23 @@ class Eva(Rule):
         )
 
     def prior_term(self, setting: Setting) -> Floats:
-        """Setting -> log-scores (K,) before any leaf; every leaf after the first subtracts them again."""
+        """Return the log-scores (K,) of no leaf, which later leaves subtract."""
         if self.prior == "authors":
             return setting.prior
         return np.log(setting.prior) if self.prior == "log" else np.zeros(setting.n_classes)
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """The log-odds add up, because the rule is a product."""
+        """The log-odds, because the rule is a product."""
         return ("log_odds",)
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
-        """States of leaves (m, 2K + 2) -> log-scores relative to the prior (m, K)."""
+        """Return the log-scores (m, K) of leaves relative to the prior."""
         reliable = state[:, -1:] if self.reliability else 1.0
         return {"log_odds": state[:, : setting.n_classes] - reliable * self.prior_term(setting)}
 
-    def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """In the script, `prior` means the class shares, and this rule's `prior` is called `correction`."""
+    def on_page(self) -> OnPage:
+        """Return options: the script calls this rule's `prior` `correction`."""
         known = None if self.reliability else super().on_page()
         return known and (known[0], {"correction": self.prior, "smoothing": self.smoothing})
 
@@ -269,9 +272,9 @@ class Eva(Rule):
 
 
 def frank_sum(weight: Floats, dependence: float) -> Floats:
-    """Weights of evidence -> numbers >= 0 whose sum is that of Frank's t-norm: -log((s^x - 1)/(s - 1)).
+    """Transform weights of evidence to terms whose sum is Frank's t-norm.
 
-    Here x = exp(-weight) and s = 1 - dependence; a weight of 0 becomes 0.
+    The terms are -log((s^x - 1)/(s - 1)), with x = exp(-weight) and s = 1 - dependence. A weight of 0 becomes 0.
 
     Examples
     --------
@@ -286,7 +289,7 @@ def frank_sum(weight: Floats, dependence: float) -> Floats:
 
 
 def weight_from_frank(added: Floats, dependence: float) -> Floats:
-    """Sums of `frank_sum` -> weights of evidence.
+    """Return the weights of evidence of sums of `frank_sum`.
 
     Examples
     --------
@@ -301,7 +304,7 @@ def weight_from_frank(added: Floats, dependence: float) -> Floats:
 
 
 def masses_from_weights(weight: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weights of evidence for each class -> unnormalised masses of the classes, the frame and the empty set.
+    """Return unnormalised masses of the classes, the frame and the empty set.
 
     Parameters
     ----------
@@ -315,7 +318,7 @@ def masses_from_weights(weight: Floats) -> tuple[Floats, Floats, Floats]:
 
     Examples
     --------
-    >>> s = np.array([[.98, .8]])                    # cautious rule on .8, .8 and -.98
+    >>> s = np.array([[0.98, 0.8]])                  # cautious rule on 0.8, 0.8 and -0.98
     >>> singles, frame, empty = masses_from_weights(-np.log1p(-s))
     >>> singles.round(6), frame.round(6), empty.round(6)
     (array([[0.196, 0.016]]), array([0.004]), array([0.784]))
@@ -327,7 +330,7 @@ def masses_from_weights(weight: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def pignistic_from_weights(weight: Floats) -> Floats:
-    """Weights of evidence (n, K) -> pignistic probabilities of the normalised mass (n, K).
+    """Return pignistic probabilities (n, K) of the normalised mass.
 
     Examples
     --------
@@ -340,7 +343,7 @@ def pignistic_from_weights(weight: Floats) -> Floats:
 
 
 def log_sum_of_others(logs: Floats) -> Floats:
-    """(n, K) -> (n, K): logarithm of the sum of exp over the other columns, without subtraction."""
+    """Return the log of the sum of exp over the other columns, without subtraction."""
     nothing = np.full((len(logs), 1), -np.inf)
     before = np.hstack([nothing, np.logaddexp.accumulate(logs[:, :-1], axis=1)])
     after = np.hstack([np.logaddexp.accumulate(logs[:, :0:-1], axis=1)[:, ::-1], nothing])
@@ -349,7 +352,7 @@ def log_sum_of_others(logs: Floats) -> Floats:
 
 
 def lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Floats:
-    """Full and discounted weights (n, K) -> belief in each class, its own weight discounted, its rivals' in full."""
+    """Return beliefs (n, K), with own weights discounted and rivals' in full."""
     if not normalised:
         rivals = weight.sum(axis=1, keepdims=True) - weight
         held: Floats = -np.expm1(-discounted) * np.exp(-rivals)
@@ -365,7 +368,7 @@ def lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Float
 
 
 def _faint_lower_beliefs(weight: Floats, discounted: Floats, top: Floats) -> Floats:
-    """The same in logarithms, which is slower, for rows where a class and its rivals underflow."""
+    """Do the same in logarithms, more slowly, for rows where all classes underflow."""
     own = _log_lost(discounted) + (discounted - top)
     room = np.logaddexp(discounted - top, log_sum_of_others(_log_lost(weight) + (weight - top)))
     lower: Floats = np.exp(own - room)
@@ -373,7 +376,7 @@ def _faint_lower_beliefs(weight: Floats, discounted: Floats, top: Floats) -> Flo
 
 
 def sum_of_others(values: Floats) -> Floats:
-    """(n, K) -> (n, K): sum over the other columns, without subtraction."""
+    """Sum over the other columns, without subtraction."""
     others = np.zeros_like(values)
     others[:, 1:] = np.cumsum(values[:, :-1], axis=1)
     others[:, :-1] += np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]
@@ -381,7 +384,7 @@ def sum_of_others(values: Floats) -> Floats:
 
 
 def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
-    """Log-scores, and log-scores if the reserve goes to the class (n, K) -> lower and upper (n, K)."""
+    """Return lower and upper probabilities (n, K) of plain and raised log-scores."""
     top = plain.max(axis=1, keepdims=True)
     step, plain, raised = raised - plain, plain - top, raised - top
     total = np.log(np.exp(plain).sum(axis=1, keepdims=True))
@@ -393,7 +396,7 @@ def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
 
 
 def _log_of(log: Any, part: Any, unit: float) -> Any:
-    """The logarithm of part / unit and a little more, also where a double cannot hold the ratio."""
+    """Return a logarithm of part / unit, also if the ratio overflows."""
     with np.errstate(over="ignore"):
         ratio = part / unit
     logs = log(ratio)
@@ -403,20 +406,20 @@ def _log_of(log: Any, part: Any, unit: float) -> Any:
 
 
 def _log_lost(x: Floats) -> Floats:
-    """x >= 0 -> log(exp(x) - 1) - x; -inf at 0."""
+    """Return log(exp(x) - 1) - x of x >= 0; -inf at 0."""
     positive = x > 0
     safe = np.where(positive, x, 1.0)
     return np.where(positive, np.log(-np.expm1(-safe)), -np.inf)
 
 
 def _log_normalised(logs: Floats) -> Floats:
-    """(n, K) -> (n, K) whose exp sums to 1; the largest is subtracted first, so no digits are lost."""
+    """Normalise logarithms: exp of a row sums to 1."""
     shifted = logs - logs.max(axis=1, keepdims=True)
     normalised: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return normalised
 
 
 def _normalised(shares: Floats) -> Floats:
-    """(n, K) of positive sum -> rows that sum to 1."""
+    """Normalise rows of positive sum."""
     rows: Floats = shares / shares.sum(axis=1, keepdims=True)
     return rows

@@ -1,4 +1,4 @@
-"""Interval rules: the imprecise Dirichlet intervals of the leaves -> their average, intersection or hull."""
+"""Rules on the imprecise Dirichlet intervals of leaves."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hedgerow.rules.base import Floats, Merge, Rule, Setting
 from hedgerow.rules.mean import Average, distribution
 from hedgerow.rules.registry import register
 
-MEETS = 1e-12  # bounds that miss each other by less than this touch: equal shares are rounded differently
+MEETS = 1e-12  # bounds that miss each other by less touch: equal shares may be rounded differently
 
 
 @register()
 class IntervalAverage(Average):
-    """Bounds are averaged over trees; the classes that no other class dominates are chosen.
+    """Mean of the intervals of trees, of which undominated classes are chosen.
 
-    With two classes, this is class 1 if its lower bound is above 1/2, class 0 if the upper bound of class 1 is below
-    1/2, and both otherwise: the baseline of Zhang, Quost and Masson (2021).
+    With two classes, it chooses class 1 if its lower probability is above 1/2, class 0 if the upper probability of
+    class 1 is below 1/2, and both otherwise: the baseline of Zhang, Quost and Masson (2021).
 
     Examples
     --------
@@ -35,22 +35,22 @@ class IntervalAverage(Average):
     page = "average"
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, 2K + 2) -> opinion with the undominated classes chosen."""
+        """Return the opinion with the undominated classes chosen."""
         opinion = super().finish(state, setting)
         return replace(opinion, chosen=undominated_bounds(opinion.lower, opinion.upper))
 
 
 @register()
 class IntervalConjunction(Rule):
-    """The intersection of the intervals of all leaves: the largest lower and the smallest upper bound.
+    """Intersection of the intervals of all leaves.
 
     If no distribution lies in the intersection, the trees contradict each other. Then ``conflict`` is the distance
-    between the bounds, and the opinion is the average of the intervals of the leaves that hold rows. ``probability`` is
-    the distribution that divides the interval of every class in the same ratio; if the trees contradict each other, it
-    is the average.
+    between the bounds, and the opinion is the average of the intervals of non-empty leaves. ``probability`` is the
+    distribution that divides the interval of every class in the same ratio; if the trees contradict each other, it is
+    the average.
 
-    More caution can end a contradiction, and then the wide average is replaced by a narrow intersection. So intervals
-    are nested only among cautions where the trees agree, and among cautions where they do not.
+    More caution can end a contradiction, and replace the wide average by a narrow intersection. Intervals are therefore
+    nested only among cautions where the trees agree, and among cautions where they do not.
 
     Examples
     --------
@@ -67,12 +67,12 @@ class IntervalConjunction(Rule):
     calibrates = False  # intervals that meet depend on caution
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [lower (K), 1 - upper (K), shares (K)]."""
+        """Return [lower (K), 1 - upper (K), shares (K)] of leaves."""
         lower, upper = idm_bounds(counts, setting.caution)
         return np.hstack([lower, 1.0 - upper, class_shares(counts)])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Largest and summed states (n, 6K) -> opinion."""
+        """Return the opinion of largest and summed states (n, 6K)."""
         lower, outside, _, lower_sum, outside_sum, share_sum = np.hsplit(state, 6)
         upper = 1.0 - outside
         mean, filled = distribution(share_sum)
@@ -87,13 +87,13 @@ class IntervalConjunction(Rule):
 
     @property
     def laws(self) -> frozenset[str]:
-        """Precise at caution 0; an empty leaf changes nothing; not nested where more caution ends a contradiction."""
+        """Not nested where more caution ends a contradiction."""
         return frozenset({"precise", "accumulates"})
 
 
 @register()
 class IntervalDisjunction(Rule):
-    """The hull of the intervals of all leaves: the smallest lower and the largest upper bound.
+    """Hull of the intervals of all leaves: smallest lower, largest upper bound.
 
     ``probability`` is the average. ``conflict`` is the largest distance between the shares of two leaves. At
     caution 0 the interval of a class spans the shares of the trees.
@@ -112,14 +112,14 @@ class IntervalDisjunction(Rule):
     scale_free = True
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [1 - lower (K), upper (K), shares (K), shares of the others (K)]."""
+        """Return [1 - lower (K), upper (K), shares (K), 1 - shares (K)] of leaves."""
         lower, upper = idm_bounds(counts, setting.caution)
         shares = class_shares(counts)
         filled = counts.sum(axis=1, keepdims=True) > 0
         return np.hstack([1.0 - lower, upper, shares, np.where(filled, 1.0 - shares, 0.0)])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Largest and summed states (n, 8K) -> opinion."""
+        """Return the opinion of largest and summed states (n, 8K)."""
         outside, upper, largest, others, _, _, share_sum, _ = np.hsplit(state, 8)
         probability, filled = distribution(share_sum)
         known = (filled > 0)[:, None]
@@ -129,12 +129,12 @@ class IntervalDisjunction(Rule):
 
     @property
     def laws(self) -> frozenset[str]:
-        """Nested, but not precise: at caution 0 the interval spans the shares of the trees."""
+        """Not precise: at caution 0 the interval spans the shares of the trees."""
         return frozenset({"widens"})
 
 
 def undominated_bounds(lower: Floats, upper: Floats) -> Bools:
-    """Bounds (n, K) -> bool (n, K): the classes whose upper bound is not below any other lower bound.
+    """Return the classes whose upper bound is not below another lower bound.
 
     Examples
     --------
@@ -146,14 +146,14 @@ def undominated_bounds(lower: Floats, upper: Floats) -> Bools:
 
 
 def _gap(lower: Floats, upper: Floats) -> Floats:
-    """Bounds (n, K) -> how far they are from holding a distribution (n,); 0 or less if they hold one."""
+    """Return how far bounds are from containing a distribution; <= 0 if they do."""
     between = (lower - upper).max(axis=1)
     gap: Floats = np.maximum(between, np.maximum(lower.sum(axis=1) - 1.0, 1.0 - upper.sum(axis=1)))
     return gap
 
 
 def _between(lower: Floats, upper: Floats) -> Floats:
-    """Bounds that hold a distribution (n, K) -> the one that divides every interval in the same ratio (n, K)."""
+    """Return the distribution (n, K) that divides every interval in the same ratio."""
     low, high = lower.sum(axis=1, keepdims=True), upper.sum(axis=1, keepdims=True)
     wide = high - low > MEETS
     part = np.where(wide, np.clip((1.0 - low) / np.where(wide, high - low, 1.0), 0.0, 1.0), 0.0)

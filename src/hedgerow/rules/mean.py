@@ -1,4 +1,4 @@
-"""Mean rules: a distribution per leaf -> their average."""
+"""Rules that average one distribution per leaf."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hedgerow.rules.registry import register
 
 
 class Mean(Rule):
-    """A rule that averages one distribution per leaf; subclasses define which.
+    """Base class of rules that average one distribution per leaf.
 
-    The interval of a leaf is its distribution with the share ``r = caution/(n + caution)`` held back,
-    ``[(1 - r) p, (1 - r) p + r]``. For class shares, this is the imprecise Dirichlet interval. The distribution is the
-    mean over the leaves that hold rows. An empty leaf holds everything back, so it only widens the interval.
+    With ``r = caution/(n + caution)``, the interval of a leaf is ``[(1 - r) p, (1 - r) p + r]``. For class shares, this
+    is the imprecise Dirichlet interval. The distribution is the mean over non-empty leaves. An empty leaf has r = 1,
+    and only widens the interval.
     """
 
     merge: ClassVar[Merge] = "add"
@@ -28,17 +28,20 @@ class Mean(Rule):
     scale: ClassVar[float] = 1.0
 
     def shares(self, counts: Floats) -> Floats:
-        """(m, K) -> (m, K) distributions, a row of zeros for an empty leaf."""
-        raise NotImplementedError(f"a mean rule must define shares, got none in {type(self).__name__}; see Mean")
+        """Return distributions (m, K) of leaves, a row of zeros for an empty leaf."""
+        raise NotImplementedError(f"{type(self).__name__} must define shares. See hedgerow.rules.Mean.")
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [shares (K), shares without the reserve (K), sum of squares, reserve]."""
+        """Return [p (K), (1 - r) p (K), sum of squares, r] of leaves."""
         shares = self.shares(counts)
         held_back = reserve(counts, setting.caution)[:, None]
         return np.hstack([shares, (1.0 - held_back) * shares, (shares**2).sum(axis=1, keepdims=True), held_back])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, 2K + 2) -> opinion; conflict is the Gini impurity due to disagreement."""
+        """Return the opinion of merged states (n, 2K + 2).
+
+        Conflict is the Gini impurity due to disagreement.
+        """
         row = self.finish_row(state, setting)
         if row is not None:
             return row.opinion()
@@ -50,7 +53,7 @@ class Mean(Rule):
         return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, self.scale))
 
     def finish_row(self, state: Floats, setting: Setting) -> RowOpinion | None:
-        """The same for one row (1, 2K + 2), in a fraction of the time; None if there are more rows, or many classes."""
+        """Do the same for one row of few classes, faster; otherwise return None."""
         if type(self).finish is not Mean.finish or not is_row(state, setting.n_classes):
             return None
         return mean_of_row(state[0].tolist(), setting.n_classes, self.scale)
@@ -62,11 +65,11 @@ class Mean(Rule):
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """The probability and both bounds add up."""
+        """The probability and both bounds."""
         return ("probability", "lower", "upper", "width")
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
-        """States of leaves (m, 2K + 2) -> their distributions and bounds, (m, K) each."""
+        """Return distributions and bounds of leaves, (m, K) each."""
         k = setting.n_classes
         lower = state[:, k : 2 * k]
         return {"probability": state[:, :k], "lower": lower, "upper": lower + state[:, -1:]}
@@ -74,7 +77,7 @@ class Mean(Rule):
 
 @register()
 class Average(Mean):
-    """The mean of the class shares of the leaves: the ordinary forest, with intervals.
+    """Mean of the class shares of the leaves: the ordinary forest, with intervals.
 
     ``probability`` does not depend on caution. Two-class score: mean of p/n - 1/2.
 
@@ -92,18 +95,18 @@ class Average(Mean):
     page = "average"
 
     def shares(self, counts: Floats) -> Floats:
-        """(m, K) -> relative frequencies (m, K)."""
+        """Return relative frequencies (m, K)."""
         return class_shares(counts)
 
 
 @register(lambda: Laplace(alpha=0.1))
 class Laplace(Mean):
-    """The mean of smoothed shares (n_k + alpha)/(n + K alpha).
+    """Mean of smoothed shares (n_k + alpha)/(n + K alpha).
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Rows added to every class of every leaf.
+        Pseudo-count added to every class of every leaf.
 
     Examples
     --------
@@ -120,17 +123,17 @@ class Laplace(Mean):
         self.alpha = alpha
 
     def shares(self, counts: Floats) -> Floats:
-        """(m, K) -> smoothed shares (m, K)."""
+        """Return smoothed shares (m, K)."""
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
-            raise ValueError(f"alpha must be a finite number >= 0, got {self.alpha!r}; 1 is Laplace's correction")
+            raise ValueError(f"alpha must be finite and non-negative, got {self.alpha!r}. 1 is Laplace's correction.")
         return laplace_shares(counts, self.alpha)
 
 
 @register()
 class Plausibility(Mean):
-    """The mean of degrees of preference: the winner of a leaf gets 1 - u_e - u_a, and all classes share the rest.
+    """Mean of degrees of preference.
 
-    Two-class score: mean of pi+ - pi-.
+    The winner of a leaf gets 1 - u_e - u_a, and all classes share the rest. Two-class score: mean of pi+ - pi-.
 
     Examples
     --------
@@ -145,14 +148,14 @@ class Plausibility(Mean):
     scale: ClassVar[float] = 2.0
 
     def shares(self, counts: Floats) -> Floats:
-        """(m, K) -> preference on the winner, the rest spread evenly (m, K)."""
+        """Return the preference for the winner, with the rest spread evenly (m, K)."""
         leaf = preference(counts)
         return spread_evenly(counts, leaf.winner, leaf.support)
 
 
 @register()
 class EpistemicWeighted(Mean):
-    """The mean of degrees of preference, each discounted by the epistemic uncertainty of its leaf: (1 - u_e)(s+ - s-).
+    """Mean of preferences, discounted by epistemic uncertainty: (1 - u_e)(s+ - s-).
 
     Examples
     --------
@@ -166,20 +169,20 @@ class EpistemicWeighted(Mean):
     scale: ClassVar[float] = 2.0
 
     def shares(self, counts: Floats) -> Floats:
-        """(m, K) -> discounted preference on the winner, the rest spread evenly (m, K)."""
+        """Return the discounted preference, with the rest spread evenly (m, K)."""
         leaf = preference(counts)
         return spread_evenly(counts, leaf.winner, -np.expm1(leaf.log_epistemic) * leaf.support)
 
 
 @register(lambda: ConfidenceBounds("binomial"), lambda: ConfidenceBounds("beta"), lambda: ConfidenceBounds("tail"))
 class ConfidenceBounds(Mean):
-    """The mean of shares that are pulled to the middle if a draw is likely, (1 - c)(p/n - 1/2).
+    """Mean of shares shrunk to the middle if a draw is likely, (1 - c)(p/n - 1/2).
 
     Parameters
     ----------
     model : {"beta_binomial", "binomial", "beta", "tail"}, default "beta_binomial"
-        How likely a draw is, as in `hedgerow.belief.confidence_scores`. The first is that of Busch et al. (2021), the
-        others are in their program.
+        Probability model of a draw, as in `hedgerow.belief.confidence_scores`. The first is that of Busch et al.
+        (2021), the others are in their program.
 
     Examples
     --------
@@ -195,13 +198,13 @@ class ConfidenceBounds(Mean):
         self.model = model
 
     def shares(self, counts: Floats) -> Floats:
-        """(m, K) -> 1/2 + score for two classes, odds against the largest class for more (m, K)."""
+        """Return 1/2 + score for two classes, odds against the largest for more."""
         return confidence_shares(counts, self.model)
 
 
 @register(lambda: WeightedAverage("root"), lambda: WeightedAverage("size"), lambda: WeightedAverage("precision"))
 class WeightedAverage(Average):
-    """The mean of the class shares of the leaves, in which leaves have weights.
+    """Weighted mean of the class shares of the leaves.
 
     Parameters
     ----------
@@ -226,18 +229,18 @@ class WeightedAverage(Average):
 
     @property
     def calibrates(self) -> bool:  # type: ignore[override]
-        """Weights by precision depend on caution."""
+        """False for weights by precision, which depend on caution."""
         return self.weights != "precision"
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> weight x [shares (K), shares without the reserve (K), sum of squares, reserve]."""
+        """Return weight x [p (K), (1 - r) p (K), sum of squares, r] of leaves."""
         one_of(self.weights, ("purity", "root", "size", "precision"), "weights")
         state = super().lift(counts, setting)
         return state * leaf_weights(counts, self.weights, setting.caution)[:, None]
 
     @property
     def laws(self) -> frozenset[str]:
-        """An empty leaf weighs nothing; intervals are nested unless weights depend on caution."""
+        """Intervals are nested unless weights depend on caution."""
         return frozenset({"precise", "accumulates"} | ({"widens"} if self.weights != "precision" else set()))
 
     @property
@@ -248,7 +251,7 @@ class WeightedAverage(Average):
 
 @register()
 class Vote(Mean):
-    """The share of the trees that vote for each class; a tied leaf divides its vote.
+    """Share of the trees that vote for each class; a tied leaf divides its vote.
 
     Two-class score: (#positive - #negative)/T.
 
@@ -267,15 +270,15 @@ class Vote(Mean):
     scale: ClassVar[float] = 2.0
 
     def shares(self, counts: Floats) -> Floats:
-        """(m, K) -> votes (m, K)."""
+        """Return votes (m, K)."""
         return vote_shares(counts)
 
 
 @register()
 class Pool(Rule):
-    """The class shares of all leaves together: their counts are added. Each leaf that holds rows adds its reserve.
+    """Class shares of the summed counts of all leaves.
 
-    Two-class score: sum(p)/sum(n) - 1/2.
+    Each non-empty leaf adds its own pseudo-count. Two-class score: sum(p)/sum(n) - 1/2.
 
     Examples
     --------
@@ -292,12 +295,15 @@ class Pool(Rule):
     page = "pool"
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [counts (K), n x sum of squared shares, 1 if the leaf holds rows]."""
+        """Return [counts (K), n x sum of squared shares, whether n > 0] of leaves."""
         squares = (counts * class_shares(counts)).sum(axis=1, keepdims=True)
         return np.hstack([counts, squares, counts.sum(axis=1, keepdims=True) > 0])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, K + 2) -> opinion; conflict is the Gini impurity due to disagreement."""
+        """Return the opinion of merged states (n, K + 2).
+
+        Conflict is the Gini impurity due to disagreement.
+        """
         pooled = state[:, : setting.n_classes]
         probability, total = distribution(pooled)
         with np.errstate(over="ignore"):  # infinite room leaves a lower bound of zero
@@ -313,7 +319,9 @@ class Pool(Rule):
 
 
 def leaf_weights(counts: Floats, by: str, caution: float) -> Floats:
-    """(m, K) counts -> weights of leaves (m,), 0 for an empty leaf: by "purity", "root", "size" or "precision".
+    """Return weights (m,) of leaves by "purity", "root", "size" or "precision".
+
+    An empty leaf has weight 0.
 
     Examples
     --------
@@ -329,7 +337,7 @@ def leaf_weights(counts: Floats, by: str, caution: float) -> Floats:
 
 
 def distribution(sums: Floats) -> tuple[Floats, Floats]:
-    """Sums of shares (n, K) -> distributions (n, K), uniform where the sum is zero; the sums (n,)."""
+    """Normalise sums of shares (n, K), uniform if all are zero; add their totals."""
     total: Floats = sums.sum(axis=1)
     empty = total <= 0
     shares: Floats = sums / np.where(empty, 1.0, total)[:, None]
@@ -338,14 +346,14 @@ def distribution(sums: Floats) -> tuple[Floats, Floats]:
 
 
 def disagreement(probability: Floats, squares: Floats, total: Floats) -> Floats:
-    """Mean (n, K), sums of squared shares (n,), weights (n,) -> Gini of the mean minus mean Gini (n,)."""
+    """Return the Gini impurity of the mean minus the mean Gini impurity (n,)."""
     filled = total > 0
     between = squares / np.where(filled, total, 1.0) - (probability**2).sum(axis=1)
     return np.where(filled, np.maximum(between, 0.0), 0.0)
 
 
 def spread_evenly(counts: Floats, winner: np.ndarray[tuple[int, ...], np.dtype[np.int64]], part: Floats) -> Floats:
-    """Part (m,) of the winner (m,), the remainder shared by all K classes -> (m, K), zeros if empty."""
+    """Give a part (m,) to the winner, and spread the rest; zeros if empty."""
     filled = counts.sum(axis=1) > 0
     shares = np.repeat(((1.0 - part) / counts.shape[1])[:, None], counts.shape[1], axis=1)
     shares[np.arange(len(part)), winner] += part

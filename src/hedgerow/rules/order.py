@@ -1,4 +1,4 @@
-"""Order rules: the shares of all leaves -> their median, mixture or signed maximum."""
+"""Rules on order statistics of the shares of all trees."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hedgerow.rules.registry import register
 
 Bools = NDArray[np.bool_]
 
-LEVEL = 1e-12  # shares whose distances from a draw differ by less are equally far: .7 - .5 is not .5 - .3
+LEVEL = 1e-12  # distances from a draw that differ by less are equal: 0.7 - 0.5 is not 0.5 - 0.3
 
 
 class Stacked(Rule):
-    """A rule that needs the shares of all trees at once, so it is not a fold. Subclasses define how to blend them.
+    """Base class of rules that blend the shares of all trees; they are no folds.
 
     With two classes, the shares of class 1 are blended; with more, those of every class, and the results are
-    normalised. The interval holds back the mean reserve of the leaves. An empty leaf is all reserve, so it only widens
-    the interval.
+    normalised. The width of the interval is the mean caution/(n + caution) of the leaves. An empty leaf only widens the
+    interval.
     """
 
     merge: ClassVar[Merge] = "stack"
@@ -31,16 +31,19 @@ class Stacked(Rule):
     scale_free = True
 
     def blend(self, shares: Floats, filled: Bools) -> Floats:
-        """Shares (n, T, C), whether a leaf holds rows (n, T) -> (n, C); every sample has a filled leaf."""
-        raise NotImplementedError(f"a stacked rule must define blend, got none in {type(self).__name__}; see Stacked")
+        """Blend shares (n, T, C) over non-empty leaves (n, T); every sample has one."""
+        raise NotImplementedError(f"{type(self).__name__} must define blend. See hedgerow.rules.Stacked.")
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [shares (K), reserve, 1]."""
+        """Return [shares (K), caution/(n + caution), 1] of leaves."""
         held_back = reserve(counts, setting.caution)[:, None]
         return np.hstack([class_shares(counts), held_back, np.ones_like(held_back)])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """States of all trees (n, T, K + 2) -> opinion; conflict is the Gini impurity due to disagreement."""
+        """Return the opinion of stacked states (n, T, K + 2).
+
+        Conflict is the Gini impurity due to disagreement.
+        """
         k = setting.n_classes
         shares = state[:, :, :k]
         filled = shares.sum(axis=2) > 0
@@ -55,18 +58,18 @@ class Stacked(Rule):
         return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, 1.0))
 
     def _blended(self, shares: Floats, filled: Bools, mean: Floats) -> Floats:
-        """Shares (n, T, K), (n, T), mean shares (n, K) -> blended distributions (n, K)."""
+        """Return blended distributions (n, K); `mean` replaces a blend of zeros."""
         if shares.shape[2] == 2:
             positive = self.blend(shares[:, :, 1:], filled)
             return np.hstack([1.0 - positive, positive])
         blended = self.blend(shares, filled)
-        nothing = blended.sum(axis=1) <= 0  # as when no class has a share in most trees
+        nothing = blended.sum(axis=1) <= 0  # for instance if no class has a share in most trees
         return distribution(np.where(nothing[:, None], mean, blended))[0]
 
 
 @register()
 class Median(Stacked):
-    """The median of the shares over trees; the mean if the medians of all classes are zero.
+    """Median of the shares over trees, or the mean if all medians are zero.
 
     Examples
     --------
@@ -78,19 +81,21 @@ class Median(Stacked):
     name: ClassVar[str] = "median"
 
     def blend(self, shares: Floats, filled: Bools) -> Floats:
-        """Shares (n, T, C), (n, T) -> medians over filled leaves (n, C)."""
+        """Return medians (n, C) over non-empty leaves."""
         return median_of(shares, filled)
 
 
 @register(lambda: GeneralisedMixture(theta="median"), lambda: GeneralisedMixture(theta="max"))
 class GeneralisedMixture(Stacked):
-    """A mean in which a tree counts less the further it is from theta: 1/(T-1) sum(x - x |x - theta|/sum|x - theta|).
+    """Mean in which trees far from theta count less.
+
+    It is 1/(T-1) sum(x - x |x - theta|/sum|x - theta|).
 
     Parameters
     ----------
     theta : {"mean", "median", "max"}, default "mean"
-        The centre, taken over the trees. "max" is the share that is furthest from a draw, 1/K, on either side; it is
-        the draw itself if shares on both sides are equally far.
+        Centre of the shares over trees. "max" is the share furthest from a draw, 1/K, on either side; it is the draw
+        itself if shares on both sides are equally far.
 
     Examples
     --------
@@ -108,11 +113,11 @@ class GeneralisedMixture(Stacked):
 
     @property
     def smooth(self) -> bool:  # type: ignore[override]
-        """False if the centre jumps from one side to the other where both are equally far from a draw."""
+        """False for "max", whose centre can jump from one side of a draw to the other."""
         return self.theta != "max"
 
     def blend(self, shares: Floats, filled: Bools) -> Floats:
-        """Shares (n, T, C), (n, T) -> mixtures over filled leaves (n, C)."""
+        """Return mixtures (n, C) over non-empty leaves."""
         one_of(self.theta, ("mean", "median", "max"), "theta")
         part = filled[:, :, None]
         leaves = part.sum(axis=1)
@@ -130,11 +135,13 @@ class GeneralisedMixture(Stacked):
 
 @register()
 class SignedMaximum(Rule):
-    """The score of the leaf that is furthest from a draw: for two classes, the largest p/n - 1/2 in absolute value.
+    """Score of the leaf furthest from a draw.
+
+    For two classes, it is the largest p/n - 1/2 in absolute value.
 
     The margin of a leaf is the share of its winner minus that of the runner-up. The class with the largest margin
     gets this margin, and all classes share the rest; classes with equal largest margins divide them. With caution, the
-    lower bound counts the margins of a class discounted by n/(n + caution), and those of its rivals in full.
+    lower probability counts the margins of a class discounted by n/(n + caution), and those of its rivals in full.
 
     Examples
     --------
@@ -151,18 +158,21 @@ class SignedMaximum(Rule):
     smooth = False
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [margin of the winner (K), the same discounted (K)]."""
+        """Return [margin of the winner (K), discounted margin (K)] of leaves."""
         shares = class_shares(counts)
         margins = np.maximum(shares - largest_rival(shares), 0.0)
         kept = 1.0 - reserve(counts, setting.caution)
         return np.hstack([margins, kept[:, None] * margins])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Largest margins (n, 2K) -> opinion; conflict is the smaller of the two leading margins."""
+        """Return the opinion of largest margins (n, 2K).
+
+        Conflict is the smaller of the two leading margins.
+        """
         margins, discounted = np.hsplit(state, 2)
         rival = largest_rival(margins)
         leads = margins >= rival
-        level = leads.sum(axis=1, keepdims=True) - leads  # how many rivals have the largest margin
+        level = leads.sum(axis=1, keepdims=True) - leads  # number of rivals with the largest margin
         probability = distribution(_share_of_margin(margins, rival, level))[0]
         lower = _share_of_margin(discounted, rival, level)
         known = (margins > 0).any(axis=1, keepdims=True)
@@ -178,7 +188,7 @@ class SignedMaximum(Rule):
 
 
 def _share_of_margin(own: Floats, rival: Floats, level: NDArray[np.int64]) -> Floats:
-    """Own margins, the largest of the rivals, how many rivals have it, (n, K) each -> share of each class (n, K)."""
+    """Return the shares (n, K) of margins; `level` rivals have the largest."""
     best = np.maximum(own, rival)
     part = np.where(own >= rival, own / np.where(own == rival, 1 + level, 1), 0.0)
     shares: Floats = (1.0 - best) / own.shape[1] + part
@@ -186,7 +196,7 @@ def _share_of_margin(own: Floats, rival: Floats, level: NDArray[np.int64]) -> Fl
 
 
 def _furthest(shares: Floats, part: Bools) -> Floats:
-    """Shares (n, T, C), which leaves count (n, T, 1) -> the share furthest from 1/K (n, C); 1/K if two sides tie."""
+    """Return the share furthest from 1/K (n, C); 1/K if both sides tie."""
     draw = 1.0 / max(shares.shape[2], 2)
     most = np.where(part, shares, 0.0).max(axis=1)
     least = np.where(part, shares, 1.0).min(axis=1)
@@ -196,7 +206,7 @@ def _furthest(shares: Floats, part: Bools) -> Floats:
 
 
 def median_of(shares: Floats, filled: Bools) -> Floats:
-    """Shares (n, T, C), which leaves count (n, T) -> medians (n, C); in every sample at least one leaf counts."""
+    """Return medians (n, C) over the leaves that count; every sample has one."""
     ordered = np.sort(np.where(filled[:, :, None], shares, np.inf), axis=1)
     last = filled.sum(axis=1) - 1
     low, high = (np.take_along_axis(ordered, at[:, None, None], axis=1)[:, 0] for at in (last // 2, (last + 1) // 2))

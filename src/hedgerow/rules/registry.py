@@ -1,4 +1,4 @@
-"""Registry: a rule's name -> the rule."""
+"""Registry of combination rules."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _RULES: dict[str, tuple[type[Rule], tuple[Callable[[], Rule], ...]]] = {}
 
 
 def register(*notable: Callable[[], Rule]) -> Callable[[R], R]:
-    """Register a rule, so that its name can be used wherever a rule is expected.
+    """Register a rule under its name.
 
     Parameters
     ----------
     *notable : callable () -> Rule
-        Functions that return the rule with other parameters; tests check these too.
+        Functions that return the rule with other parameters, for the tests.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def register(*notable: Callable[[], Rule]) -> Callable[[R], R]:
     def enter(rule: R) -> R:
         taken = _RULES.get(rule.name)
         if taken is not None and taken[0].__qualname__ != rule.__qualname__:
-            raise ValueError(f"a rule's name must be new, got {rule.name!r}, the name of {taken[0]}; choose another")
+            raise ValueError(f"name must not be registered yet, got {rule.name!r}, the name of {taken[0]}.")
         _RULES[rule.name] = (rule, notable)
         return rule
 
@@ -44,7 +44,7 @@ def register(*notable: Callable[[], Rule]) -> Callable[[R], R]:
 
 
 def resolve_rule(rule: str | Rule) -> Rule:
-    """A rule's name or a rule -> the rule.
+    """Return the rule with this name; a rule is returned unchanged.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ def resolve_rule(rule: str | Rule) -> Rule:
     if isinstance(rule, str) and rule in _RULES:
         return _RULES[rule][0]()
     near = [name for name in sorted(_RULES) if name.startswith(str(rule))] or get_close_matches(str(rule), _RULES, n=1)
-    advice = f"did you mean {near[0]!r}?" if rule and near else "see hedgerow.rules"
-    raise ValueError(f"rule must be a Rule or one of {', '.join(sorted(_RULES))}, got {rule!r}; {advice}")
+    hint = f"Did you mean {near[0]!r}?" if rule and near else "See hedgerow.rules."
+    raise ValueError(f"rule must be a Rule or one of {', '.join(sorted(_RULES))}, got {rule!r}. {hint}")
 
 
 def rule_names() -> tuple[str, ...]:
-    """The short names of all rules, in alphabetical order.
+    """Return the names of all rules, in alphabetical order.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def rule_names() -> tuple[str, ...]:
 
 
 def all_rules() -> Iterator[Rule]:
-    """Every registered rule, with its default parameters and with those given to `register`.
+    """Yield every registered rule, with default and with notable parameters.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Set rules: averaged bounds or probabilities -> the best set of classes."""
+"""Rules that choose the best set of classes from averages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from hedgerow.rules.utility import Utility, best_prefix, first_of, utility_of_si
 
 @register(lambda: CdmAve(utility="u80"), lambda: CdmAve(utility="f1"))
 class CdmAve(Average):
-    """CDM-Ave: the set A of largest g(|A|) Bel(A), where Bel(A) is the sum of averaged lower bounds (1 if A has all).
+    """CDM-Ave: the set A of largest g(|A|) Bel(A).
+
+    Bel(A) is the sum of averaged lower probabilities, or 1 if A contains all classes.
 
     Parameters
     ----------
     utility : {"u65", "u80", "f1"} or callable, default "u65"
-        g, what a correct set of a given size is worth; a callable maps sizes (K,) to worths (K,).
+        Utility g of a correct set of a given size; a callable takes one size.
 
     Examples
     --------
@@ -38,7 +40,7 @@ class CdmAve(Average):
         self.utility = utility
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, 2K + 2) -> opinion with the best set chosen."""
+        """Return the opinion with the best set chosen."""
         opinion = super().finish(state, setting)
         worth = utility_of_size(self.utility, setting.n_classes)
         return replace(opinion, chosen=best_prefix(opinion.lower, worth, 1.0))
@@ -46,7 +48,7 @@ class CdmAve(Average):
 
 @register(lambda: Ndc(utility="f1"))
 class Ndc(CdmAve):
-    """NDC: the set A of largest g(|A|) P(A), with averaged precise probabilities.
+    """NDC: the set A of largest g(|A|) P(A), with averaged probabilities.
 
     Parameters
     ----------
@@ -64,7 +66,7 @@ class Ndc(CdmAve):
     name: ClassVar[str] = "ndc"
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, 2K + 2) -> opinion with the best set chosen."""
+        """Return the opinion with the best set chosen."""
         opinion = Average.finish(self, state, setting)
         worth = utility_of_size(self.utility, setting.n_classes)
         return replace(opinion, chosen=best_prefix(opinion.probability, worth, 1.0))
@@ -72,14 +74,14 @@ class Ndc(CdmAve):
 
 @register(lambda: Cr(epsilon=0.2))
 class Cr(Average):
-    """CR: the smallest set of most probable classes whose probability is at least 1 - epsilon.
+    """CR: the smallest set of top classes with probability at least 1 - epsilon.
 
-    If nothing is known, all classes are chosen.
+    Without any evidence, all classes are chosen.
 
     Parameters
     ----------
     epsilon : float in [0, 1), default 0.05
-        The probability that may be left out.
+        Probability that may be excluded.
 
     Examples
     --------
@@ -95,9 +97,9 @@ class Cr(Average):
         self.epsilon = epsilon
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged states (n, 2K + 2) -> opinion with the smallest sufficient set chosen."""
+        """Return the opinion with the smallest sufficient set chosen."""
         if not 0 <= self.epsilon < 1:
-            raise ValueError(f"epsilon must be in [0, 1), got {self.epsilon!r}; 0.05 keeps 95 % of the probability")
+            raise ValueError(f"epsilon must lie in [0, 1), got {self.epsilon!r}. 0.05 keeps 95% of the probability.")
         opinion = super().finish(state, setting)
         order = np.argsort(-opinion.probability, axis=1, kind="stable")
         total = np.cumsum(np.take_along_axis(opinion.probability, order, axis=1), axis=1)

@@ -1,9 +1,9 @@
-"""Uncertainty: leaf counts -> state -> total, aleatoric and epistemic uncertainty."""
+"""Total, aleatoric and epistemic uncertainty as a fold."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from hedgerow.rules.mean import Mean, distribution
 
 @dataclass(frozen=True, eq=False)
 class UncertaintyParts:
-    """Where the doubt about n samples comes from.
+    """Sources of uncertainty about n samples.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class UncertaintyParts:
         In bits: the entropy of the mean distribution, the mean entropy of the distributions of the leaves, and the
         difference of the two.
     relative_aleatoric, relative_epistemic : float64 (n,)
-        u_a and u_e, which come from relative likelihood, averaged over leaves.
+        u_a and u_e by relative likelihood, averaged over leaves.
     """
 
     total: Floats
@@ -35,10 +35,12 @@ class UncertaintyParts:
 
 
 class Uncertainty:
-    """Total uncertainty and its two parts as a fold, with the methods and `merge` of a rule.
+    """Total uncertainty and its two parts as a fold.
 
-    Entropies are means over the leaves that hold rows; if no leaf holds rows, the epistemic part is log2(K) and the
-    aleatoric part is 0. An empty leaf has u_e = 1 and u_a = 0.
+    It has the methods and `merge` of a rule.
+
+    Entropies are means over non-empty leaves. If all leaves are empty, the epistemic part is log2(K) and the aleatoric
+    part is 0. An empty leaf has u_e = 1 and u_a = 0.
 
     Examples
     --------
@@ -53,11 +55,11 @@ class Uncertainty:
     merge: ClassVar[Merge] = "add"
 
     def class_blocks(self, setting: Setting) -> tuple[int, ...]:
-        """Only the shares belong to classes."""
+        """Return the block of the shares."""
         return (0,)
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [shares (K), entropy, u_a, u_e, 1]."""
+        """Return [shares (K), entropy, u_a, u_e, 1] of leaves."""
         shares = class_shares(counts)
         leaf = preference(counts)
         columns = (
@@ -69,7 +71,7 @@ class Uncertainty:
         return np.hstack([shares, np.stack(columns, axis=1)])
 
     def finish(self, state: Floats, setting: Setting) -> UncertaintyParts:
-        """Merged states (n, K + 4) -> parts (n,) each."""
+        """Return the parts (n,) of merged states (n, K + 4)."""
         k = setting.n_classes
         if is_row(state, k):
             return _parts_of_row(state[0].tolist(), k)
@@ -78,26 +80,26 @@ class Uncertainty:
         within = state[:, k] / np.where(filled > 0, filled, 1.0)
         aleatoric = np.minimum(within, total)
         leaves = state[:, -1]
-        some = np.where(leaves > 0, leaves, 1.0)
+        divisor = np.where(leaves > 0, leaves, 1.0)
         return UncertaintyParts(
             total=total,
             aleatoric=aleatoric,
             epistemic=total - aleatoric,
-            relative_aleatoric=state[:, k + 1] / some,
-            relative_epistemic=np.where(leaves > 0, state[:, k + 2] / some, 1.0),
+            relative_aleatoric=state[:, k + 1] / divisor,
+            relative_epistemic=np.where(leaves > 0, state[:, k + 2] / divisor, 1.0),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class OpinionUncertainty:
-    """What an opinion about n samples says of doubt: its ``conflict`` and ``vacuity``, (n,) each."""
+    """``conflict`` and ``vacuity`` of an opinion about n samples, (n,) each."""
 
     conflict: Floats
     vacuity: Floats
 
 
 class UncertaintyWith:
-    """The doubt of a rule that adds states, and the parts of its uncertainty, in one pass: a list of the two.
+    """Conflict and vacuity of a rule, and the parts of its uncertainty, in one pass.
 
     Parameters
     ----------
@@ -112,21 +114,21 @@ class UncertaintyWith:
         self.parts = Uncertainty()
 
     def class_blocks(self, setting: Setting) -> tuple[int, ...]:
-        """Those of the rule, and the shares after its state; nothing if nothing is known of the rule."""
+        """Return the blocks of the rule and of the shares; none if it has none."""
         known = self.rule.class_blocks(setting)
         return (*known, self.rule.width(setting)) if known else ()
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [state of the rule (S), state of the uncertainty (K + 4)]."""
+        """Return [state of the rule (S), state of the uncertainty (K + 4)] of leaves."""
         return np.hstack([self.rule.lift(counts, setting), self.parts.lift(counts, setting)])
 
-    def finish(self, state: Floats, setting: Setting) -> list[Any]:
-        """Merged states (n, S + K + 4) -> doubt, parts."""
+    def finish(self, state: Floats, setting: Setting) -> list[OpinionUncertainty | UncertaintyParts]:
+        """Return the `OpinionUncertainty` and the `UncertaintyParts` of merged states."""
         own = state.shape[1] - setting.n_classes - 4
-        return [self._doubt(state[:, :own], setting), self.parts.finish(state[:, own:], setting)]
+        return [self._of_opinion(state[:, :own], setting), self.parts.finish(state[:, own:], setting)]
 
-    def _doubt(self, state: Floats, setting: Setting) -> OpinionUncertainty:
-        """Merged states of the rule (n, S) -> the doubt."""
+    def _of_opinion(self, state: Floats, setting: Setting) -> OpinionUncertainty:
+        """Return conflict and vacuity of merged states (n, S) of the rule."""
         row = self.rule.finish_row(state, setting) if isinstance(self.rule, Mean) else None
         if row is not None:
             return OpinionUncertainty(*as_rows([row.conflict, row.vacuity]))
@@ -135,11 +137,11 @@ class UncertaintyWith:
 
 
 def _parts_of_row(state: list[float], k: int) -> UncertaintyParts:
-    """Merged state (K + 4,) of one row -> its parts, with the bits they have among many rows."""
+    """Return the parts of one row, bitwise identical to those among many rows."""
     mean, filled = distribution_of(state[:k])
     total = entropy_of(mean)
     aleatoric = min(state[k] / (filled if filled > 0 else 1.0), total)
     leaves = state[-1]
-    some = leaves if leaves > 0 else 1.0
-    epistemic = state[k + 2] / some if leaves > 0 else 1.0
-    return UncertaintyParts(*as_rows([total, aleatoric, total - aleatoric, state[k + 1] / some, epistemic]))
+    divisor = leaves if leaves > 0 else 1.0
+    epistemic = state[k + 2] / divisor if leaves > 0 else 1.0
+    return UncertaintyParts(*as_rows([total, aleatoric, total - aleatoric, state[k + 1] / divisor, epistemic]))

@@ -1,30 +1,30 @@
-"""Union rules: weights of evidence per leaf -> masses in which classes that contradict each other stay together."""
+"""Rules that give conflict to the union of contradicting classes."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
-from hedgerow.rules.base import Floats, Setting
+from hedgerow.rules.base import Floats, OnPage, Setting
 from hedgerow.rules.evidence import Dempster, lower_beliefs, masses_from_weights, sum_of_others
 from hedgerow.rules.registry import register
 
-#: The integral over all sets that contain a class has at most this many nodes; it is exact up to twice as many classes.
+#: Most nodes of the integral over all sets that contain a class, which is exact for up to twice as many classes.
 MOST_NODES = 64
-#: Leaves whose classes tie have weights of this size, by rounding, for a class that depends on the order of classes.
+#: By rounding, leaves with tied classes have weights of this size, for a class that depends on the order of classes.
 NOISE = 1e-14
 
 
 @register()
 class DuboisPrade(Dempster):
-    """Dubois and Prade's rule on the masses of `Dempster`: where leaves contradict each other, one of them is right.
+    """Dubois and Prade's rule on the masses of `Dempster`.
 
-    Each leaf supports its winner, as far as it prefers it. The mass that Dempster's rule calls conflict goes to the set
-    of all classes that are supported, so conflict widens the bounds of these classes and of no others. ``lower`` and
-    ``upper`` are belief and plausibility; with caution, one's own evidence is discounted for the lower and that of
-    rivals for the upper bound. ``probability`` is pignistic, ``conflict`` as in `Dempster`.
+    Each leaf supports its winner, to its degree of preference. The conflict of Dempster's rule goes to the set of all
+    supported classes, and widens the intervals of these classes only. ``lower`` and ``upper`` are belief and
+    plausibility. With caution, the lower probability discounts the evidence for a class, the upper one that for its
+    rivals. ``probability`` is pignistic, ``conflict`` as in `Dempster`.
 
     `Dempster(normalised=False)` is Yager's rule, which gives the conflict to all classes.
 
@@ -43,7 +43,7 @@ class DuboisPrade(Dempster):
         super().__init__(normalised=False)
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
-        """Merged weights (n, 2K) -> opinion."""
+        """Return the opinion of merged weights (n, 2K)."""
         k = setting.n_classes
         weight = np.where(state[:, :k] > NOISE, state[:, :k], 0.0)
         discounted = np.minimum(state[:, k:], weight)
@@ -59,16 +59,16 @@ class DuboisPrade(Dempster):
         """Nothing: sets of several classes are not sums over trees."""
         return ()
 
-    def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The script does not have it."""
+    def on_page(self) -> OnPage:
+        """Return None: the script lacks this rule."""
         return None
 
 
 def _shared(support: Floats) -> Floats:
-    """How sure each class is among the supported ones (n, K) -> the share it gets of all sets that contain it (n, K).
+    """Return the share (n, K) that each class gets of the sets that contain it.
 
-    A set of size m gives each member 1/m, which is the integral of t^(m - 1). So the share of class k is s_k times the
-    integral over t from 0 to 1 of the product over its rivals of (1 - s_j + s_j t), a polynomial.
+    A set of size m gives each member 1/m, which is the integral of t^(m - 1). The share of class k is therefore s_k
+    times the integral over t from 0 to 1 of the product over its rivals of (1 - s_j + s_j t), a polynomial.
     """
     nodes, weights = np.polynomial.legendre.leggauss(min((support.shape[1] + 1) // 2, MOST_NODES))
     shares = np.zeros_like(support)

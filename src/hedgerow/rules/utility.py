@@ -1,4 +1,4 @@
-"""Utility: set sizes -> what a correct set of that size is worth; the best set by it."""
+"""Utilities of correct sets by size, and the best set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("u65", "u80", "f1", "f_beta")
 
 
 def utility_of_size(utility: Utility, n_classes: int, beta: float = 1.0) -> Floats:
-    """Utility, K, beta (only for "f_beta") -> worth of a correct set of size 1 ... K, (K,).
+    """Return the utility (K,) of a correct set of size 1 ... K; beta is for "f_beta".
 
     Examples
     --------
@@ -30,32 +30,32 @@ def utility_of_size(utility: Utility, n_classes: int, beta: float = 1.0) -> Floa
     values = np.asarray([utility(int(size)) for size in sizes] if callable(utility) else utility, dtype=np.float64)
     if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(
-            f"utility must be {n_classes} finite numbers, none negative, one for each size of a set, got "
-            f"{values.tolist()}; g(1) is usually 1 and g falls with the size"
+            f"utility must be {n_classes} finite non-negative numbers, one per set size, got {values.tolist()}. "
+            "Usually g(1) is 1, and g falls with the size."
         )
     return values
 
 
 def _named(name: str, sizes: NDArray[np.int_], beta: float) -> Floats:
-    """Name, (K,) -> (K,)."""
+    """Return the utility (K,) with this name."""
     if name in ("u65", "u80"):
         return quadratic_utility(1 / sizes, {"u65": 0.65, "u80": 0.80}[name])
     if name in ("f1", "f_beta"):
         return f_beta_utility(sizes, 1.0 if name == "f1" else beta)
-    raise ValueError(
-        f"utility must be one of {NAMES}, a function of the size of a set or an array, got {name!r}; choose one of them"
-    )
+    raise ValueError(f"utility must be one of {NAMES}, a function of the set size or an array, got {name!r}.")
 
 
 def quadratic_utility(discount: ArrayLike, z: float) -> Floats:
-    """Quadratic utility ``(2 - 4z) d^2 + (4z - 1) d``, which is 0 at d = 0, z at d = 1/2 and 1 at d = 1.
+    """Return the quadratic utility ``(2 - 4z) d^2 + (4z - 1) d``.
+
+    It is 0 at d = 0, z at d = 1/2 and 1 at d = 1.
 
     Parameters
     ----------
     discount : array-like, any shape
-        d = 1 / |A| if the set A holds the true class, otherwise 0.
+        d = 1 / |A| if the set A contains the true class, otherwise 0.
     z : float
-        The utility of a correct pair: .65 for u65, .80 for u80, .5 for discounted accuracy.
+        Utility of a correct pair: 0.65 for u65, 0.80 for u80, 0.5 for discounted accuracy.
 
     Returns
     -------
@@ -72,14 +72,14 @@ def quadratic_utility(discount: ArrayLike, z: float) -> Floats:
 
 
 def f_beta_utility(size: ArrayLike, beta: float = 1.0) -> Floats:
-    """F measure of a correct set, ``(1 + beta^2) / (size + beta^2)``.
+    """Return the F measure of a correct set, ``(1 + beta^2) / (size + beta^2)``.
 
     Parameters
     ----------
     size : array-like, any shape
         Number of classes in the set.
     beta : float >= 0
-        0 is discounted accuracy; the larger, the less a large set costs.
+        0 is discounted accuracy; larger values penalise large sets less.
 
     Returns
     -------
@@ -91,17 +91,17 @@ def f_beta_utility(size: ArrayLike, beta: float = 1.0) -> Floats:
     [1.0, 0.5]
     """
     if not (np.isfinite(beta) and beta >= 0):
-        raise ValueError(f"beta must be finite and at least 0, got {beta!r}; 1 weighs both sides equally")
+        raise ValueError(f"beta must be finite and non-negative, got {beta!r}.")
     square = float(beta) ** 2
     worth: Floats = (1 + square) / (np.asarray(size, dtype=np.float64) + square)
     return worth
 
 
 def best_prefix(support: Floats, worth: Floats, frame: Floats | float) -> Bools:
-    """Support of classes (n, K), worth by size (K,), support of all classes together -> best set, bool (n, K).
+    """Return the set of largest total support times utility, bool (n, K).
 
-    Because support adds up, the best set of each size consists of the most supported classes (the first of a tie).
-    Among sizes of equal value the smallest is chosen.
+    `frame` is the support of all classes together. Because support is additive, the best set of each size consists of
+    the most supported classes (the first of a tie). Among sizes of equal value the smallest is chosen.
     """
     order = np.argsort(-support, axis=1, kind="stable")
     total = np.cumsum(np.take_along_axis(support, order, axis=1), axis=1)
@@ -112,7 +112,7 @@ def best_prefix(support: Floats, worth: Floats, frame: Floats | float) -> Bools:
 
 
 def first_of(order: NDArray[np.int64], last: NDArray[np.int64]) -> Bools:
-    """Classes in order (n, K), last place taken (n,) -> bool (n, K)."""
+    """Return the classes up to the last place taken, bool (n, K)."""
     chosen = np.zeros_like(order, dtype=bool)
     np.put_along_axis(chosen, order, np.arange(order.shape[1]) <= last[:, None], axis=1)
     return chosen

@@ -1,9 +1,9 @@
-"""Model files: a fitted estimator <-> a file of data that is safe to load, whoever wrote it.
+"""Model files: fitted estimators as data that are safe to load from any source.
 
-`container` (text and arrays <-> the bytes of a safetensors file), `values` (text and numbers <-> arrays), `tables`,
-`forests`, `parameters`, `state` (the parts that all models have <-> JSON and arrays), `outputs` (several outputs in one
-file), `model` (`save` and `load`), `describe` (a file -> a summary, without reading its trees). The rest of a model is
-written and read by its task. The format and its guarantees: docs/model-files.md.
+`container` (safetensors files), `values` (text and numbers as arrays), `tables`, `forests`, `parameters` and `state`
+(the parts that all models have), `outputs` (multi-output models), `model` (`save` and `load`), `describe` (a summary
+without reading the trees). Each task writes and reads the rest of a model. docs/reference/model-files.md documents the
+format and its guarantees.
 """
 
 from hedgerow.storage.describe import ModelFile, describe_file

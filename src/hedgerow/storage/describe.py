@@ -1,4 +1,4 @@
-"""Describe: a model file -> a summary; the header and the table of columns are read, the trees are not."""
+"""Summaries of model files, without reading their trees."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from hedgerow.errors import ModelFileError
 from hedgerow.storage.container import FileContents, read_file
-from hedgerow.storage.model import header_from, one_exception
+from hedgerow.storage.model import errors_about, header_from, one_exception
 from hedgerow.storage.outputs import checked_outputs, output_of
 from hedgerow.storage.parameters import Decoder
 from hedgerow.storage.tables import schema_from_arrays
@@ -18,28 +18,28 @@ from hedgerow.util.disk import Path_
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A summary of a model file.
+    """Summary of a model file.
 
     Attributes
     ----------
     estimator : str
-        The class of the model.
+        Class of the model.
     format_version, hedgerow_version : str
         Version of the format, and of the hedgerow that wrote the file.
     schema : Schema
-        The columns of the training table, with their categories.
+        Columns of the training table, with their categories.
     classes : ndarray (K,) or None
-        The labels; None for a regressor.
+        Labels; None for a regressor.
     parameters : dict
-        Those of the estimator; parameters that the file does not have are at their defaults.
+        Parameters of the estimator; those that the file lacks have their defaults.
     caution : float
-        The caution in use; if the parameter is "auto", the one that was chosen.
+        Caution in use; if the parameter is "auto", the chosen one.
     n_rows : int or None
-        Training rows; None if trees were grown on different ones.
+        Number of training rows; None if trees were grown on different ones.
     n_trees, n_nodes, n_leaves, n_bytes : int
-        The size of the model. The bytes are those of the arrays.
+        Size of the model. The bytes are those of the arrays.
     n_outputs : int
-        Columns of y. If there are several, classes and caution are those of the first.
+        Columns of y. Classes and caution of a multi-output model are those of the first.
     """
 
     estimator: str
@@ -58,14 +58,14 @@ class ModelFile:
 
 
 def describe_file(path: Path_ | BinaryIO) -> ModelFile:
-    """Read a summary of a model file, without its trees; a large file takes no longer than a small one.
+    """Read a summary of a model file; the time does not depend on its size.
 
-    The summary has been checked, as in `hedgerow.load`; the trees have not.
+    The summary is checked as in `hedgerow.load`; the trees are not.
 
     Parameters
     ----------
     path : str, path or open binary file
-        A file that `hedgerow.save` has written.
+        File written by `hedgerow.save`.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def describe_file(path: Path_ | BinaryIO) -> ModelFile:
     Raises
     ------
     ModelFileError
-        If the file is not a model, is damaged, or has a newer major version of the format.
+        If the file is not a model, is corrupt, or has a newer major version of the format.
 
     Examples
     --------
@@ -87,13 +87,14 @@ def describe_file(path: Path_ | BinaryIO) -> ModelFile:
     >>> about.estimator, about.n_trees, about.classes.tolist(), about.schema
     ('RandomForestClassifier', 3, ['a', 'b'], Schema(1 features, 0 nominal, from array))
     """
-    contents = read_file(path)
-    with one_exception():
-        return _described(contents)
+    with errors_about(path):
+        contents = read_file(path)
+        with one_exception():
+            return _described(contents)
 
 
 def _described(contents: FileContents) -> ModelFile:
-    """Text and arrays -> the summary."""
+    """Return the summary of the contents of a file."""
     kind, given, _ = header_from(contents.metadata)
     arrays, n_outputs = dict(contents.arrays), 1
     if "outputs" in given:
@@ -125,8 +126,8 @@ def _described(contents: FileContents) -> ModelFile:
 
 
 def _last(arrays: dict[str, Array], name: str) -> int:
-    """The last entry of an array of starts: the total number."""
+    """Return the last entry of an array of starts, the total number."""
     array = arrays.get(name)
     if array is None or array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
-        raise ModelFileError(f"a model file must have an array {name!r} of whole numbers, got none")
+        raise ModelFileError(f"missing or malformed array {name!r}.")
     return int(array[-1])

@@ -1,4 +1,4 @@
-"""Model: a fitted estimator <-> a file of data, which is fully checked before it is used."""
+"""`save` and `load`."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from hedgerow.storage.container import FileContents, dump_json, parse_object, re
 from hedgerow.storage.values import public_estimators
 from hedgerow.util.disk import Path_
 
-#: The newest format. A higher minor number adds what older versions can ignore, a higher major number adds what they
-#: cannot: 2 adds splits that list their categories. A model is written in the lowest major number that can hold it.
+#: Newest format. A higher minor number adds data that older versions can ignore, a higher major number data that they
+#: cannot: 2 adds splits that list their categories. Models are written in the lowest major version that supports them.
 MAJOR, MINOR = 2, 0
 FORMAT = "hedgerow-model"
 
 
 def save(model: Any, path: Path_ | BinaryIO) -> None:
-    """Write a fitted estimator to a file that holds data only.
+    """Save a fitted estimator to a file that contains only data, no code.
 
-    The file appears whole or not at all, and a reader of an older file at the same path is not disturbed. What the
-    present parameters need from the training rows (caution, tree weights, calibration) is learned first. The rows
-    themselves are not saved, so a loaded model has no ``oob_evidence_`` and no ``tune``.
+    The file is renamed into place when complete, which does not disturb readers of an older file at the same path.
+    Results that the current parameters need from the training rows (caution, tree weights, calibration) are computed
+    first. The rows themselves are not saved, so a loaded model has no ``oob_evidence_`` and no ``tune``.
 
     Parameters
     ----------
     model : fitted estimator of hedgerow
         Its parameters must be data, registered rules, or decisions of hedgerow.
     path : str, path or open binary file
-        The file to write, with any suffix; ``.hedge`` is usual.
+        File to write, with any suffix; ``.hedge`` is usual.
 
     Raises
     ------
@@ -71,8 +71,8 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
     name, known = type(model).__name__, public_estimators()
     if known.get(name) is not type(model):
         raise TypeError(
-            f"model must be one of {', '.join(known)}, got {type(model).__module__}.{type(model).__qualname__};"
-            " save the hedgerow estimator inside it, or save the whole object with joblib"
+            f"model must be one of {', '.join(known)}, got {type(model).__module__}.{type(model).__qualname__}."
+            " Save the hedgerow estimator inside it, or save the whole object with joblib."
         )
     check_is_fitted(model)
     keep_novelty(fitted_of(model))
@@ -88,26 +88,25 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
 
 
 def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
-    """Read a fitted estimator from a file. No code in the file is run, and all of it is checked first.
+    """Load a fitted estimator from a file, which is validated and never executed.
 
     Parameters
     ----------
     path : str, path or open binary file
-        A file that `save` has written.
+        File written by `save`.
     memory_map : bool, default=True
-        Whether to map the trees into memory, which is faster and shares them between processes. Pass False to read a
-        copy instead, if others may write into the file while the model is in use.
+        Whether to memory-map the trees, which is faster and shares them between processes. Use False to read a copy,
+        if others may write to the file while the model is in use.
 
     Returns
     -------
     estimator
-        Its predictions are those of the saved estimator, bit for bit.
+        Its predictions are bitwise identical to those of the saved estimator.
 
     Raises
     ------
     ModelFileError
-        If the file is not a model, is damaged, needs more memory than there is, or has a newer major version of the
-        format.
+        If the file is not a model, is corrupt, does not fit into memory, or has a newer major version of the format.
     OSError
         If the file cannot be opened.
 
@@ -116,14 +115,26 @@ def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
     save
     """
     _check_path(path, "read")
-    contents = read_file(path, memory_map=memory_map)
-    with one_exception():
-        return _model_from(contents)
+    with errors_about(path):
+        contents = read_file(path, memory_map=memory_map)
+        with one_exception():
+            return _model_from(contents)
+
+
+@contextmanager
+def errors_about(path: Path_ | BinaryIO) -> Iterator[None]:
+    """Put the path of a file before the message of a `ModelFileError`."""
+    try:
+        yield
+    except ModelFileError as error:
+        name = os.fspath(path) if isinstance(path, str | os.PathLike) else "model file"
+        error.args = (f"{name}: {error}",)
+        raise
 
 
 @contextmanager
 def one_exception() -> Iterator[None]:
-    """Turn every error of rules, decisions and estimators about what a file holds into a ModelFileError."""
+    """Convert errors of rules, decisions and estimators to `ModelFileError`."""
     try:
         yield
     except ModelFileError:
@@ -131,74 +142,69 @@ def one_exception() -> Iterator[None]:
     except MemoryError as reason:
         raise too_large() from reason
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as reason:
-        raise ModelFileError(f"a model file must hold a valid model, got one that is not: {reason}") from reason
+        raise ModelFileError(f"invalid model. {reason}") from reason
 
 
 def _major_for(fitted: Fitted) -> int:
-    """Fitted -> the lowest major number of a format that can hold it."""
+    """Return the lowest major version of the format that supports a model."""
     n_categories = fitted.bins.n_bins[fitted.bins.nominal > 0].max(initial=0)
     return 2 if n_categories > MOST_WITH_BITS and fitted.forest.structure.has_lists else 1
 
 
 def _check_path(path: Any, method: str) -> None:
-    """Refuse what is neither a path nor a file with this method."""
+    """Raise `TypeError` for anything but a path or a file with this method."""
     if not (isinstance(path, str | os.PathLike) or hasattr(path, method)):
-        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}; pass a path")
+        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}.")
 
 
 def _model_from(contents: FileContents) -> Any:
-    """Text and arrays -> estimator."""
+    """Return the estimator of the contents of a file."""
     kind, given, newer = header_from(contents.metadata)
     arrays = dict(contents.arrays)
     model = task_of(kind, multi_output="outputs" in given).load(kind, given, arrays)
     if arrays and not newer:
-        raise ModelFileError(
-            f"a model file must hold only the arrays of its model, got also {str(sorted(arrays))[:200]}"
-        )
+        raise ModelFileError(f"unexpected arrays {str(sorted(arrays))[:200]}.")
     return model
 
 
 def header_from(metadata: dict[str, str]) -> tuple[Any, dict[str, Any], bool]:
-    """Metadata -> class of the estimator, the rest of its JSON, and whether a newer minor version has written it."""
+    """Return the estimator class, its JSON, and whether the minor version is newer."""
     newer = _check_version(metadata)
     given = parse_object(metadata.get("model", ""))
     name, known = given.pop("estimator", None), public_estimators()
     if not isinstance(name, str) or name not in known:
-        raise ModelFileError(f"estimator of a model file must be one of {', '.join(known)}, got {str(name)[:60]!r}")
+        raise ModelFileError(f"estimator must be one of {', '.join(known)}, got {str(name)[:60]!r}.")
     task = task_of(known[name], multi_output="outputs" in given)
     if "outputs" in given and task is known[name]._task:
-        raise ModelFileError(f"a model file of {name} must be of one output, got several")
+        raise ModelFileError(f"{name} must be of one output, got several.")
     keys = task.file_keys
     if not given.keys() >= keys or (given.keys() > keys and not newer):
-        raise ModelFileError(
-            f"a model file of {name} must have {', '.join(sorted(keys))}, got {str(sorted(given))[:200]}"
-        )
+        raise ModelFileError(f"entries of {name} must be {', '.join(sorted(keys))}, got {str(sorted(given))[:200]}.")
     return known[name], given, newer
 
 
 def task_of(estimator: Any, *, multi_output: bool) -> Any:
-    """The class of an estimator -> its task, for one output or for several."""
+    """Return the task of an estimator class, for one output or several."""
     return estimator._task.for_outputs() if multi_output else estimator._task
 
 
 def _check_version(metadata: dict[str, str]) -> bool:
-    """Metadata -> whether the file has a newer minor version, whose additions can be ignored."""
+    """Return whether the file has a newer minor version, whose additions are ignored."""
     from hedgerow import __version__
 
     if metadata.get("format") != FORMAT:
-        raise ModelFileError(
-            f"format of a model file must be {FORMAT!r}, got {metadata.get('format', 'none')[:40]!r}; is it a model"
-            " that hedgerow.save has written?"
-        )
+        raise ModelFileError(f"not a model file (format {metadata.get('format', 'none')[:40]!r}, expected {FORMAT!r}).")
     found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", metadata.get("format_version", ""))
     if found is None:
-        raise ModelFileError(f"format_version must be two numbers, got {metadata.get('format_version', 'none')[:40]!r}")
+        raise ModelFileError(
+            f"format_version must be two numbers, got {metadata.get('format_version', 'none')[:40]!r}."
+        )
     major, minor = int(found[1]), int(found[2])
     if major > MAJOR:
         raise ModelFileError(
-            f"format_version must be at most {MAJOR} to be read by hedgerow {__version__}, got {major}.{minor}, written"
-            f" by hedgerow {metadata.get('hedgerow_version', 'of unknown version')[:40]}; upgrade hedgerow to read it"
+            f"format_version must be at most {MAJOR} for hedgerow {__version__}, got {major}.{minor}, written by"
+            f" hedgerow {metadata.get('hedgerow_version', 'of unknown version')[:40]}. Upgrade hedgerow."
         )
     if major < 1:
-        raise ModelFileError(f"format_version must be at least 1, got {major}.{minor}")
+        raise ModelFileError(f"format_version must be at least 1, got {major}.{minor}.")
     return minor > MINOR

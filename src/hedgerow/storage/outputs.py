@@ -1,7 +1,8 @@
-"""Model files of several outputs: the contents of each output, with arrays that all share written once."""
+"""Multi-output model files, with shared arrays stored once."""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
@@ -12,12 +13,12 @@ from hedgerow.storage.values import Arrays
 
 Json: TypeAlias = Any
 
-#: Largest number of outputs in a file.
+#: Maximum number of outputs in a file.
 MAX_OUTPUTS = 10_000
 
 
 def join_outputs(each: Iterable[tuple[dict[str, Json], Arrays]]) -> tuple[list[dict[str, Json]], Arrays]:
-    """JSON and arrays of each output -> those of all; names of arrays begin with the number of an output."""
+    """Join the outputs; arrays that differ get the number of the output as prefix."""
     outputs = list(each)
     first, others = outputs[0][1], [arrays for _, arrays in outputs[1:]]
     shared = {name: array for name, array in first.items() if all(_same(array, more.get(name)) for more in others)}
@@ -28,9 +29,9 @@ def join_outputs(each: Iterable[tuple[dict[str, Json], Arrays]]) -> tuple[list[d
 
 
 def split_outputs(given: dict[str, Json], arrays: Arrays) -> Iterator[tuple[dict[str, Json], Arrays]]:
-    """The inverse of `join_outputs`, with checks: JSON and arrays of each output, one after another.
+    """Yield the JSON and arrays of each output, validated.
 
-    Whoever reads an output must remove the arrays that it uses; they are then removed from `arrays` too.
+    The consumer must remove the arrays that it uses; they are then removed from `arrays` too.
     """
     parts = _parts(arrays)
     shared = parts.pop("", {})
@@ -38,34 +39,33 @@ def split_outputs(given: dict[str, Json], arrays: Arrays) -> Iterator[tuple[dict
         held = _joined(number, parts.get(str(number), {}), shared)
         yield contents, held
         if held.keys() - shared.keys():
-            raise ModelFileError(f"output {number} of a model file must hold only its own arrays, got others too")
+            others = sorted(held.keys() - shared.keys())
+            raise ModelFileError(f"unexpected arrays of output {number}: {str(others)[:200]}.")
         for name in parts.get(str(number), ()):
             del arrays[f"{number}.{name}"]
-        if number == 0:  # what the first output does not use belongs to none
+        if number == 0:  # shared arrays that the first output does not use are not used by any
             shared = {name: array for name, array in shared.items() if name not in held}
     for name in shared:
         del arrays[name]
 
 
 def checked_outputs(given: dict[str, Json]) -> list[dict[str, Json]]:
-    """The JSON of a model of several outputs -> that of each."""
-    outputs = given["outputs"]
+    """Validate the JSON of a multi-output model and return that of each output."""
+    outputs: list[dict[str, Json]] = given["outputs"]
     known = isinstance(outputs, list) and 2 <= len(outputs) <= MAX_OUTPUTS
     if not known or not all(isinstance(contents, dict) for contents in outputs):
-        raise ModelFileError(
-            f"outputs of a model file must be a list of 2 to {MAX_OUTPUTS} with their contents, got something else"
-        )
-    return outputs  # type: ignore[no-any-return]
+        raise ModelFileError(f"outputs must be a list of 2 to {MAX_OUTPUTS:,} objects, got {reprlib.repr(outputs)}.")
+    return outputs
 
 
 def output_of(given: dict[str, Json], arrays: Arrays, number: int) -> tuple[dict[str, Json], Arrays]:
-    """JSON and arrays of a model of several outputs -> those of one output."""
+    """Return the JSON and arrays of one output of a multi-output model."""
     parts = _parts(arrays)
     return checked_outputs(given)[number], _joined(number, parts.get(str(number), {}), parts.get("", {}))
 
 
 def _parts(arrays: Arrays) -> dict[str, Arrays]:
-    """Arrays -> those of each output, by its number and without it, and under "" those that all outputs share."""
+    """Return the arrays of each output by its number, and the shared ones under ""."""
     parts: dict[str, Arrays] = {}
     for name, array in arrays.items():
         number, _, rest = name.partition(".")
@@ -74,14 +74,15 @@ def _parts(arrays: Arrays) -> dict[str, Arrays]:
 
 
 def _joined(number: int, own: Arrays, shared: Arrays) -> Arrays:
-    """The arrays of an output, and those that all share."""
+    """Return the arrays of an output, with the shared ones."""
     if own.keys() & shared.keys():
-        raise ModelFileError(f"output {number} of a model file must not hold arrays that all share, got some")
+        both = sorted(own.keys() & shared.keys())
+        raise ModelFileError(f"output {number} repeats shared arrays {str(both)[:200]}.")
     return own | shared
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two arrays are the same, bit for bit."""
+    """Test whether two arrays are bitwise identical."""
     return (
         other is not None
         and one.dtype == other.dtype

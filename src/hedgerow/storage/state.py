@@ -1,8 +1,9 @@
-"""State: the part of a fitted model that does not depend on its target <-> JSON and arrays."""
+"""The target-independent part of a fitted model as JSON and arrays."""
 
 from __future__ import annotations
 
 import math
+import reprlib
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -31,7 +32,7 @@ Json: TypeAlias = Any
 
 
 class State(NamedTuple):
-    """Table, bins, trees, seed and fingerprint of a file, checked."""
+    """Table, bins, trees, seed and fingerprint of a file, validated."""
 
     schema: Schema
     bins: Bins
@@ -41,7 +42,7 @@ class State(NamedTuple):
 
 
 def state_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
-    """A fit -> its table, seed and bags as JSON, and the arrays of table, bins and forest."""
+    """Return table, seed and bags as JSON, and the arrays of table, bins and forest."""
     table, arrays = schema_to_arrays(fitted.schema)
     arrays |= bins_to_arrays(fitted.bins) | forest_to_arrays(fitted.forest, fitted.bins)
     return {"table": table, "seed": fitted.seed, "bag": _bag_to_json(fitted.fingerprint)}, arrays
@@ -55,7 +56,7 @@ def state_from_contents(
     *,
     moments: tuple[str, ...] = (),
 ) -> State:
-    """The inverse of `state_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
+    """Read the state, validated; arrays that are used are removed from `arrays`."""
     once = once or Once()
     table = given["table"]
     schema = once.read(("table", repr(table)), arrays, lambda: schema_from_arrays(table, arrays))
@@ -67,7 +68,7 @@ def state_from_contents(
 
 
 def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: Decoder) -> FitMetrics:
-    """The number of features per split that was chosen out of bag, and the errors with other numbers."""
+    """Read the number of features chosen out of bag, and the errors of other numbers."""
     if "max_features_" not in given:
         return FitMetrics()
     chosen = checked_number("max_features_", given["max_features_"], int, 1, n_features)
@@ -76,16 +77,16 @@ def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: 
         type(number) is int and isinstance(error, float) for number, error in errors.items()
     )
     if not sound:
-        raise ModelFileError("max_features_errors_ must be an error for each number of features, got something else")
+        raise ModelFileError(f"malformed 'max_features_errors_' ({reprlib.repr(errors)}).")
     return FitMetrics(max_features=chosen, max_features_errors=dict(errors))
 
 
-#: The entries of `learned_to_contents`.
+#: Entries of `learned_to_contents`.
 LEARNED_KEYS = frozenset({"origins", "novelty", "marks"})
 
 
 def learned_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
-    """What every supervised fit knows of its rows (origins, novelty, row sketch) -> JSON and arrays."""
+    """Return origins, novelty and row sketch of a supervised fit as JSON and arrays."""
     parts = [origins_to_contents(fitted), novelty_to_contents(fitted), sketch_to_contents(fitted)]
     contents: dict[str, Json] = {}
     arrays: Arrays = {}
@@ -98,35 +99,36 @@ def learned_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
 def learned_from_contents(
     learned: Learned, state: State, given: dict[str, Json], arrays: Arrays, once: Once | None = None
 ) -> tuple[tuple[Provenance, ...], Forest]:
-    """The inverse of `learned_to_contents`, everything checked -> the origins, and the forest with later moments."""
+    """Read origins, novelty and row sketch; return the origins and the forest."""
     novelty_from_contents(learned, state, given, arrays, once)
     sketch_from_contents(learned, given, arrays, once)
     return origins_from_contents(state.forest, given, arrays)
 
 
 def check_known(given: Json, known: set[str]) -> None:
-    """Refuse entries that an estimator of this kind does not have."""
+    """Raise `ModelFileError` for unknown entries."""
     if not isinstance(given, dict) or not given.keys() <= known:
-        raise ModelFileError(f"entries of fitted must be among {', '.join(sorted(known))}, got something else")
+        unknown = sorted(given.keys() - known) if isinstance(given, dict) else given
+        raise ModelFileError(f"entries must be among {', '.join(sorted(known))}, got {reprlib.repr(unknown)}.")
 
 
 def checked_number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
-    """A number of this type, within its limits."""
+    """Validate the type and range of a number."""
     right = type(value) is int or (kind is float and type(value) is float)
     if not right or not least <= value <= most:
-        raise ModelFileError(f"{name} must be a number from {least} to {most}, got {str(value)[:40]!r}")
+        raise ModelFileError(f"{name} must be a number from {least} to {most}, got {str(value)[:40]!r}.")
     return kind(value)
 
 
 def checked_score(value: Any) -> float:
-    """An out-of-bag score: any number; NaN if every row was in the bags of all trees."""
+    """Validate an out-of-bag score; NaN if no row was out of bag."""
     if type(value) is float and math.isnan(value):
         return value
     return float(checked_number("oob_score_", value, float, -math.inf, math.inf))
 
 
 def _bag_to_json(bag: Fingerprint | None) -> Json:
-    """The fingerprint of rows and bags, which a warm start compares -> JSON."""
+    """Return the fingerprint of rows and bags, which a warm start compares, as JSON."""
     if bag is None:
         return "mixed"
     told = bag._asdict() | {"rows": None if bag.rows is None else list(bag.rows)}
@@ -134,30 +136,30 @@ def _bag_to_json(bag: Fingerprint | None) -> Json:
 
 
 def _bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> Fingerprint | None:
-    """The inverse of `_bag_to_json`; the rows counted in each tree (T,) must agree with the bags."""
+    """Read a fingerprint; its rows must match those counted in each tree (T,)."""
     if given == "mixed":
         return None
     if not isinstance(given, dict) or given.keys() - {"n_groups"} != {"rows", "n_rows", "bag_mean", "leaf_counts"}:
-        raise ModelFileError("bag must have rows, n_rows, bag_mean and leaf_counts, got something else")
+        raise ModelFileError(f"malformed 'bag' ({reprlib.repr(given)}).")
     rows, leaf_counts = given["rows"], given["leaf_counts"]
     if rows is not None:
         if not isinstance(rows, list) or len(rows) != 2:
-            raise ModelFileError("rows of bag must be two checksums, got something else")
+            raise ModelFileError(f"malformed 'rows' of 'bag' ({reprlib.repr(rows)}).")
         rows = tuple(checked_number("rows of bag", each, int, 0, 2**32 - 1) for each in rows)
     n_rows = checked_number("n_rows of bag", given["n_rows"], int, 1, MAX_ROWS)
     bag_mean = checked_number("bag_mean of bag", given["bag_mean"], float, -MOST_DRAWS, MOST_DRAWS)
     if not isinstance(leaf_counts, str) or leaf_counts not in COUNT_SENSES:
         raise ModelFileError(
-            f"leaf_counts of bag must be one of {', '.join(COUNT_SENSES)}, got {str(leaf_counts)[:40]!r}"
+            f"leaf_counts of bag must be one of {', '.join(COUNT_SENSES)}, got {str(leaf_counts)[:40]!r}."
         )
     right = {"all": tree_rows == n_rows, "inbag": tree_rows >= 0}.get(leaf_counts, tree_rows <= n_rows)
     if not right.all():
-        raise ModelFileError(f"counts of each tree must add up to the {n_rows} training rows, got other sums")
+        raise ModelFileError(f"counts of each tree must add up to the {n_rows:,} training rows.")
     n_groups = checked_number("n_groups of bag", given["n_groups"], int, 1, n_rows) if "n_groups" in given else 0
     return Fingerprint(rows, n_rows, bag_mean, leaf_counts, n_groups)
 
 
-#: The numbers of an origin: name, type, smallest and largest value.
+#: Numbers of an origin: name, type, smallest and largest value.
 _NUMBERS: tuple[tuple[str, type, float, float], ...] = (
     ("n_trees", int, 1, MAX_ROWS),
     ("first_tree", int, 0, MAX_ROWS),
@@ -174,7 +176,7 @@ _MOMENTS = ("weight", "mean", "variance")
 
 
 def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
-    """A fit -> JSON and arrays; empty if later rows cannot be added to it."""
+    """Return the origins as JSON and arrays; empty without support for updates."""
     if not fitted.origins:
         return {}, {}
     listed = []
@@ -195,28 +197,29 @@ def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
 def origins_from_contents(
     forest: Forest, given: dict[str, Json], arrays: Arrays
 ) -> tuple[tuple[Provenance, ...], Forest]:
-    """The inverse of `origins_to_contents`, everything checked -> origins, and the forest with what came later."""
+    """Read the origins, validated; return them and the forest with its updates."""
     if "origins" not in given:
         return (), forest
     listed = given["origins"]
     if not isinstance(listed, list) or not 1 <= len(listed) <= forest.n_trees:
-        raise ModelFileError("origins must be a list with at most one entry for each tree, got something else")
+        raise ModelFileError(f"origins must be a list of 1 to {forest.n_trees:,} entries, got {reprlib.repr(listed)}.")
     rows = take(arrays, "origins.class_rows", np.float64, shape=(len(listed), forest.n_classes))
     if not ((rows >= 0) & (rows <= MAX_ROWS)).all():
-        raise ModelFileError("origins must have counted a number of rows of each class, got others")
+        raise ModelFileError(f"array 'origins.class_rows' must be from 0 to {MAX_ROWS:,}.")
     origins = tuple(_origin_from(each, counted) for each, counted in zip(listed, rows, strict=True))
     if sum(origin.n_trees for origin in origins) != forest.n_trees:
-        raise ModelFileError(f"origins must be those of {forest.n_trees} trees, got another number")
+        n_trees = sum(origin.n_trees for origin in origins)
+        raise ModelFileError(f"origins must have {forest.n_trees:,} trees, got {n_trees:,}.")
     if given.get("later") is True:
         forest = replace(forest, evidence=_with_incremental(forest.evidence, arrays))
     return origins, forest
 
 
 def _origin_from(given: Json, class_rows: Array) -> Provenance:
-    """One origin."""
+    """Read one origin."""
     n_numbers = len(_NUMBERS) + 1
     if not isinstance(given, list) or len(given) not in (n_numbers, n_numbers + 1) or given[0] not in COUNT_SENSES:
-        raise ModelFileError(f"an origin must be a word and {len(_NUMBERS)} numbers, got something else")
+        raise ModelFileError(f"malformed origin ({reprlib.repr(given)}).")
     numbers = {
         name: checked_number(f"{name} of an origin", value, kind, least, most)
         for value, (name, kind, least, most) in zip(given[1:n_numbers], _NUMBERS, strict=True)
@@ -224,25 +227,27 @@ def _origin_from(given: Json, class_rows: Array) -> Provenance:
     if len(given) > n_numbers:
         numbers["n_groups"] = checked_number("n_groups of an origin", given[-1], int, 1, numbers["bag_rows"])
     if numbers["bag_rows"] > numbers["n_rows"]:
-        raise ModelFileError("an origin must have counted the rows it was grown on, got fewer")
+        raise ModelFileError(
+            f"bag_rows of an origin must be at most n_rows, got {numbers['bag_rows']:,} and {numbers['n_rows']:,}."
+        )
     grid = ProvenanceGrid(numbers.pop("centre"), numbers.pop("exponent"))
     return Provenance(leaf_counts=given[0], class_rows=tuple(class_rows.tolist()), grid=grid, **numbers)
 
 
 def _with_incremental(leaves: LeafPayload, arrays: Arrays) -> LeafMoments:
-    """Leaves with their evidence after growing, and the sums of later rows."""
+    """Return leaves with their moments after growing and the sums of later rows."""
     moments = [take(arrays, f"later.{name}", np.float64, length=leaves.n_leaves) for name in _MOMENTS]
     if not isinstance(leaves, LeafMoments):
-        raise ModelFileError("moments of leaves after growing must be of a regression, got something else")
+        raise ModelFileError("only regressors may have arrays 'later.…'.")
     if not ((moments[0] >= leaves.LEAST_WEIGHT) & (moments[0] <= MOST_WEIGHT)).all():
-        raise ModelFileError("leaves must have had weights of ordinary size after growing, got others")
+        raise ModelFileError(f"weights of leaves must be from {leaves.LEAST_WEIGHT} to {MOST_WEIGHT}.")
     check_moments(moments[1], moments[2])
     sums = take(arrays, "later.sums", np.int64, shape=(leaves.n_leaves, 6))
     return replace(leaves, incremental=IncrementalMoments(moments[0], moments[1], moments[2], sums.reshape(-1, 3, 2)))
 
 
 def sketch_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
-    """A fit -> JSON and arrays; empty if it knows nothing of its training rows."""
+    """Return the row sketch as JSON and arrays; empty without one."""
     marks = row_sketch(fitted)
     if marks is None:
         return {}, {}
@@ -250,32 +255,32 @@ def sketch_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
 
 
 def sketch_from_contents(learned: Learned, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> None:
-    """The inverse of `sketch_to_contents`, everything checked; files of earlier versions have none."""
+    """Read the row sketch, validated; older files have none."""
     if "marks" in given:
         told = given["marks"]
         learned.put("marks", None, (once or Once()).read(("marks", repr(told)), arrays, lambda: _marks(told, arrays)))
 
 
 def _marks(told: Json, arrays: Arrays) -> RowSketch:
-    """JSON and an array -> marks."""
+    """Read a row sketch from JSON and its array."""
     if not isinstance(told, dict) or told.keys() != {"below", "repeats"}:
-        raise ModelFileError("marks must have below and repeats, got something else")
+        raise ModelFileError(f"malformed 'marks' ({reprlib.repr(told)}).")
     below = checked_number("below of marks", told["below"], int, 0, ALL_HASHES)
     repeats = checked_number("repeats of marks", told["repeats"], float, 0, 1)
     kept = take(arrays, "marks", np.uint16).copy()
     if not 1 <= len(kept) <= MOST_MARKS or not (kept[1:] > kept[:-1]).all():
-        raise ModelFileError(f"marks must be 1 to {MOST_MARKS} different numbers that ascend, got others")
+        raise ModelFileError(f"array 'marks' must be 1 to {MOST_MARKS:,} ascending numbers, got {len(kept):,}.")
     return RowSketch(kept, below, repeats)
 
 
-#: Most scores in a file; earlier versions wrote this many, later ones write fewer.
+#: Maximum number of scores in a file; earlier versions wrote this many, later ones fewer.
 MAX_SCORES = 4096
-#: The scores of training rows.
+#: Scores of training rows.
 _SCORES = ("total", "single", "both")
 
 
 def novelty_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
-    """A fit -> JSON and arrays; empty if it cannot tell what is new."""
+    """Return novelty scores as JSON and arrays; empty without support for novelty."""
     if not has_novelty(fitted):
         return {}, {}
     known = learned_novelty(fitted)
@@ -288,7 +293,7 @@ def novelty_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
 def novelty_from_contents(
     learned: Learned, state: State, given: dict[str, Json], arrays: Arrays, once: Once | None = None
 ) -> None:
-    """The inverse of `novelty_to_contents`, everything checked; what is there becomes known to `learned`."""
+    """Read novelty scores into `learned`, validated."""
     if "novelty" in given:
         n_rows = checked_number("novelty", given["novelty"], int, 1, MAX_ROWS)
         key = ("novelty", id(state.forest.structure), n_rows)
@@ -296,21 +301,23 @@ def novelty_from_contents(
 
 
 def _novelty_from(state: State, n_rows: int, arrays: Arrays) -> Novelty:
-    """What a forest knows of its training rows."""
+    """Read leaf ranges and novelty scores."""
     leaf_ranges = _leaf_ranges_from(state, n_rows, arrays)
     total, single, both = (take(arrays, f"novelty.{name}", np.float64).copy() for name in _SCORES)
     alike = len(total) == len(single) == len(both) <= MAX_SCORES
     if not alike or not all(np.isfinite(each).all() and (np.diff(each) >= 0).all() for each in (total, single, both)):
-        raise ModelFileError(f"scores of novelty must be finite and ascend, at most {MAX_SCORES} each, got others")
+        raise ModelFileError(f"novelty scores must be finite and ascending, at most {MAX_SCORES:,} each.")
     return Novelty(leaf_ranges, total, single, both)
 
 
 def _leaf_ranges_from(state: State, n_rows: int, arrays: Arrays) -> LeafRanges:
-    """What leaves have seen, and what is usual for each feature."""
+    """Read leaf ranges, and the usual spread of each feature."""
     bins, n_features = state.bins, state.schema.n_features
     features = take(arrays, "hulls.features", np.int32, shape=(None, None))
     if len(features) > state.forest.n_trees:
-        raise ModelFileError(f"hulls must be of at most {state.forest.n_trees} trees, got {len(features)}")
+        raise ModelFileError(
+            f"array 'hulls.features' must have at most {state.forest.n_trees:,} trees, got {len(features):,}."
+        )
     n_leaves = int(state.forest.leaf_start[len(features)])
     marks = take(arrays, "hulls.marks", np.uint16, shape=(n_leaves, features.shape[1]))
     spread = take(arrays, "hulls.spread", np.float64, length=n_features)
@@ -322,13 +329,13 @@ def _leaf_ranges_from(state: State, n_rows: int, arrays: Arrays) -> LeafRanges:
         or not ((spread >= 0) & np.isfinite(spread)).all()
         or not (_counted(missing, n_rows) and _counted(rows, n_rows))
     ):
-        raise ModelFileError("hulls must be of different features, with finite spreads and rows >= 0, got others")
+        raise ModelFileError("arrays 'hulls.…' must have distinct features, finite spreads and non-negative rows.")
     leaf_ranges = LeafRanges(features, marks, Usual(n_rows, spread, missing, rows))
     if not check_sketch(leaf_ranges, state.forest, bins):
-        raise ModelFileError("hulls of leaves must go from a low level to a high one, got others")
+        raise ModelFileError("array 'hulls.marks' must have lower ends below upper ends.")
     return leaf_ranges
 
 
 def _counted(rows: Array, n_rows: int) -> bool:
-    """Whether these are numbers of rows."""
+    """Test whether all values are numbers of rows."""
     return bool(((rows >= 0) & (rows <= n_rows)).all())

@@ -1,7 +1,8 @@
-"""Tables: the schema and the bins of a training table <-> arrays."""
+"""Schema and bins of a training table as arrays."""
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any, get_args
 
 import numpy as np
@@ -23,11 +24,11 @@ from hedgerow.table.bins import Bins
 from hedgerow.table.categories import MAX_CATEGORIES, type_of_values
 from hedgerow.table.schema import Kind
 
-#: A file holds the place of a word in these tuples; add new words at the end.
+#: Files store the index of a word in these tuples; add new words at the end.
 KINDS: tuple[Kind, ...] = ("number", "boolean", "text", "category", "null", "date", "time")
 CATEGORY_TYPES = ("none", "text", "int64", "uint64", "float64", "bool")
 
-#: Most features and bins that can be numbered.
+#: Limits on the number of features and bins.
 MAX_FEATURES = 2**17 - 1
 MAX_BINS = np.iinfo(np.uint16).max
 
@@ -35,7 +36,7 @@ assert set(KINDS) == set(get_args(Kind))
 
 
 def schema_to_arrays(schema: Schema) -> tuple[dict[str, Any], Arrays]:
-    """Schema -> JSON and arrays. The categories of all columns are end to end: numbers, and text."""
+    """Return the schema as JSON and arrays, with all categories end to end."""
     arrays: Arrays = {
         "table.kind": np.array([KINDS.index(kind) for kind in schema.kinds], dtype=np.uint8),
         "table.category_type": np.array([_category_type(known) for known in schema.categories], dtype=np.uint8),
@@ -51,29 +52,30 @@ def schema_to_arrays(schema: Schema) -> tuple[dict[str, Any], Arrays]:
 
 
 def schema_from_arrays(given: Any, arrays: Arrays) -> Schema:
-    """The inverse of `schema_to_arrays`, everything checked."""
+    """Read the schema, validated."""
     if not (isinstance(given, dict) and isinstance(given.get("named"), bool)):
-        raise ModelFileError("table must say whether its columns are named, got something else")
+        raise ModelFileError(f"malformed 'table' ({reprlib.repr(given)}).")
     container = given.get("container")
     if not (isinstance(container, str) and container.isascii() and container.isidentifier() and len(container) <= 32):
-        raise ModelFileError(f"container of table must be a short word, got {str(container)[:40]!r}")
+        raise ModelFileError(f"container of table must be a short word, got {str(container)[:40]!r}.")
     kinds = take(arrays, "table.kind", np.uint8)
     n_features = len(kinds)
     if not 1 <= n_features <= MAX_FEATURES or kinds.max() >= len(KINDS):
-        raise ModelFileError(f"a table must have 1 to {MAX_FEATURES:,} columns of known kinds, got {n_features:,}")
+        raise ModelFileError(f"the table must have 1 to {MAX_FEATURES:,} columns of known types, got {n_features:,}.")
     names = tuple(text_from_arrays("table.names", arrays, n_features)) if given["named"] else None
     if names is not None and len(set(names)) != n_features:
-        raise ModelFileError("columns must have different names, got one twice")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ModelFileError(f"column names must be unique, got {twice[:40]!r} twice.")
     categories = _categories_from_arrays(arrays, n_features)
     held = tuple(KINDS[kind] for kind in kinds.tolist())
     for kind, known in zip(held, categories, strict=True):
         if kind not in _kinds_of(known):
-            raise ModelFileError(f"a column must be of the kind of its categories, got one of {kind}")
+            raise ModelFileError(f"column types must match their categories, got {kind!r}.")
     return Schema(names, tuple(known is not None for known in categories), categories, held, container)
 
 
 def bins_to_arrays(bins: Bins) -> Arrays:
-    """Bins -> arrays; the schema says which features are nominal and how many bins those have."""
+    """Return the arrays of bins; the schema has the bins of categorical features."""
     return {
         "bins.cuts": bins.cuts,
         "bins.cut_start": bins.cut_start,
@@ -83,7 +85,7 @@ def bins_to_arrays(bins: Bins) -> Arrays:
 
 
 def bins_from_arrays(arrays: Arrays, schema: Schema) -> Bins:
-    """The inverse of `bins_to_arrays`, everything checked."""
+    """Read the bins, validated."""
     n_features = schema.n_features
     cut_start = take(arrays, "bins.cut_start", np.int64, length=n_features + 1)
     center_start = take(arrays, "bins.center_start", np.int64, length=n_features + 1)
@@ -93,10 +95,10 @@ def bins_from_arrays(arrays: Arrays, schema: Schema) -> Bins:
     nominal = np.array(schema.nominal, dtype=np.uint8)
     n_cuts, n_bins = np.diff(cut_start), np.diff(center_start)
     if not np.where(nominal, (n_bins == 0) & (n_cuts == 0), n_bins == n_cuts + 1).all() or n_bins.max() > MAX_BINS:
-        raise ModelFileError(f"a numeric column must have 1 to {MAX_BINS:,} bins and one cut less, got another number")
+        raise ModelFileError(f"numeric columns must have 1 to {MAX_BINS:,} bins and one edge less.")
     _check_cuts(cuts, cut_start)
     if np.isnan(centers).any():
-        raise ModelFileError("typical values of bins must be numbers, got NaN")
+        raise ModelFileError("array 'bins.centers' must not have NaN.")
     for feature, known in enumerate(schema.categories):
         if known is not None:
             n_bins[feature] = len(known)
@@ -104,28 +106,30 @@ def bins_from_arrays(arrays: Arrays, schema: Schema) -> Bins:
 
 
 def _check_cuts(cuts: NDArray[np.float64], cut_start: NDArray[np.int64]) -> None:
-    """Refuse cuts of a column that do not ascend or are not finite; only the first may be minus infinity."""
+    """Require finite ascending edges; the first of a column may be minus infinity."""
     first = np.zeros(len(cuts) + 1, dtype=bool)
     first[cut_start[:-1]] = True
     ascending = np.ones(len(cuts), dtype=bool)
     ascending[1:] = cuts[1:] > cuts[:-1]
     sound = (ascending | first[:-1]) & (np.isfinite(cuts) | (first[:-1] & np.isneginf(cuts)))
     if not sound.all():
-        raise ModelFileError(f"thresholds must be finite and ascend, got {cuts[np.argmin(sound)]} out of place")
+        raise ModelFileError(f"array 'bins.cuts' must be finite and ascending, got {cuts[np.argmin(sound)]}.")
 
 
 def _categories_from_arrays(arrays: Arrays, n_features: int) -> tuple[Array | None, ...]:
-    """Categories of all columns, end to end -> the categories of each column, None if it is numeric."""
+    """Read the categories of each column; None for numeric columns."""
     types = take(arrays, "table.category_type", np.uint8, length=n_features)
     start = take(arrays, "table.category_start", np.int64, length=n_features + 1)
     numbers, texts = take(arrays, "table.categories", np.uint64), text_from_arrays("table.categories", arrays)
     check_starts("table.category_start", start, len(numbers) + len(texts))
     counts = np.diff(start)
     if types.max() >= len(CATEGORY_TYPES) or counts.max() > MAX_CATEGORIES:
-        raise ModelFileError(f"categories must be of a known type and at most {MAX_CATEGORIES:,}, got {counts.max():,}")
+        raise ModelFileError(
+            f"categories must be of a known type and at most {MAX_CATEGORIES:,}, got {counts.max():,}."
+        )
     is_text = types == CATEGORY_TYPES.index("text")
     if counts[is_text].sum() != len(texts) or counts[types == 0].any():
-        raise ModelFileError("there must be as many categories as the columns have, got another number")
+        raise ModelFileError(f"text categories must match the columns, got {len(texts):,}.")
     categories: list[Array | None] = [None] * n_features
     n_numbers = n_texts = 0
     for feature in np.flatnonzero(types).tolist():
@@ -142,29 +146,29 @@ def _categories_from_arrays(arrays: Arrays, n_features: int) -> tuple[Array | No
 
 
 def _kinds_of(known: Array | None) -> tuple[Kind, ...]:
-    """Categories of a column, None if it is numeric -> the kinds of columns that have such."""
+    """Return the column types that may have such categories."""
     if known is None:
         return ("number", "boolean", "null", "date", "time")
     return ("category", type_of_values(known))
 
 
 def _category_type(known: Array | None) -> int:
-    """Categories of a column -> the place of their type in `CATEGORY_TYPES`."""
+    """Return the index of the type of categories in `CATEGORY_TYPES`."""
     if known is None:
         return 0
     return CATEGORY_TYPES.index("text" if known.dtype.kind == "O" else known.dtype.name)
 
 
 def _bits_from_numbers(known: Array) -> NDArray[np.uint64]:
-    """Numbers of any of our types (k,) -> their 64 bits (k,)."""
+    """Return numbers (k,) of any category type as 64 bits each."""
     return known.astype(np.uint64) if known.dtype.kind == "b" else known.view(np.uint64)
 
 
 def _numbers_from_bits(bits: NDArray[np.uint64], word: str) -> Array:
-    """64 bits (k,) -> a copy as numbers of a type (k,)."""
+    """Return 64 bits (k,) as numbers of a type."""
     return as_bool("table.categories", bits) if word == "bool" else bits.view(word).copy()
 
 
 def _starts(lengths: list[int]) -> NDArray[np.int64]:
-    """Lengths (k,) -> where each begins, and the end (k + 1,)."""
+    """Return the start of each part, and the end, (k + 1,)."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

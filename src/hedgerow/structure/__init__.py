@@ -1,10 +1,10 @@
 """Outliers, maps, clusters and imputation from proximities.
 
 ====================  ==================================================================================================
-`outlier_scores`      how far each row is from the others of its class
-`proximity_map`       rows -> points in the plane, far apart if they seldom share a leaf
-`cluster_rows`        rows -> clusters of rows that share leaves
-`ProximityImputer`    missing values -> values of rows in the same leaves
+`outlier_scores`      distance of each row from the others of its class
+`proximity_map`       rows as points in the plane, far apart if they seldom share a leaf
+`cluster_rows`        clusters of rows that share leaves
+`ProximityImputer`    imputation of missing values from rows in the same leaves
 ====================  ==================================================================================================
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils.multiclass import type_of_target
@@ -17,22 +17,23 @@ from hedgerow.storage.values import estimator_named
 from hedgerow.table import Factors, NamedColumns, Schema, Table, check_table, read_training_table, remember_features
 from hedgerow.table.bins import Codes
 
-Columns = list[NDArray[Any]]
+Column = NDArray[Any]
+Columns = list[Column]
 
 
 class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Fill missing values with values of training rows that share leaves with the row.
+    """Imputation of missing values from training rows in the same leaves.
 
-    In a numeric column, a missing value becomes the mean of these values, weighted by proximity; in a nominal column,
-    the category with the most weight. If no such row has a value, it becomes the median or the most frequent category.
-    Trees take missing values, so nothing must be guessed before the first round. Every further round grows a forest on
-    the table as filled by the round before, and fills the missing values again.
+    In a numeric column, a missing value becomes the mean of these values, weighted by proximity; in a categorical
+    column, the category with the most weight. If no such row has a value, it becomes the median or the most frequent
+    category. Trees accept missing values, so the first round needs no initial guesses. Every further round grows a
+    forest on the table filled by the previous round, and fills the missing values again.
 
     Parameters
     ----------
     forest : estimator, default=None
-        A forest of hedgerow. None means 100 trees: a `RandomForestClassifier` if y are classes, a
-        `RandomForestRegressor` if they are numbers, an `UnsupervisedForest` without y.
+        Forest of hedgerow. None means 100 trees: a `RandomForestClassifier` if y are classes, a
+        `RandomForestRegressor` if y is continuous, an `UnsupervisedForest` without y.
     n_rounds : int, default=2
         Number of rounds.
     random_state : int, RandomState or None, default=None
@@ -41,7 +42,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
     Attributes
     ----------
     forests_ : list of estimators
-        One per round.
+        One forest per round.
     n_features_in_, feature_names_in_
         As in `RandomForestClassifier`.
 
@@ -67,7 +68,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         self.n_rounds = n_rounds
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: ArrayLike | None = None) -> Self:
         """Grow the forests.
 
         Parameters
@@ -82,7 +83,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         self
         """
         if not (isinstance(self.n_rounds, int | np.integer) and self.n_rounds >= 1):
-            raise ValueError(f"n_rounds must be an int >= 1, got {self.n_rounds!r}; 2 is usual")
+            raise ValueError(f"n_rounds must be an integer of at least 1, got {self.n_rounds!r}.")
         table = read_training_table(X)
         known = _columns(table)
         training = _Rows(table.schema, known, _usual(known))
@@ -91,10 +92,10 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         for number in range(self.n_rounds):
             if number > 0:
                 columns = _fill(rounds[-1], training, columns, known)
-            forest = self._new_forest(y).fit(_named(columns, table.schema), y)
+            forest = self._new_forest(y).fit(_named(columns, table.schema), y, groups=None)
             predictor = predictor_of(forest)
             rounds.append(_Round(forest, predictor.read(_named(columns, table.schema)).codes))
-        # The estimator changes only here, after everything has succeeded.
+        # The estimator changes only here, after all rounds have succeeded.
         self.forests_: list[Any] = [each.forest for each in rounds]
         self._rounds, self._rows = rounds, training
         remember_features(self, table.schema)
@@ -111,7 +112,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         Returns
         -------
         filled : ndarray or pandas data frame of shape (n_samples, n_features)
-            A data frame of pandas if X is one. A column without a single training value is not filled.
+            A pandas data frame if X is one. A column without any training value is not filled.
         """
         check_is_fitted(self)
         schema = self._rows.schema
@@ -128,19 +129,19 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         tags.input_tags.sparse = True
         return tags
 
-    def _new_forest(self, y: Any) -> Any:
-        """The forest to grow in a round."""
+    def _new_forest(self, y: ArrayLike | None) -> Any:
+        """Return the unfitted forest of a round."""
         if self.forest is not None:
             return clone(self.forest)
         if y is None:
             return estimator_named("UnsupervisedForest")(random_state=self.random_state)
         is_number = type_of_target(y).startswith("continuous")
-        kind = estimator_named("RandomForestRegressor" if is_number else "RandomForestClassifier")
-        return kind(random_state=self.random_state)
+        forest_class = estimator_named("RandomForestRegressor" if is_number else "RandomForestClassifier")
+        return forest_class(random_state=self.random_state)
 
 
 class _Rows(NamedTuple):
-    """The training rows: their schema, their columns with missing values, and the usual value of each column."""
+    """Training rows: schema, columns with missing values, and default values."""
 
     schema: Schema
     known: Columns
@@ -148,14 +149,14 @@ class _Rows(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """The forest of one round, and the codes (p, m) of the training rows it was grown on."""
+    """Forest of one round, and the codes (p, m) of its training rows."""
 
     forest: Any
     codes: Codes
 
 
 def _fill(last: _Round, training: _Rows, columns: Columns, given: Columns) -> Columns:
-    """Columns as filled by the round before, and the given columns -> the given columns filled again."""
+    """Fill the given columns by the forest of the last round."""
     gaps = np.array([_is_gap(column) for column in given])
     rows = np.flatnonzero(gaps.any(axis=0))
     filled = [column.copy() for column in given]
@@ -172,12 +173,13 @@ def _fill(last: _Round, training: _Rows, columns: Columns, given: Columns) -> Co
     return filled
 
 
-def _guesses(proximity: sparse.csr_array, known: NDArray[Any], usual: float) -> NDArray[Any]:
-    """Proximities (n, m), training values (m,), some missing -> (n,): mean, or category with the most weight."""
+def _guesses(proximity: sparse.csr_array, known: Column, usual: float) -> Column:
+    """Return means, or categories with the most weight (n,), by proximities (n, m)."""
     if known.dtype == np.int32:
-        kinds = np.arange(known.max(initial=-1) + 1)
-        weight = proximity @ (known[:, None] == kinds).astype(np.float64)
-        return np.where(weight.sum(axis=1) > 0, kinds[weight.argmax(axis=1)] if len(kinds) else -1, int(usual))
+        categories = np.arange(known.max(initial=-1) + 1)
+        weight = proximity @ (known[:, None] == categories).astype(np.float64)
+        best = categories[weight.argmax(axis=1)] if len(categories) else -1
+        return np.where(weight.sum(axis=1) > 0, best, int(usual))
     present = ~np.isnan(known)
     weight = proximity @ present.astype(np.float64)
     total = proximity @ np.where(present, known, 0.0)
@@ -185,7 +187,7 @@ def _guesses(proximity: sparse.csr_array, known: NDArray[Any], usual: float) -> 
 
 
 def _columns(table: Table) -> Columns:
-    """A table -> columns (n,): float64 with NaN if missing, or int32 category numbers with -1 if nominal."""
+    """Return columns (n,): float64 with NaN, or int32 category numbers with -1."""
     found: Columns = []
     for first, columns in table.column_blocks():
         for feature, column in enumerate(columns, first):
@@ -193,12 +195,12 @@ def _columns(table: Table) -> Columns:
     return found
 
 
-def _is_gap(column: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_gap(column: Column) -> NDArray[np.bool_]:
     return np.asarray(column < 0 if column.dtype == np.int32 else np.isnan(column))
 
 
 def _usual(columns: Columns) -> list[float]:
-    """Columns -> median of each numeric one, most frequent category of each nominal one; NaN or -1 without values."""
+    """Return medians and most frequent categories; NaN or -1 without values."""
     found = []
     for column in columns:
         values = column[~_is_gap(column)]
@@ -210,8 +212,8 @@ def _usual(columns: Columns) -> list[float]:
 
 
 def _named(columns: Columns, schema: Schema) -> NamedColumns:
-    """Columns -> a table that forests read."""
-    listed: list[Any] = [
+    """Return columns as a table that forests read."""
+    listed: list[Column | Factors] = [
         column if categories is None or column.dtype != np.int32 else Factors(column, categories)
         for column, categories in zip(columns, schema.categories, strict=True)
     ]
@@ -219,7 +221,7 @@ def _named(columns: Columns, schema: Schema) -> NamedColumns:
 
 
 def _as_given(X: Any, columns: Columns, given: Columns, schema: Schema) -> Any:
-    """Filled columns -> a data frame of pandas if X is one, else an array."""
+    """Return filled columns as a pandas data frame if X is one, else as an array."""
     values = [_decoded(column, known) for column, known in zip(columns, schema.categories, strict=True)]
     if not hasattr(X, "isetitem"):
         plain = all(value.dtype != object for value in values)
@@ -236,8 +238,8 @@ def _as_given(X: Any, columns: Columns, given: Columns, schema: Schema) -> Any:
     return filled
 
 
-def _decoded(column: NDArray[Any], categories: NDArray[Any] | None) -> NDArray[Any]:
-    """Category numbers (n,) -> values; a numeric column is returned unchanged."""
+def _decoded(column: Column, categories: Column | None) -> Column:
+    """Return values of category numbers (n,); numeric columns do not change."""
     if categories is None:
         return column
     values = np.asarray(categories[np.maximum(column, 0)])

@@ -16,21 +16,21 @@ Labels = NDArray[np.integer[Any]]
 
 
 def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
-    """How far each row is from the training rows of its class, relative to the distances usual in this class.
+    """Return the distance of each row from the training rows of its class.
 
     A row's isolation is n / Σ proximity², over the n training rows of its class. The score is the isolation minus the
-    median of the class, divided by the median absolute deviation × 1.4826 (so that 1 is the standard deviation of a
-    normal distribution). Breiman calls rows above 10 outliers.
+    median of the class, divided by the median absolute deviation × 1.4826 (1 is then the standard deviation of a normal
+    distribution). Breiman calls rows above 10 outliers.
 
     Parameters
     ----------
     forest : fitted forest
-        Fitted with bootstrap=True, and not loaded or unpickled. For a regressor or an unsupervised forest all rows are
-        one class.
+        Forest with bootstrap=True, not loaded or unpickled. For a regressor or an unsupervised forest all rows are one
+        class.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
         Samples; None uses the training rows.
     y : array-like of shape (n_samples,), default=None
-        Their classes; None uses the predicted ones.
+        Their classes; None uses the predicted classes.
 
     Returns
     -------
@@ -59,14 +59,12 @@ def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
     codes = predictor.read(X).codes
     of_rows = predictor.groups(codes, y)
     if len(of_rows) != codes.shape[1]:
-        raise ValueError(
-            f"y must have a class for each of the {codes.shape[1]} rows of X, got {len(of_rows)}; pass those of X"
-        )
+        raise ValueError(f"y must have one class for each of the {codes.shape[1]} rows of X, got {len(of_rows)}.")
     return _in_units_of(_isolation(predictor, codes, of_rows, known, groups), of_rows, usual, groups)
 
 
 def _isolation(predictor: Predictor, codes: Codes, groups: Labels, known: Codes, groups_known: Labels) -> Floats:
-    """Rows (p, n) and their groups (n,), training rows (p, m) and theirs -> (n,)."""
+    """Return the isolation (n,) of rows from the training rows of their group."""
     n_trees, size = predictor.forest.n_trees, np.bincount(groups_known, minlength=int(groups.max(initial=0)) + 1)
     squared = np.empty(codes.shape[1])
     threads = predictor.many_threads(codes)
@@ -80,7 +78,7 @@ def _isolation(predictor: Predictor, codes: Codes, groups: Labels, known: Codes,
 
 
 def _in_units_of(isolation: Floats, groups: Labels, usual: Floats, groups_usual: Labels) -> Floats:
-    """Isolation (n,) and groups (n,), and those of the training rows -> (n,): robust standard scores."""
+    """Return robust standard scores (n,) of isolation within groups."""
     scores = np.empty(len(isolation))
     for group in np.unique(groups):
         there = usual[groups_usual == group]

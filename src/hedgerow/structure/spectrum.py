@@ -16,12 +16,13 @@ from hedgerow.inference.predictor import predictor_of
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
+Seed = int | np.random.RandomState
 
 
 def proximity_map(
-    forest: Any, X: Any = None, *, n_components: int = 2, oob: bool = False, random_state: Any = 0
+    forest: Any, X: Any = None, *, n_components: int = 2, oob: bool = False, random_state: Seed = 0
 ) -> Floats:
-    """Rows as points whose squared distances are 1 - proximity, as closely as few dimensions allow.
+    """Return points whose squared distances approximate 1 - proximity.
 
     This is classical multidimensional scaling. Proximities are products of rows of leaves, so the table of all pairs is
     not needed: memory grows with rows × trees.
@@ -31,19 +32,19 @@ def proximity_map(
     forest : fitted forest
         Any tree or forest.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
-        Samples; None uses the training rows, which a bootstrapped forest has kept since its fit.
+        Samples; None uses the training rows, which a bootstrapped forest keeps after `fit`.
     n_components : int, default=2
         Dimensions of the map.
     oob : bool, default=False
-        Whether to count only trees that have seen neither of two training rows, so that labels the trees have learned
-        by heart do not pull rows apart. All pairs that share a leaf are then kept in memory.
+        Whether to count only trees for which both training rows are out of bag. Otherwise, labels that trees have
+        memorised push rows apart. All pairs that share a leaf are then kept in memory.
     random_state : int or RandomState, default=0
-        Seed of the starting point of the search for eigenvectors; it changes only the last digits.
+        Seed of the eigenvector search; it changes only the last digits.
 
     Returns
     -------
     points : ndarray of shape (n_samples, n_components)
-        Axes in descending order of eigenvalues; on each axis, the point farthest out is on the positive side.
+        Axes in descending order of eigenvalues; the most extreme point of each axis is on the positive side.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def proximity_map(
     """
     product, n_rows = _proximity_product(forest, X, oob)
     if not (isinstance(n_components, int | np.integer) and 1 <= n_components <= n_rows):
-        raise ValueError(f"n_components must be an int from 1 to the {n_rows} rows, got {n_components!r}; 2 is a map")
+        raise ValueError(f"n_components must be an integer from 1 to {n_rows} (the rows), got {n_components!r}.")
 
     def centred(vector: Floats) -> Floats:
         moved = product(vector - vector.mean(axis=0))
@@ -68,26 +69,26 @@ def proximity_map(
 
 
 def cluster_rows(
-    forest: Any, n_clusters: int, X: Any = None, *, oob: bool = False, random_state: Any = 0
+    forest: Any, n_clusters: int, X: Any = None, *, oob: bool = False, random_state: Seed = 0
 ) -> NDArray[np.int32]:
-    """Clusters of rows that share leaves: normalised spectral clustering with proximities as affinities.
+    """Cluster rows that share leaves, by spectral clustering of proximities.
 
     Parameters
     ----------
     forest : fitted forest
-        A classifier finds clusters by what matters for its classes, an unsupervised forest by how features depend on
-        each other.
+        A classifier finds clusters relevant for its classes, an unsupervised forest clusters by dependence between
+        features.
     n_clusters : int
         Number of clusters.
     X, oob
         As in `proximity_map`.
     random_state : int or RandomState, default=0
-        Seed of the search for eigenvectors and of the means.
+        Seed of the eigenvector search and of k-means.
 
     Returns
     -------
     clusters : int32 ndarray of shape (n_samples,)
-        Numbers from 0 in the order of their first rows.
+        Cluster numbers from 0, in the order of their first rows.
 
     References
     ----------
@@ -104,7 +105,7 @@ def cluster_rows(
     """
     product, n_rows = _proximity_product(forest, X, oob)
     if not (isinstance(n_clusters, int | np.integer) and 1 <= n_clusters <= n_rows):
-        raise ValueError(f"n_clusters must be an int from 1 to the {n_rows} rows, got {n_clusters!r}; choose fewer")
+        raise ValueError(f"n_clusters must be an integer from 1 to {n_rows} (the rows), got {n_clusters!r}.")
     rng = check_random_state(random_state)
     degree = product(np.ones(n_rows))
     scale = 1 / np.sqrt(np.where(degree > 0, degree, 1.0))
@@ -122,7 +123,7 @@ def cluster_rows(
 
 
 def _proximity_product(forest: Any, X: Any, oob: bool) -> tuple[Product, int]:
-    """A forest and n rows -> the function that multiplies (n,) or (n, k) by their proximities, and n."""
+    """Return a function that multiplies by the proximities of n rows, and n."""
     if oob:
         table = forest.proximity(X, oob=True)
         return (lambda vector: np.asarray(table @ vector)), table.shape[0]
@@ -133,14 +134,14 @@ def _proximity_product(forest: Any, X: Any, oob: bool) -> tuple[Product, int]:
     return (lambda vector: np.asarray(leaves @ (across @ vector)) / n_trees), codes.shape[1]
 
 
-def _leading(product: Product, n_rows: int, how_many: int, random_state: Any) -> tuple[Floats, Floats]:
-    """A symmetric product of n rows -> its largest eigenvalues (k,), descending, and their vectors (n, k)."""
-    if n_rows <= max(50, 2 * how_many + 1):  # too few for Lanczos
+def _leading(product: Product, n_rows: int, n_vectors: int, random_state: Seed) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues (k,), descending, and their vectors (n, k)."""
+    if n_rows <= max(50, 2 * n_vectors + 1):  # too few for Lanczos
         whole = product(np.eye(n_rows))
         values, vectors = np.linalg.eigh((whole + whole.T) / 2)
     else:
         start = check_random_state(random_state).uniform(-1, 1, n_rows)
         operator = LinearOperator((n_rows, n_rows), matvec=product, matmat=product, dtype=np.float64)
-        values, vectors = eigsh(operator, k=how_many, which="LA", v0=start)
-    order = np.argsort(-values)[:how_many]
+        values, vectors = eigsh(operator, k=n_vectors, which="LA", v0=start)
+    order = np.argsort(-values)[:n_vectors]
     return values[order], vectors[:, order]

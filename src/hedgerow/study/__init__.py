@@ -1,1 +1,1 @@
-"""Study: public data sets, experiments of papers, formulas about ensembles."""
+"""Reproductions of papers."""

@@ -1,17 +1,17 @@
-"""Table: a table of any kind -> named columns of values.
+"""Tables of any container as named columns of values.
 
 ========================  =======================================================================
-`read_training_table`     any table -> `Table`, and the `Schema` that later tables must fit
-`read_table`              a later table, and the schema -> `Table`
+`read_training_table`     a `Table`, and the `Schema` that later tables must match
+`read_table`              a later `Table`, read with the schema
 `check_table`             the same for an estimator, with scikit-learn's own errors and warnings
-`remember_features`       schema -> ``n_features_in_`` and ``feature_names_in_`` of an estimator
-`NamedColumns`            columns and their names -> a table, without a data frame
-`UncertainTable`          a table, and what is known of its uncertain cells
+`remember_features`       set ``n_features_in_`` and ``feature_names_in_`` of an estimator
+`NamedColumns`            a table made of columns and names, without a data frame
+`UncertainTable`          a table with uncertain cells
 ========================  =======================================================================
 
-One file per subject: `schema` (the types), `read` (the public functions), `arrays`, `sparse`, `frames` and `named`
-(one per family of containers), `categories` (distinct values -> category numbers), `uncertain` and `possible`
-(uncertain cells).
+Modules: `schema` (types), `read` (public functions), `arrays`, `sparse`, `frames` and `named` (one for each family of
+containers), `categories` (category indices), `uncertain` (uncertain cells), `bins`, `binned` and `codebook` (bin
+indices), `output` (data frames for results) and `sums` (exact sums).
 """
 
 from hedgerow.table.categories import MAX_CATEGORIES, values_of_one_type

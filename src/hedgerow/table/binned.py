@@ -1,4 +1,4 @@
-"""Binned: columns, one after another -> a table of codes; the values of a column are let go when it is encoded."""
+"""Binned tables, encoded column by column to save memory."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ BATCH_BYTES = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class BinnedTable:
-    """A training table of which only the codes are left; a fit takes it like any other table.
+    """A training table reduced to bin indices; `fit` accepts it like any other table.
 
     Parameters
     ----------
     schema : Schema
-        Names, kinds and categories of its columns.
+        Names, types and categories of the columns.
     bins : Bins
-        Where they are cut.
+        Bin edges of the columns.
     codes : (p, n) uint8 or uint16
-        The cells.
+        Bin indices of the cells.
     """
 
     schema: Schema
@@ -54,18 +54,18 @@ def bin_columns(
     gaps: bool = False,
     n_threads: int = 1,
 ) -> BinnedTable:
-    """Bin the columns of a training table a few at a time, so that the table is never in memory as a whole.
+    """Bin the columns of a training table in batches, to keep few of them in memory.
 
     Parameters
     ----------
     names : tuple of str of length n_features
-        Names, all different.
+        Unique names.
     columns : iterable of length n_features
-        Each column as in `NamedColumns`. Those that are encoded are not used any more.
+        Columns as in `NamedColumns`; each is used once.
     n_rows : int
-        The rows of each column.
+        Number of rows in each column.
     dates : set of str
-        The names of columns that hold days since 1970, to be shown as dates.
+        Names of columns of days since 1970, to be shown as dates.
     max_bins, gaps, n_threads
         As in `find_bins`.
 
@@ -104,7 +104,7 @@ def bins_and_codes(
     gaps: bool = False,
     n_threads: int = 1,
 ) -> tuple[Bins, Codes]:
-    """A table -> its bins, unless they are `known`, and its codes; see `find_bins` and `encode`."""
+    """Return the bins of a table, unless `known`, and its codes."""
     if isinstance(table, BinnedTable):
         return table.bins, table.codes
     bins = known or find_bins(table, rows=rows, max_bins=max_bins, gaps=gaps, n_threads=n_threads)
@@ -112,12 +112,12 @@ def bins_and_codes(
 
 
 def _widened(codes: Codes) -> Codes:
-    """Codes (p, n) -> the same in two bytes."""
+    """Return codes (p, n) in two bytes."""
     return codes if codes.dtype == np.uint16 else _as_wide(codes, np.dtype(np.uint16))
 
 
 def _as_wide(codes: Codes, dtype: np.dtype[np.generic]) -> Codes:
-    """Codes -> the same in another type, whose highest value means missing, too."""
+    """Return codes in another type, whose highest value also means missing."""
     if codes.dtype == dtype:
         return codes
     wide = codes.astype(dtype)
@@ -126,7 +126,7 @@ def _as_wide(codes: Codes, dtype: np.dtype[np.generic]) -> Codes:
 
 
 def _join_schemas(parts: list[Schema]) -> Schema:
-    """Schemas of some columns each -> the schema of all, left to right."""
+    """Join the schemas of consecutive columns."""
     return Schema(
         tuple(name for part in parts for name in part.names or ()),
         tuple(one for part in parts for one in part.nominal),
@@ -138,23 +138,23 @@ def _join_schemas(parts: list[Schema]) -> Schema:
 
 Floats = NDArray[np.float64]
 
-#: A column of which more than one number in so many lies outside the training range is kept as it is.
+#: A column with more than one number in this many outside the training range is not compacted.
 MOST_OUTSIDE = 8
 
 
 class CompactColumn:
-    """Numbers (n,), stored as the bins of a model. Numbers outside the training range are stored as they are.
+    """Numbers (n,) stored as bin indices, except those outside the training range.
 
-    The model answers as if it had the numbers themselves. A number inside the range comes back as the end of its bin.
+    Predictions are the same as for the original numbers. A number within the range is returned as the end of its bin.
 
     Parameters
     ----------
     codes : (n,) uint8 or uint16
-        The bin of each number; missing values have the highest code.
+        Bin index of each number; missing values have the highest code.
     values : (bins + 1,) float64
-        A number of each bin, then NaN.
+        A number within each bin, then NaN.
     rows, outside : (k,) int64, (k,) float64
-        Which rows have numbers outside the range, in ascending order, and these numbers.
+        Rows with numbers outside the range, in ascending order, and these numbers.
     """
 
     dtype = np.dtype(np.float64)
@@ -166,7 +166,7 @@ class CompactColumn:
         return len(self._codes)
 
     def __getitem__(self, rows: Array | slice) -> Floats:
-        """The numbers of some rows; a slice must go forward, row by row."""
+        """Return the numbers of rows; slices must have step 1."""
         if not isinstance(rows, slice):
             return self[:][rows]
         first, last, _ = rows.indices(len(self))
@@ -177,18 +177,18 @@ class CompactColumn:
 
 
 def compacted(numbers: Array, feature: int, codebook: Codebook) -> CompactColumn | Array:
-    """A column (n,) of a later table, and what the codes of a model mean -> the column in fewer bytes.
+    """Store a column (n,) of a later table as bin indices, where that is exact.
 
-    The column is returned unchanged if bins do not say enough: if the model knows every training value, if the feature
-    has no bins, or if many numbers lie outside the training range. Floats of four bytes are returned unchanged, too,
-    because they are compared with the range in four bytes.
+    The column is returned unchanged if the model distinguishes every training value, the feature has no bins, or many
+    numbers are outside the training range. So are four-byte floats, because they are compared with the range in four
+    bytes.
     """
     cuts, n_bins = codebook.bins.cuts_of(feature), int(codebook.bins.n_bins[feature])
     if codebook.exact or not n_bins or numbers.dtype == np.float32:
         return numbers
     low, high = codebook.range_of(feature)
-    values = np.append(cuts, high)  # a bin ends with its cut
-    # Each of them must lie in the bin for which it stands.
+    values = np.append(cuts, high)  # each cut is the upper end of its bin
+    # Every value must be within the bin that it represents.
     fits = np.array_equal(_codes_of(values, cuts, codebook), np.arange(n_bins)) and low <= values[0] <= high
     floats = numbers.astype(np.float64, copy=False)
     rows = np.flatnonzero((floats < low) | (floats > high))
@@ -198,7 +198,7 @@ def compacted(numbers: Array, feature: int, codebook: Codebook) -> CompactColumn
 
 
 def _codes_of(numbers: Floats, cuts: Floats, codebook: Codebook) -> Codes:
-    """Numbers (n,), cuts -> codes (n,)."""
+    """Encode numbers (n,) as codes (n,)."""
     codes = np.empty((1, len(numbers)), dtype=codebook.bins.code_type)
     _core.encode_into([numbers], 0, cuts, np.array([0, len(cuts)]), None, 1, codes)
     return np.asarray(codes[0])

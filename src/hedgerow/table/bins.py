@@ -1,4 +1,4 @@
-"""Bins: columns of values -> columns of codes."""
+"""Bin edges of columns, and encoding of values as bin indices."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.table.schema import Schema, Table
 
-#: Unless another number of bins is asked for, every distinct value is a bin in a table of at most this many rows …
+#: With max_bins="auto", every distinct value is a bin in a table of at most this many rows …
 EXACT_ROWS = 4096
 #: … and columns of longer tables have at most this many bins (a byte per cell, one code for missing).
 MAX_BINS = 255
-#: The largest number of bins: two bytes per cell, one code for missing.
+#: Maximum number of bins: two bytes per cell, one code for missing.
 MOST_BINS = 65_535
-#: The cuts of a large column are chosen from a sample of about this many rows.
+#: Edges of a large column are chosen from a sample of about this many rows.
 SAMPLE_ROWS = 100_000
 
 Codes: TypeAlias = NDArray[Any]  # uint8 or uint16
@@ -27,18 +27,18 @@ Codes: TypeAlias = NDArray[Any]  # uint8 or uint16
 
 @dataclass(frozen=True)
 class Bins:
-    """Where each feature is cut.
+    """Bin edges of all features.
 
     Parameters
     ----------
     nominal : (p,) uint8
-        1 where the feature is nominal; its codes are category numbers.
+        1 for categorical features, whose codes are category indices.
     n_bins : (p,) int64
-        Bins of each feature; missing values have a code of their own, beyond these.
+        Number of bins of each feature; missing values have a code beyond these.
     cuts, cut_start : (sum of cuts,) float64, (p + 1,) int64
-        Code c of a numeric feature holds the values in ``(cuts[c - 1], cuts[c]]``.
+        Code c of a numeric feature covers ``(cuts[c - 1], cuts[c]]``.
     centers, center_start : (sum of bins,) float64, (p + 1,) int64
-        A typical value of each numeric bin: the value itself if it is the only one.
+        Typical value of each numeric bin: the value itself if it is the only one.
     """
 
     nominal: NDArray[np.uint8]
@@ -50,14 +50,14 @@ class Bins:
 
     @cached_property
     def code_type(self) -> type[np.uint8] | type[np.uint16]:
-        """The smallest type that holds every code; its highest value means missing."""
+        """The smallest type for all codes; its highest value means missing."""
         return np.uint8 if self.n_bins.max(initial=0) <= MAX_BINS else np.uint16
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}  # without what is computed from them
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # without cached properties
 
     def cuts_of(self, feature: int) -> NDArray[np.float64]:
-        """(bins - 1,): the cuts of one feature."""
+        """Return the edges (bins - 1,) of a feature."""
         return self.cuts[self.cut_start[feature] : self.cut_start[feature + 1]]
 
 
@@ -69,11 +69,11 @@ def find_bins(
     gaps: bool = False,
     n_threads: int = 1,
 ) -> Bins:
-    """Choose the cuts of each column of a training table, from all rows or only from the given `rows`.
+    """Choose the bin edges of a training table, from all or the given `rows`.
 
-    A column with at most `max_bins` distinct values is cut between all neighbouring values, so its trees are those CART
-    would grow. Bins of other columns are smaller towards both ends; see `BinSizes` in ``bins.hpp``. With `gaps`, the
-    space between two values is a bin as well, if there are few enough, so that thresholds can be at values.
+    A column with at most `max_bins` distinct values is cut between all neighbouring values, so its trees equal those of
+    CART. Bins of other columns are narrower towards both ends; see `BinSizes` in ``bins.hpp``. With `gaps`, the space
+    between two values is a bin too, if there are few enough, which allows thresholds at values.
     """
     sizes = bin_limits(table.n_rows if rows is None else len(rows), max_bins)
     blocks = (columns for _, columns in table.column_blocks())
@@ -81,7 +81,7 @@ def find_bins(
 
 
 def bin_limits(n_rows: int, max_bins: int | str | None) -> tuple[int, int]:
-    """Rows of a table, and `max_bins` -> about how many rows decide the cuts, and the most bins of a column."""
+    """Return the number of rows to sample and the maximum number of bins per column."""
     if max_bins is None:
         return max(1, n_rows), MOST_BINS
     if isinstance(max_bins, str):  # "auto"
@@ -98,7 +98,7 @@ def bins_from_columns(
     n_threads: int,
     gaps: bool = False,
 ) -> Bins:
-    """Blocks of columns, left to right -> bins, from a sample of about `sample_rows` of all rows or of the `rows`."""
+    """Choose bin edges of blocks of columns, from about `sample_rows` rows."""
     parts = [_core.find_bins(columns, rows, sample_rows, max_bins, n_threads, gaps) for columns in blocks]
     cuts, cut_start = _join([(part[0], part[1]) for part in parts])
     centers, center_start = _join([(part[2], part[3]) for part in parts])
@@ -111,7 +111,7 @@ def bins_from_columns(
 
 
 def join_bins(parts: list[Bins]) -> Bins:
-    """Bins of some features each -> the bins of all, left to right."""
+    """Join the bins of consecutive features."""
     cuts, cut_start = _join([(part.cuts, part.cut_start) for part in parts])
     centers, center_start = _join([(part.centers, part.center_start) for part in parts])
     nominal, n_bins = (np.concatenate([getattr(part, name) for part in parts]) for name in ("nominal", "n_bins"))
@@ -119,12 +119,12 @@ def join_bins(parts: list[Bins]) -> Bins:
 
 
 def encode(table: Table, bins: Bins, *, wanted: NDArray[np.uint8] | None = None, n_threads: int = 1) -> Codes:
-    """Replace values by codes.
+    """Encode the values of a table as bin indices.
 
     Returns
     -------
     codes : (p, n) uint8 or uint16
-        One row per feature. Features that are not `wanted` (p,) are left undefined.
+        One row per feature. Features that are not `wanted` (p,) are undefined.
     """
     codes = np.empty((table.n_features, table.n_rows), dtype=bins.code_type)
     for first_feature, columns in table.column_blocks():
@@ -135,7 +135,7 @@ def encode(table: Table, bins: Bins, *, wanted: NDArray[np.uint8] | None = None,
 def _join(
     parts: list[tuple[NDArray[np.float64], NDArray[np.int64]]],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """[(values, starts), ...] -> one (values, starts)."""
+    """Join arrays of values and starts."""
     if len(parts) == 1:
         return parts[0]
     lengths = np.concatenate([np.diff(starts) for _, starts in parts])

@@ -1,4 +1,4 @@
-"""Categories: distinct values of a training column -> sorted categories; of a later column -> their numbers."""
+"""Categories of training columns, and category indices of later columns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from hedgerow.table.schema import Array, Factors, Kind, Source
 
-#: Category numbers fit into uint16, with one left for "missing".
+#: Category indices fit into uint16, with one left for missing values.
 MAX_CATEGORIES = 65_534
 
-ADVICE_ON_DATES = "turn dates into numbers first, such as days since a fixed day, or columns of year, month and weekday"
+ADVICE_ON_DATES = "Convert dates to numbers first, such as days since a fixed day, or year, month and weekday."
 
 
 def nominal_features(categorical_features: Any, source: Source) -> list[bool]:
-    """The parameter `categorical_features` -> (n_features,) bool, whether each column is nominal."""
+    """Return whether each column is categorical, shape (n_features,)."""
     n_features = source.shape[1]
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         return source.nominal_by_type()
@@ -33,31 +33,30 @@ def nominal_features(categorical_features: Any, source: Source) -> list[bool]:
         return _nominal_by_name(listed.tolist(), source.names, n_features)
     raise ValueError(
         "categorical_features must be 'from_dtype', None, or an array-like of bool, int or str, "
-        f"got {categorical_features!r}; list the nominal columns by name or number"
+        f"got {categorical_features!r}."
     )
 
 
 def learn_categories(factors: Factors, where: str) -> tuple[NDArray[np.int32], Array]:
-    """A training column -> category numbers (n_rows,), and the sorted categories that occur."""
+    """Return category indices (n_rows,) and sorted categories of a training column."""
     held, values = _held_values(factors, where)
-    # An Arrow dictionary may repeat values, so count the different ones before refusing.
+    # An Arrow dictionary may repeat values: count the distinct ones before raising.
     if len(values) > MAX_CATEGORIES and (distinct := len(set(values.tolist()))) > MAX_CATEGORIES:
         raise ValueError(
-            f"{where} must have at most {MAX_CATEGORIES:,} categories, got {distinct:,}; "
-            "drop it if it names the rows, group its rare values, or turn it into numbers"
+            f"{where} must have at most {MAX_CATEGORIES:,} categories, got {distinct:,}. "
+            "Drop it if it identifies rows, group its rare values, or convert it to numbers."
         )
     categories, numbers = np.unique(values, return_inverse=True)
     return _renumber(factors, held, numbers), categories
 
 
 def match_categories(factors: Factors, categories: Array, where: str) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """A later column -> category numbers (n_rows,), and whether each row's category is new (n_rows,)."""
+    """Return category indices (n_rows,) of a later column, and which cells are new."""
     held, values = _held_values(factors, where)
     if len(values) and _is_text(values) != _is_text(categories):
-        expected, got = ("text", "numbers") if _is_text(categories) else ("numbers", "text")
+        expected, got = ("text", "number") if _is_text(categories) else ("numeric", "text")
         raise ValueError(
-            f"{where} must hold {expected}, as in the training table, got {got} such as "
-            f"{values.tolist()[0]!r}; give it the type it had then"
+            f"{where} must be {expected}, as in the training table, got the {got} {values.tolist()[0]!r}. Convert it."
         )
     nearest = np.minimum(np.searchsorted(categories, values), len(categories) - 1)
     known = (categories[nearest] == values).astype(bool)
@@ -67,13 +66,13 @@ def match_categories(factors: Factors, categories: Array, where: str) -> tuple[N
 
 
 def factors_from_numbers(column: Array) -> Factors:
-    """Real numbers (n_rows,) -> their distinct values."""
+    """Return the distinct values of numbers (n_rows,) and their codes."""
     values, codes = np.unique(column, return_inverse=True)
     return Factors(codes, values)
 
 
 def factors_from_cells(cells: Array, where: str) -> Factors:
-    """Objects or strings (n_rows,) -> their distinct values, in order of appearance."""
+    """Return distinct objects or strings in order of appearance, and their codes."""
     listed = cells.tolist()
     try:
         distinct = {cell: code for code, cell in enumerate(dict.fromkeys(listed))}
@@ -85,12 +84,12 @@ def factors_from_cells(cells: Array, where: str) -> Factors:
 
 
 def numbers_of_values(factors: Factors, where: str) -> Array:
-    """A column whose categories must be numbers -> these as float64 (K + 1,), the last NaN, for missing values."""
+    """Return numeric categories as float64 (K + 1,), the last NaN for missing values."""
     present = factors.values[np.unique(factors.codes[factors.codes >= 0])]
     if len(present) and values_of_one_type(present, where).dtype == object:
         raise ValueError(
-            f"{where} must hold numbers, got text such as {present[0]!r}; to use it as nominal, name it in "
-            "categorical_features or let that be 'from_dtype' when the model is fitted"
+            f"{where} must be numeric, got the text {present[0]!r}. To make it categorical, refit with"
+            " categorical_features='from_dtype' or with its name in categorical_features."
         )
     numbers = np.full(len(factors.values) + 1, np.nan)
     numbers[:-1] = factors.values if len(present) else np.nan
@@ -98,7 +97,7 @@ def numbers_of_values(factors: Factors, where: str) -> Array:
 
 
 def values_of_one_type(values: Array, where: str) -> Array:
-    """Distinct values (k,), none missing -> the same as text, int64, uint64, float64 or bool."""
+    """Convert distinct values (k,) to text, int64, uint64, float64 or bool."""
     kind = values.dtype.kind
     if kind in "UT":
         return values.astype(object)
@@ -112,12 +111,12 @@ def values_of_one_type(values: Array, where: str) -> Array:
 
 
 def type_of_values(values: Array) -> Kind:
-    """Values of one kind (k,) -> this kind."""
+    """Return the type of values (k,)."""
     return "text" if _is_text(values) else "boolean" if values.dtype.kind == "b" else "number"
 
 
 def is_missing(value: object) -> bool:
-    """Whether one object stands for a missing value: None, NaN, NaT, pandas.NA."""
+    """Test whether an object is a missing value: None, NaN, NaT or pandas.NA."""
     if value is None:
         return True
     try:
@@ -129,12 +128,12 @@ def is_missing(value: object) -> bool:
 
 
 def is_date(value: object) -> bool:
-    """Whether a value is a date, whatever library it is of."""
+    """Test whether a value is a date of any library."""
     return hasattr(value, "year") or isinstance(value, (np.datetime64, np.timedelta64))
 
 
 def _nominal_by_mask(mask: Array, n_features: int) -> list[bool]:
-    """Boolean mask -> (n_features,) bool."""
+    """Convert a boolean mask."""
     if len(mask) != n_features:
         raise ValueError(
             f"categorical_features set as a boolean mask must have one entry per feature ({n_features}), "
@@ -144,7 +143,7 @@ def _nominal_by_mask(mask: Array, n_features: int) -> list[bool]:
 
 
 def _nominal_by_number(features: Array, n_features: int) -> list[bool]:
-    """Feature numbers -> (n_features,) bool."""
+    """Convert feature indices to a mask."""
     if features.min() < 0 or features.max() >= n_features:
         raise ValueError(
             "categorical_features set as integer indices must be in [0, n_features - 1], "
@@ -155,7 +154,7 @@ def _nominal_by_number(features: Array, n_features: int) -> list[bool]:
 
 
 def _nominal_by_name(listed: list[str], names: tuple[str, ...] | None, n_features: int) -> list[bool]:
-    """Feature names -> (n_features,) bool."""
+    """Convert feature names to a mask."""
     if names is None:
         raise ValueError(
             "categorical_features should be passed as an array of integers or as a boolean mask when the "
@@ -165,16 +164,16 @@ def _nominal_by_name(listed: list[str], names: tuple[str, ...] | None, n_feature
     if unknown:
         raise ValueError(
             f"categorical_features must name columns of X, got {unknown[0]!r}, which is not a valid feature "
-            f"name of the training data; its names are {list(names[:10])}{' …' if n_features > 10 else ''}"
+            f"name of the training data. Its names are {list(names[:10])}{' …' if n_features > 10 else ''}."
         )
     return [name in listed for name in names]
 
 
 def _held_values(factors: Factors, where: str) -> tuple[NDArray[np.intp], Array]:
-    """The places, among the values (k,), of those that occur and are not missing; and these values in one type."""
+    """Return the values (k,) that occur and are not missing, after their indices."""
     codes, values = factors
     occurs = np.zeros(len(values) + 1, dtype=bool)
-    occurs[codes] = True  # a missing cell has code -1, which is the extra last entry
+    occurs[codes] = True  # the code -1 of missing cells is the extra last entry
     if values.dtype.kind == "f":
         present = ~np.isnan(values)
     elif values.dtype.kind == "O":
@@ -186,19 +185,19 @@ def _held_values(factors: Factors, where: str) -> tuple[NDArray[np.intp], Array]
 
 
 def _renumber(factors: Factors, held: NDArray[np.intp], numbers: Array) -> NDArray[np.int32]:
-    """New numbers for the values at `held` -> the number of each row's value, -1 for others, (n_rows,) int32."""
+    """Return new codes (n_rows,) for the values at `held`, and -1 for others."""
     lookup = np.full(len(factors.values) + 1, -1, dtype=np.int32)
     lookup[held] = numbers
     return lookup[factors.codes]
 
 
 def _is_text(values: Array) -> bool:
-    """Whether the values are text rather than numbers."""
+    """Test whether values are text rather than numbers."""
     return values.dtype.kind == "O"
 
 
 def _objects_of_one_type(values: Array, where: str) -> Array:
-    """Python objects (k,) -> text, int64, float64 or bool; the error names the types that are mixed."""
+    """Convert Python objects (k,) to text, int64, float64 or bool."""
     types = set(map(type, values))
     if all(issubclass(each, str) for each in types):
         return _object_array(map(str, values))
@@ -209,8 +208,8 @@ def _objects_of_one_type(values: Array, where: str) -> Array:
     if text is not None:
         other = next(value for value in values if not isinstance(value, str))
         raise ValueError(
-            f"{where} must hold values of one kind, got {type(other).__name__} ({other!r}) and "
-            f"{type(text).__name__} ({text!r}); convert the column to text or to numbers"
+            f"{where} must have values of one type, got {type(other).__name__} ({other!r}) and "
+            f"{type(text).__name__} ({text!r}). Convert the column to text or to numbers."
         )
     if all(issubclass(each, (bool, np.bool_)) for each in types):
         return values.astype(bool)
@@ -220,14 +219,14 @@ def _objects_of_one_type(values: Array, where: str) -> Array:
 
 
 def _not_a_category(value: object, where: str) -> ValueError:
-    """The error for a value that is neither text nor a number."""
-    advice = ADVICE_ON_DATES if is_date(value) else "convert them to text"
+    """Return the error for a value that is neither text nor a number."""
+    advice = ADVICE_ON_DATES if is_date(value) else "Convert them to text."
     return ValueError(
-        f"{where} must hold numbers, text or categories, got {type(value).__name__} values such as "
-        f"{str(value)[:40]}; {advice}"
+        f"{where} must be numbers, text or categories, got {type(value).__name__} values such as "
+        f"{str(value)[:40]}. {advice}"
     )
 
 
 def _object_array(values: Iterable[Any]) -> Array:
-    """Objects -> 1-D array that holds them unchanged, even if they are sequences."""
+    """Return a 1-D array of objects, unchanged even if they are sequences."""
     return np.fromiter(values, dtype=object)

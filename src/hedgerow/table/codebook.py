@@ -1,4 +1,4 @@
-"""Meaning: codes and cells of a table -> names, numbers and categories that people know."""
+"""Names, numbers and categories that the codes of a table stand for."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hedgerow.table.schema import Kind, Schema
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """What the codes of a table mean.
+    """Meaning of the codes of a table.
 
     Parameters
     ----------
     bins, schema : Bins, Schema
-        How values become codes, and what the columns are.
+        Bins of the values, and schema of the columns.
     exact : bool
-        Whether every value of the training table is its own bin.
+        Whether every training value is its own bin.
     """
 
     bins: Bins
@@ -33,7 +33,7 @@ class Codebook:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """(p,): the features' names, or ``x[i]``."""
+        """Feature names (p,), or ``x[i]``."""
         return self.schema.names or tuple(f"x[{feature}]" for feature in range(self.schema.n_features))
 
     @cached_property
@@ -43,22 +43,22 @@ class Codebook:
 
     @cached_property
     def _known(self) -> dict[int, tuple[float, float, float]]:
-        """The ranges and spans that have been asked for."""
+        """Ranges and spans computed so far."""
         return {}
 
     def range_of(self, feature: int) -> tuple[float, float]:
-        """Smallest and largest training value of a numeric feature; for a binned column, the ends of its outer bins."""
+        """Return the training range of a numeric feature, or that of its bins."""
         return self._measured(feature)[:2]
 
     def span_of(self, feature: int) -> float:
-        """The range of the finite training values of a numeric feature; 0 if all are equal."""
+        """Return the width of the finite training range of a feature."""
         return self._measured(feature)[2]
 
     @cached_property
     def far(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(p,), (p,): numbers below and above which a feature is farther outside its range than the range is wide.
+        """Limits (p,), (p,): the training range extended by its width on both sides.
 
-        They are infinite for features that are nominal, constant or without values.
+        They are infinite for features that are categorical, constant or without values.
         """
         low, high = np.full((2, self.schema.n_features), [[-np.inf], [np.inf]])
         for feature in np.flatnonzero((self.bins.nominal == 0) & (self.bins.n_bins > 1)).tolist():
@@ -77,7 +77,7 @@ class Codebook:
         cuts = self.bins.cuts_of(feature)
         if self.exact or not len(cuts):
             return low, high
-        # A centre is the middle of its bin, so the outer end is as far from it as the cut is.
+        # A centre is the middle of its bin, so the outer end is as far from it as the edge is.
         return min(low, 2 * low - float(cuts[0])), max(high, 2 * high - float(cuts[-1]))
 
     def _span(self, feature: int, low: float, high: float) -> float:
@@ -89,7 +89,7 @@ class Codebook:
         return float(min(2 * (high / 2 - low / 2), np.finfo(np.float64).max))
 
     def value_of_code(self, feature: int, code: int) -> Any:
-        """A code -> a value of that bin, a date as text, a category, or None for missing."""
+        """Return a value of a bin, a date as text, a category, or None for missing."""
         if code == self.missing_code:
             return None
         categories = self.schema.categories[feature]
@@ -98,14 +98,14 @@ class Codebook:
         return self._as_type(feature, float(self.bins.centers[self.bins.center_start[feature] + code]))
 
     def value(self, feature: int, cell: Any) -> Any:
-        """A cell of a column as the forest reads it -> number, date, category, or None for missing and new ones."""
+        """Return a cell as a number, date or category; None if it is missing or new."""
         categories = self.schema.categories[feature]
         if categories is not None:
             return None if cell < 0 else plain(categories[int(cell)])
         return None if np.isnan(cell) else self._as_type(feature, float(cell))
 
     def of_row(self, columns: list[NDArray[Any]], row: int) -> dict[str, Any]:
-        """Columns (n,) each as the forest reads them -> feature name -> value of one row."""
+        """Return the values of a row by feature name; `columns` have shape (n,)."""
         return {name: self.value(j, columns[j][row]) for j, name in enumerate(self.names)}
 
     def _as_type(self, feature: int, number: float) -> Any:
@@ -116,15 +116,15 @@ class Codebook:
 
 
 def plain(value: Any) -> Any:
-    """A value of NumPy or any other type -> a number, boolean or text of Python."""
+    """Return a value as a plain number, boolean or text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, str | int | float | bool) else str(value)
 
 
-#: The kinds of columns that hold days since 1970: whole days only, or also times.
+#: Column types of days since 1970, without and with times.
 DATES: tuple[Kind, ...] = ("date", "time")
 
-#: What can be said of a date besides its day: the ends of the names of further columns.
+#: Suffixes of the columns that are derived from a date.
 PARTS = (" month", " weekday")
 
 _FIRST = datetime.datetime(1970, 1, 1)
@@ -132,13 +132,13 @@ _MINUTES = 24 * 60
 
 
 def type_of_days(days: NDArray[np.floating]) -> Kind:
-    """Days (n,), NaN where missing -> "date" if all are whole, else "time"."""
+    """Return "date" if all known days (n,) are whole, else "time"."""
     known = days[np.isfinite(days)]
     return "date" if bool((known == np.floor(known)).all()) else "time"
 
 
 def part_of(days: NDArray[np.float64], part: str) -> NDArray[np.float64]:
-    """Days since 1970 (n,) -> months, 1 to 12, or weekdays, 1 for a Monday to 7."""
+    """Return months, 1 to 12, or weekdays, Monday 1 to 7, of days since 1970 (n,)."""
     known = np.where(np.isnan(days), 0, np.floor(days)).astype(np.int64)
     if part == " weekday":
         numbers = (known + 3) % 7 + 1
@@ -148,7 +148,7 @@ def part_of(days: NDArray[np.float64], part: str) -> NDArray[np.float64]:
 
 
 def date_words(days: float, kind: Kind) -> str:
-    """Days since 1970 -> the day, or the day and the minute, in which this point of time lies.
+    """Format days since 1970 as a date, or as a date and minute.
 
     Examples
     --------
@@ -158,6 +158,6 @@ def date_words(days: float, kind: Kind) -> str:
     minutes = math.floor(days * _MINUTES + 1e-6) if math.isfinite(days) else math.inf
     try:
         when = _FIRST + datetime.timedelta(minutes=minutes)
-    except OverflowError:  # a year that has no four digits
+    except OverflowError:  # a year outside 1 to 9999
         return f"{days:g}"
     return f"{when:%Y-%m-%d}" if kind == "date" else f"{when:%Y-%m-%d %H:%M}"

@@ -1,4 +1,4 @@
-"""Frames: pandas, polars, pyarrow and other data frames that narwhals knows -> columns."""
+"""Columns of data frames: pandas, polars, pyarrow and others, by narwhals."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from hedgerow.table.schema import Array, Column, Factors, Kind, ListedColumns, T
 
 #: A data frame of at most this many numbers is copied rather than read column by column.
 FEW_CELLS = 1 << 14
-#: So is a frame of at most this many rows, however wide: reading one column costs as much as copying 50,000 cells.
+#: So is a frame of at most this many rows: reading one column costs as much as copying 50,000 cells.
 FEW_ROWS = 512
-#: Types of numbers that NumPy lacks, or that libraries hash differently; narwhals has Float16 only since 2.23.
+#: Numeric types that NumPy lacks, or that libraries hash differently; narwhals has Float16 from 2.23.
 ODD_NUMBERS = tuple(getattr(nw, name) for name in ("Decimal", "Float16", "Int128", "UInt128") if hasattr(nw, name))
 
 
 @dataclass
 class FrameTable:
-    """A data frame, column by column."""
+    """A data frame, read column by column."""
 
     frame: nw.DataFrame[Any]
     series: list[Series]
@@ -41,12 +41,12 @@ class FrameTable:
 
     @property
     def container(self) -> str:
-        """The library's name."""
+        """The name of the library."""
         return str(self.frame.implementation.value)
 
     @property
     def native(self) -> Any:
-        """The user's frame."""
+        """The frame of the user."""
         return self.frame.to_native()
 
     @property
@@ -55,26 +55,26 @@ class FrameTable:
         return self.frame.shape
 
     def kinds(self) -> list[Kind]:
-        """The kind of each column, by its type."""
+        """Return the type of each column."""
         return [series.kind for series in self.series]
 
     def nominal_by_type(self) -> list[bool]:
-        """Text and categories are nominal; booleans are the numbers 0 and 1."""
+        """Return which columns are text or categories; booleans are the numbers 0 and 1."""
         return [series.kind in ("text", "category") for series in self.series]
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct values, and which of them each row has."""
+        """Return the distinct values of a column and their codes."""
         return self.series[feature].factors()
 
     def columns(self, given: Mapping[int, Array]) -> TableColumns:
-        """Views where the library allows it; other columns are converted when their block is read."""
+        """Return the columns, as views where possible; others are converted when read."""
         listed = [given[j] if j in given else series.numbers() for j, series in enumerate(self.series)]
         return ListedColumns(listed, self.shape[0])
 
 
 @dataclass(frozen=True)
 class Series:
-    """One column of a data frame. `cells` are its values if its type does not say what it holds."""
+    """One column of a data frame; `cells` are its values if its dtype is ambiguous."""
 
     values: nw.Series[Any]
     dtype: nw.dtypes.DType
@@ -83,7 +83,7 @@ class Series:
     cells: Array | None = None
 
     def numbers(self) -> Column:
-        """(n_rows,) floats, missing -> NaN; text is an error."""
+        """Return floats (n_rows,), with NaN for missing values; text raises an error."""
         n_rows = len(self.values)
         if self.kind == "null":
             return np.broadcast_to(np.float64(np.nan), n_rows)
@@ -98,7 +98,7 @@ class Series:
         return partial(_float64_from_series, self.values)
 
     def factors(self) -> Factors:
-        """The column's distinct values by the library's own hashing, and which of them each row has."""
+        """Return the distinct values, by the hashing of the library, and their codes."""
         if self.kind == "null":
             return Factors(np.full(len(self.values), -1), np.empty(0))
         if self.cells is not None:
@@ -110,29 +110,29 @@ class Series:
 
 
 def source_from_frame(X: Any) -> FrameTable | NumberArray | None:
-    """Data frame -> its columns; None for other objects, an error for a frame that is not in memory."""
+    """Return the columns of a data frame; None for other objects."""
     X = nw.to_native(X, pass_through=True)
     if (few_numbers := _array_from_small_frame(X)) is not None:
         return few_numbers
     if not nw.dependencies.is_into_dataframe(X):
         if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-            raise ValueError(f"X must be in memory, got a {type(X).__name__}; collect it first")
+            raise ValueError(f"X must be in memory, got a {type(X).__name__}. Collect it first.")
         if hasattr(X, "__arrow_c_stream__") and hasattr(X, "schema"):
             return source_from_frame(nw.from_arrow(X, backend="pyarrow").to_native())
         return None
     frame, listed = _frame_and_names(X)
     names = _names_of(listed)
     if 0 in frame.shape:
-        check_array(np.empty(frame.shape))  # let scikit-learn raise its own error; it always does here
+        check_array(np.empty(frame.shape))  # scikit-learn raises its own error; it always does here
     columns = cast("list[nw.Series[Any]]", list(frame.iter_columns()))
     series = [_series_from(column, label(names, j)) for j, column in enumerate(columns)]
     return FrameTable(frame, series, names)
 
 
 def _array_from_small_frame(X: Any) -> NumberArray | None:
-    """pandas frame of few cells or rows and one NumPy dtype -> array with names; None for other frames.
+    """Return a small pandas frame of one dtype as an array; None for other frames.
 
-    Asking pandas for its columns one by one costs more than copying a few cells: 30 columns take 2 ms.
+    Reading pandas columns one by one costs more than copying a few cells: 30 columns take 2 ms.
     """
     if not nw.dependencies.is_pandas_dataframe(X) or X.size == 0 or not X.columns.is_unique:
         return None
@@ -146,30 +146,30 @@ def _array_from_small_frame(X: Any) -> NumberArray | None:
 
 
 def _frame_and_names(X: Any) -> tuple[nw.DataFrame[Any], list[Any]]:
-    """Data frame -> a frame of narwhals, and the names of its columns, all different but not always text."""
+    """Return the narwhals frame and its column names, which may not be text."""
     try:
         frame = nw.from_native(X, eager_only=True)
         return frame, list(frame.columns)
     except nw.exceptions.DuplicateError as error:
         repeated = " ".join(str(error).split())
-        raise ValueError(f"Column names must be unique. {repeated}; rename or drop columns") from None
+        raise ValueError(f"Column names must be unique. {repeated}. Rename or drop columns.") from None
 
 
 def _names_of(columns: list[Any]) -> tuple[str, ...] | None:
-    """The names of the columns if all are text, None if no name is."""
+    """Return the column names if all are text, None if none is."""
     types = sorted({type(name).__name__ for name in columns})
     if "str" not in types:
         return None
     if len(types) > 1:
         raise TypeError(
             "Feature names are only supported if all input features have string names, got names of type "
-            f"{', '.join(types)}; rename the columns, for example X.columns = X.columns.astype(str)"
+            f"{', '.join(types)}. Rename the columns, for example X.columns = X.columns.astype(str)."
         )
     return tuple(columns)
 
 
 def _series_from(values: nw.Series[Any], where: str) -> Series:
-    """One column -> the same with its kind."""
+    """Return a column with its type."""
     dtype = values.dtype
     if dtype.is_numeric():
         return Series(values, dtype, "number", where)
@@ -180,65 +180,65 @@ def _series_from(values: nw.Series[Any], where: str) -> Series:
     if dtype == nw.String and not _holds_objects(values):
         return Series(values, dtype, "text", where)
     if dtype.is_temporal():
-        raise ValueError(f"{where} must hold numbers, text or categories, got dates ({dtype}); {ADVICE_ON_DATES}")
+        raise ValueError(f"{where} must be numbers, text or categories, got dates ({dtype}). {ADVICE_ON_DATES}")
     missing = values.is_null().to_numpy()
     if missing.all():
         return Series(values, dtype, "null", where)
     if dtype in (nw.Object, nw.String, nw.Unknown):
         cells = np.asarray(values.to_numpy())
         return Series(values, dtype, _type_of_cells(cells[~missing], where), where, cells)
-    raise ValueError(f"{where} must hold numbers, text or categories, got {dtype}; make it several columns")
+    raise ValueError(f"{where} must be numbers, text or categories, got {dtype}. Split it into several columns.")
 
 
 def _holds_objects(values: nw.Series[Any]) -> bool:
-    """Whether a column that begins with text may hold any Python object after that."""
+    """Test whether a column of text may have other Python objects."""
     return bool(_native_dtype(values) == np.dtype(object))
 
 
 def _type_of_cells(cells: Array, where: str) -> Kind:
-    """Cells, none missing, of a column of unclear type -> their kind; the error names kinds that are mixed."""
+    """Return the type of cells, none missing, of a column of ambiguous dtype."""
     if cells.dtype.kind in "biuf":
         return "boolean" if cells.dtype.kind == "b" else "number"
     if cells.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {where} holds {cells.dtype}")
+        raise ValueError(f"Complex data not supported: {where} has dtype {cells.dtype}.")
     if cells.dtype.kind != "O":
-        raise ValueError(f"{where} must hold numbers, text or categories, got {cells.dtype}; convert it")
+        raise ValueError(f"{where} must be numbers, text or categories, got {cells.dtype}. Convert it.")
     listed = cells.tolist()
     one_of_each_type = [next(c for c in listed if type(c) is each) for each in set(map(type, listed))]
     return type_of_values(values_of_one_type(np.fromiter(one_of_each_type, dtype=object), where))
 
 
 def _numbers_from_objects(cells: Array) -> Array:
-    """Numbers and missing values as objects (n_rows,) -> float64 (n_rows,)."""
+    """Return objects (n_rows,) as float64, with NaN for missing values."""
     try:
         return cells.astype(np.float64)
-    except TypeError:  # pandas.NA or NaT among them
+    except TypeError:  # pandas.NA or NaT
         return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells], dtype=np.float64)
 
 
 def _view(values: nw.Series[Any]) -> Array:
-    """Floats -> (n_rows,), without a copy if the library allows it."""
+    """Return floats (n_rows,), without a copy if the library allows it."""
     plain = isinstance(_native_dtype(values), np.dtype)
     return np.asarray(values.to_native().to_numpy() if plain else values.to_numpy())
 
 
 def _native_dtype(values: nw.Series[Any]) -> Any:
-    """The type of a column as its own library tells it, or None."""
+    """Return the dtype of a column in its own library, or None."""
     return getattr(values.to_native(), "dtype", None)
 
 
 def _float64_from_series(values: nw.Series[Any]) -> Array:
-    """Numbers or booleans of any width, with or without nulls -> float64 (n_rows,)."""
+    """Return numbers or booleans of any width as float64 (n_rows,)."""
     return np.asarray(values.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
 def _is_odd_number(dtype: nw.dtypes.DType) -> bool:
-    """Whether numbers of this type must be converted to float64 first."""
+    """Test whether numbers of this type must be converted to float64 first."""
     return dtype in ODD_NUMBERS
 
 
 def _factors_from_native(values: nw.Series[Any]) -> Factors:
-    """Text, categories or plain numbers -> distinct values, by the hashing of the library that holds them."""
+    """Return distinct values by the hashing of the library, and their codes."""
     native, library = values.to_native(), values.implementation
     if library.is_pandas_like():
         codes, distinct = native.factorize()

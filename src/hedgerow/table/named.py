@@ -1,4 +1,4 @@
-"""Named: separate columns, each with its name -> columns."""
+"""Tables made of separate columns with names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hedgerow.table.schema import Array, Column, Factors, Kind, ListedColumns, T
 
 
 class PackedColumn(Protocol):
-    """Numbers (n_rows,) that are not stored as floats, but become floats when they are asked for."""
+    """Numbers (n_rows,) that are converted to floats when read."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...
     def __len__(self) -> int: ...
     def __getitem__(self, rows: Any) -> Array:
-        """The numbers of some rows."""
+        """Return the numbers of rows."""
 
 
 Listed: TypeAlias = Array | Factors | PackedColumn
@@ -31,16 +31,16 @@ Listed: TypeAlias = Array | Factors | PackedColumn
 
 @dataclass
 class NamedColumns:
-    """A table made of columns, without a data frame, as the command line has it.
+    """A table made of columns, without a data frame, as on the command line.
 
     Parameters
     ----------
     names : tuple of str of length n_features, or None
-        Names, all different.
+        Unique names.
     listed : sequence of length n_features
-        Numbers or booleans (n_rows,), NaN is missing, as an array or `PackedColumn`; or `Factors` for a nominal column.
+        Numbers or booleans (n_rows,), NaN if missing, as an array or `PackedColumn`; or `Factors` if categorical.
     dates : set of str
-        The names of columns that hold days since 1970.
+        Names of columns of days since 1970.
 
     Examples
     --------
@@ -59,11 +59,11 @@ class NamedColumns:
 
     def __post_init__(self) -> None:
         if 0 in self.shape:
-            check_array(np.empty(self.shape))  # let scikit-learn raise its own error; it always does here
+            check_array(np.empty(self.shape))  # scikit-learn raises its own error; it always does here
 
     @property
     def native(self) -> Array:
-        """An array of the same shape, for scikit-learn to compare."""
+        """An array of the same shape, for the checks of scikit-learn."""
         return np.broadcast_to(np.float64(0), self.shape)
 
     @property
@@ -75,7 +75,7 @@ class NamedColumns:
         return len(first.codes if isinstance(first, Factors) else first), len(self.listed)
 
     def some(self, rows: Array | slice) -> NamedColumns:
-        """The same table with some rows only."""
+        """Return a table of some rows."""
         return NamedColumns(
             self.names,
             [
@@ -86,21 +86,21 @@ class NamedColumns:
         )
 
     def kinds(self) -> list[Kind]:
-        """Text or categories, booleans, numbers."""
+        """Return the type of each column."""
         names = self.names or ("",) * len(self.listed)
         return [_kind(column, name in self.dates) for name, column in zip(names, self.listed, strict=True)]
 
     def nominal_by_type(self) -> list[bool]:
-        """The columns given as `Factors`."""
+        """Return which columns are `Factors`."""
         return [isinstance(column, Factors) for column in self.listed]
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct values, and which of them each row has."""
+        """Return the distinct values of a column and their codes."""
         column = self.listed[feature]
         return column if isinstance(column, Factors) else factors_from_numbers(column[:])
 
     def columns(self, given: Mapping[int, Array]) -> TableColumns:
-        """Views of the columns where no conversion is needed."""
+        """Return the columns, as views where no conversion is needed."""
         listed = [
             given[j] if j in given else _numbers(column, label(self.names, j)) for j, column in enumerate(self.listed)
         ]
@@ -108,7 +108,7 @@ class NamedColumns:
 
 
 def _kind(column: Listed, dated: bool) -> Kind:
-    """A column, and whether it holds days since 1970 -> its kind."""
+    """Return the type of a column; `dated` ones are days since 1970."""
     if isinstance(column, Factors):
         return "text" if column.values.dtype == object else "category"
     if dated:
@@ -117,7 +117,7 @@ def _kind(column: Listed, dated: bool) -> Kind:
 
 
 def _numbers(column: Listed, where: str) -> Column:
-    """A column -> floats, or a function that makes them; its categories must be numbers."""
+    """Return a column as floats, or a function that makes them."""
     if isinstance(column, Factors):
         return partial(numbers_of_values(column, where).__getitem__, column.codes)
     return numeric_column(column) if isinstance(column, np.ndarray) else partial(column.__getitem__, slice(None))

@@ -1,4 +1,4 @@
-"""Output: columns by name, and the table they are about -> a data frame of the same library, with the same index."""
+"""Data frames for results, of the library and index of the input."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import narwhals.stable.v2 as nw
 from sklearn import get_config
 
-#: The outputs that scikit-learn's `set_output` knows.
+#: Outputs of scikit-learn's `set_output`.
 OUTPUTS = ("default", "pandas", "polars")
 
 
 def requested_output(estimator: Any) -> str:
-    """An estimator -> the output that `set_output` or scikit-learn's configuration asks for."""
+    """Return the output that `set_output` or scikit-learn's configuration requests."""
     own = vars(estimator).get("_sklearn_output_config", {})
     return str(own["transform"] if "transform" in own else get_config()["transform_output"])
 
 
 def frame_like(X: Any, columns: Mapping[str, Any], output: str = "default") -> Any:
-    """Columns (n,) by name -> a frame of pandas or polars, as asked; by default polars if X is, otherwise pandas.
+    """Return columns (n,) as a frame; by default polars if X is, otherwise pandas.
 
     Examples
     --------
@@ -36,9 +36,7 @@ def frame_like(X: Any, columns: Mapping[str, Any], output: str = "default") -> A
     try:
         made = nw.from_dict(dict(columns), backend=output).to_native()  # type: ignore[arg-type]
     except ImportError:
-        raise ImportError(
-            f"{output} must be installed for data frames of {output}, got none; pip install {output}"
-        ) from None
+        raise ImportError(f"{output} output requires {output}. Run pip install {output}.") from None
     index = nw.maybe_get_index(given) if known else None
     if index is not None and output == "pandas":
         made.index = index
@@ -46,7 +44,7 @@ def frame_like(X: Any, columns: Mapping[str, Any], output: str = "default") -> A
 
 
 def index_names(X: Any) -> list[str] | None:
-    """A table -> the names of its rows, if it is a pandas frame whose index is more than their numbers; else None.
+    """Return the row names of a pandas frame, unless they are just row numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Read: a table of any kind -> its columns and schema; a later table -> columns that fit the schema."""
+"""Training tables with their schema, and later tables that match it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
 
 from hedgerow.table.arrays import source_from_array
 from hedgerow.table.categories import learn_categories, match_categories, nominal_features, type_of_values
@@ -18,36 +17,37 @@ from hedgerow.table.named import NamedColumns
 from hedgerow.table.schema import Array, Schema, Source, Table, label
 from hedgerow.table.sparse import source_from_sparse
 from hedgerow.table.uncertain import UncertainTable, located
+from hedgerow.util.compat import check_features
 from hedgerow.util.text import require_text
 
 
 def read_training_table(
     X: Any, *, categorical_features: Any = "from_dtype", feature_names: Sequence[str] | None = None
 ) -> Table:
-    """Read the table a model is fitted to, and learn the schema of later tables.
+    """Read a training table and its schema.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
         NumPy, scipy sparse (any format), pandas, polars, pyarrow, or anything NumPy can convert. NaN, None, null,
-        NaT and pandas.NA are missing; infinities are values. Whole numbers become float64, exact up to 2**53.
+        NaT and pandas.NA are missing; infinities are values. Integers become float64, exact up to 2**53.
     categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
-        Which columns are nominal, as in scikit-learn's HistGradientBoostingClassifier: those of a data frame
-        that are text, categorical or enumerated; none; or those listed by mask, number or name.
+        Categorical columns, as in scikit-learn's HistGradientBoostingClassifier: those of a data frame that are text,
+        categorical or enumerated; none; or a mask, indices or names.
     feature_names : sequence of str of length n_features, default=None
-        Names for the columns of a table that has none.
+        Names for the columns of a table without names.
 
     Returns
     -------
     Table
         Categories are those that occur in the rows, sorted, even if a categorical type declares others. A text or
-        untyped column without any value is numeric and all NaN.
+        untyped column without values is numeric and all NaN.
 
     Raises
     ------
     ValueError
-        If the table is empty or not two-dimensional, holds dates, complex or nested values, repeats a
-        column name, mixes text and numbers in a column, has text in a numeric column, or too many categories.
+        If the table is empty or not two-dimensional, has dates, complex or nested values, repeats a column name,
+        mixes text and numbers in a column, has text in a numeric column, or too many categories.
     TypeError
         If a cell of an array is neither text nor a number, or only some column names are text.
 
@@ -70,7 +70,7 @@ def read_training_table(
 
 
 def read_table(X: Any, schema: Schema) -> Table:
-    """Read a later table: the same columns in the same order and of the same kind as in training.
+    """Read a later table with the columns of the training table.
 
     Parameters
     ----------
@@ -78,18 +78,18 @@ def read_table(X: Any, schema: Schema) -> Table:
         It need not be the container of the training table. Names are compared if both have them, otherwise
         columns are matched by position. Categories are matched by value.
     schema : Schema
-        Of the training table.
+        Schema of the training table.
 
     Returns
     -------
     Table
-        With the training table's schema; `Table.unseen` counts categories that did not occur in training.
+        With the training table's schema; `Table.unseen` counts categories that are not in the training table.
 
     Raises
     ------
     ValueError
-        If a column is missing, new, out of order, or holds text where training had numbers or the reverse.
-        A column without any value fits every kind.
+        If a column is missing, new, out of order, or has text where training had numbers or the reverse.
+        A column without values matches every type.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def read_table(X: Any, schema: Schema) -> Table:
 
 
 def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
-    """Read a later table for a fitted estimator, like `read_table` but with scikit-learn's own errors.
+    """Read a later table for a fitted estimator, with scikit-learn's own errors.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
         With ``n_features_in_`` and, if the training table had names, ``feature_names_in_``; see `remember_features`. It
         is called only if the tables differ, because scikit-learn's errors name the estimator.
     X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features), or UncertainTable
-        The later table.
+        Later table.
     schema : Schema
-        Of the training table.
+        Schema of the training table.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
     Warns
     -----
     UserWarning
-        scikit-learn's, if only one of the two tables has names.
+        From scikit-learn, if only one of the two tables has names.
 
     Examples
     --------
@@ -144,19 +144,19 @@ def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
         return replace(table, uncertain=located(X.cells, schema, table.n_rows))
     source = _source_from(X)
     if source.names != schema.names or source.shape[1] != schema.n_features:
-        validate_data(estimator(), source.native, reset=False, skip_check_array=True)
+        check_features(estimator(), source.native, source.names, source.shape)
     return _match(source, schema)
 
 
 def remember_features(estimator: Any, schema: Schema) -> None:
-    """Set scikit-learn's ``n_features_in_`` and ``feature_names_in_``, at the end of a successful fit.
+    """Set ``n_features_in_`` and ``feature_names_in_`` after a successful fit.
 
     Parameters
     ----------
     estimator : estimator
-        ``feature_names_in_`` is removed if the schema has no names.
+        Loses ``feature_names_in_`` if the schema has no names.
     schema : Schema
-        Of the training table.
+        Schema of the training table.
 
     Examples
     --------
@@ -175,34 +175,32 @@ def remember_features(estimator: Any, schema: Schema) -> None:
 
 
 def _source_from(X: Any) -> Source:
-    """Any table -> a source of columns with at least one row and one column."""
+    """Return the source of columns of any table."""
     if isinstance(X, np.ndarray):
         return source_from_array(X)
     if isinstance(X, UncertainTable):
-        raise TypeError("X must be certain here, got an UncertainTable; it is for predictions only, not for a fit")
+        raise TypeError("X must not be an UncertainTable here. Uncertain cells are for predictions, not for fit.")
     if isinstance(X, NamedColumns):
-        return replace(X)  # a copy, because reading may set the names to the schema's
+        return replace(X)  # a copy, because reading may set its names
     if issparse(X):
         return source_from_sparse(X)
     try:
         return source_from_frame(X) or source_from_array(X)
-    except UnicodeEncodeError as reason:  # of a library that puts text into UTF-8 before we look
+    except UnicodeEncodeError as reason:  # raised by libraries that encode text first
         require_text([reason.object], "text of X")
         raise
 
 
 def _checked_names(names: Sequence[str], n_features: int) -> tuple[str, ...]:
-    """Names -> the same as a tuple, refused unless there is one per column and all are different."""
+    """Validate feature names: one per column, all unique."""
     kept = tuple(map(str, names))
     if len(kept) != n_features or len(set(kept)) != n_features:
-        raise ValueError(
-            f"feature_names must be {n_features} different names, got {list(kept[:10])}; give one for each column"
-        )
+        raise ValueError(f"feature_names must be {n_features} unique names, one per column, got {list(kept[:10])}.")
     return kept
 
 
 def _learn(source: Source, nominal: list[bool]) -> Table:
-    """Columns, and which are nominal -> table with its own schema."""
+    """Return the table of a source with its own schema."""
     n_rows, n_features = source.shape
     require_text(source.names or (), "names of columns")
     kinds = source.kinds()
@@ -227,7 +225,7 @@ def _learn(source: Source, nominal: list[bool]) -> Table:
 
 
 def _match(source: Source, schema: Schema) -> Table:
-    """Columns of a later table -> table with the training table's schema."""
+    """Return the table of a source with the schema of the training table."""
     n_rows = source.shape[0]
     source.names = source.names or schema.names
     if schema.only_numbers:
@@ -244,12 +242,12 @@ def _match(source: Source, schema: Schema) -> Table:
 
 
 def _nothing(n_rows: int) -> NDArray[np.float64]:
-    """(n_rows,) NaN, stored only once."""
+    """Return NaN (n_rows,), stored only once."""
     return np.broadcast_to(np.float64(np.nan), n_rows)
 
 
 def _require_same_features(source: Source, schema: Schema) -> None:
-    """Refuse a table with other columns than the schema's; the error names the first few that differ."""
+    """Raise `ValueError` if the columns differ from the schema."""
     names, known = source.names, schema.names
     if names is not None and known is not None and names != known:
         missing = [name for name in known if name not in set(names)]
@@ -257,17 +255,17 @@ def _require_same_features(source: Source, schema: Schema) -> None:
         raise ValueError(
             "X must have the columns of the training table in the same order, got "
             + _difference(missing, new, names)
-            + "; select them, for example X[model.feature_names_in_]"
+            + ". Select them, for example X[model.feature_names_in_]."
         )
     if source.shape[1] != schema.n_features:
         raise ValueError(
-            f"X must have {schema.n_features} columns, as the training table ({schema.container}) had, "
-            f"got {source.shape[1]}; select the same columns"
+            f"X must have {schema.n_features} columns like the training table ({schema.container}), "
+            f"got {source.shape[1]}."
         )
 
 
 def _difference(missing: list[str], new: list[str], names: tuple[str, ...]) -> str:
-    """Names that are missing or new -> a phrase for an error, with at most five names each."""
+    """Describe missing and new columns, at most five names each."""
     parts = [
         f"{what} {listed[:5]}{' …' if len(listed) > 5 else ''}"
         for what, listed in (("missing", missing), ("unknown", new))

@@ -1,4 +1,4 @@
-"""Schema: the columns of a training table -> what a later table must have; and the types of tables and columns."""
+"""Schemas, and the types of tables and columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-#: Some columns: a list of (n_rows,), or an array (columns, n_rows).
+#: Several columns: a list of (n_rows,), or an array (columns, n_rows).
 Block: TypeAlias = list[Array] | Array
 Kind: TypeAlias = Literal["number", "boolean", "text", "category", "null", "date", "time"]
 
@@ -21,23 +21,23 @@ BLOCK_BYTES = 1 << 26
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schema:
-    """What a model keeps about its training table of `n_features` columns.
+    """Names, types and categories of the columns of a training table.
 
     Parameters
     ----------
     names : tuple of str or None, length n_features
-        The names of the columns, or None if the table had no names, or names that are not text.
+        Column names, or None for a table without names, or with names that are not text.
     nominal : tuple of bool, length n_features
-        Whether the column is nominal; otherwise it is numeric.
+        Whether the column is categorical; otherwise it is numeric.
     categories : tuple of ndarray or None, length n_features
-        The distinct values of a nominal column, sorted (None for a numeric one): text as ``object``, else
+        Sorted distinct values of a categorical column (None for a numeric one): text as ``object``, else
         ``int64``, ``uint64``, ``float64`` or ``bool``.
     kinds : tuple of str, length n_features
-        What the column held: ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, ``"date"`` and ``"time"`` for
-        days since 1970 without and with times, or ``"null"`` for a text or untyped column without a single value,
-        which may hold anything in later tables.
+        Type of the column: ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, ``"date"`` and ``"time"`` for days
+        since 1970 without and with times, or ``"null"`` for a text or untyped column without values, which may be of
+        any type in later tables.
     container : str
-        The kind of table: ``"array"``, ``"sparse"``, ``"pandas"``, ``"polars"``, ``"pyarrow"``...
+        Container of the table: ``"array"``, ``"sparse"``, ``"pandas"``, ``"polars"``, ``"pyarrow"``...
 
     Examples
     --------
@@ -60,11 +60,11 @@ class Schema:
 
     @cached_property
     def only_numbers(self) -> bool:
-        """Whether no column is nominal, and every column had values."""
+        """Whether no column is categorical and every column has values."""
         return "null" not in self.kinds and True not in self.nominal
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}  # without what is computed from them
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # without cached properties
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -78,7 +78,7 @@ class Schema:
         return f"Schema({self.n_features} features, {sum(self.nominal)} nominal, from {self.container})"
 
     def _facts(self) -> tuple[object, ...]:
-        """Everything that is compared, in types that compare with ``==``."""
+        """Return everything that is compared, in types that compare with ``==``."""
         categories = [None if known is None else (known.dtype, known.tolist()) for known in self.categories]
         return self.names, self.nominal, self.kinds, self.container, categories
 
@@ -92,15 +92,15 @@ class Table:
     n_rows : int
         Number of rows, at least 1.
     schema : Schema
-        Names, kinds and categories of the columns; a later table has the schema of the training table.
+        Names, types and categories of the columns; a later table has the schema of the training table.
     columns : Columns
-        Where `column_blocks` reads from.
+        Source of `column_blocks`.
     unseen : ndarray of shape (n_rows,), dtype int32, or None
-        How many nominal cells of each row hold a category that did not occur in training; None if no row has any.
+        Number of new categories in each row; None if no row has any.
     new : dict of int to bool ndarray of shape (n_rows,)
-        For each feature with such categories, which rows have one.
+        Rows with a new category, for each feature that has any.
     uncertain : dict of (row, feature) to Any
-        What is known of cells that are uncertain; see `hedgerow.table.uncertain`.
+        Knowledge of uncertain cells; see `hedgerow.table.uncertain`.
 
     Examples
     --------
@@ -130,10 +130,10 @@ class Table:
         Yields
         ------
         first : int
-            Number of the block's first feature.
+            Index of the block's first feature.
         columns : list of ndarray of shape (n_rows,), or ndarray of shape (width, n_rows)
             Any stride, possibly read-only. Numeric: float64 or float32, NaN is missing, infinities are
-            values. Nominal: int32 category number, -1 is missing or unseen.
+            values. Categorical: int32 category index, -1 is missing or new.
         """
         n_features, width = self.n_features, self.columns.width
         for first in range(0, n_features, width):
@@ -144,14 +144,14 @@ class Table:
 
 
 class TableColumns(Protocol):
-    """Columns that can be read in blocks of `width`."""
+    """Columns that are read in blocks of `width`."""
 
     @property
     def width(self) -> int:
-        """How many columns may be read at once."""
+        """Maximum number of columns to read at once."""
 
     def read(self, first: int, stop: int) -> Block:
-        """Columns ``first`` to ``stop - 1``, each (n_rows,)."""
+        """Return columns ``first`` to ``stop - 1``, each (n_rows,)."""
 
 
 #: A column, or a function that makes it when its block is read.
@@ -159,40 +159,40 @@ Column: TypeAlias = Array | Callable[[], Array]
 
 
 class Factors(NamedTuple):
-    """A column as its distinct values (k,) and codes (n_rows,): which value each row has, -1 if it is missing."""
+    """A column as distinct values (k,) and codes (n_rows,), -1 for missing values."""
 
     codes: Array
     values: Array
 
 
 class Source(Protocol):
-    """A table of a known kind, from which columns can be read."""
+    """A table of a known container, as a source of columns."""
 
     names: tuple[str, ...] | None
 
     @property
     def container(self) -> str:
-        """The kind of table, as in `Schema.container`."""
+        """Container of the table, as in `Schema.container`."""
 
     @property
     def native(self) -> Any:
-        """The table in a form scikit-learn can check."""
+        """The table in a form that scikit-learn can check."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n_rows, n_features), both at least 1."""
 
     def kinds(self) -> list[Kind]:
-        """(n_features,): what the columns hold, by their type."""
+        """Return the column types (n_features,)."""
 
     def nominal_by_type(self) -> list[bool]:
-        """(n_features,): which columns are nominal by their type."""
+        """Return which columns are categorical by their type, (n_features,)."""
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct values, and which of them each row has."""
+        """Return the distinct values of a column and their codes."""
 
     def columns(self, given: Mapping[int, Array]) -> TableColumns:
-        """All columns: the `given` ones unchanged, the others as numbers."""
+        """Return all columns: the `given` ones unchanged, the others as numbers."""
 
 
 @dataclass(frozen=True)
@@ -204,21 +204,21 @@ class ListedColumns:
 
     @property
     def width(self) -> int:
-        """All columns at once, unless some have to be made."""
+        """Number of columns to read at once: all, unless some have to be made."""
         if any(callable(column) for column in self.listed):
             return block_width(self.n_rows)
         return len(self.listed)
 
     def read(self, first: int, stop: int) -> list[Array]:
-        """Columns ``first`` to ``stop - 1``, each (n_rows,)."""
+        """Return columns ``first`` to ``stop - 1``, each (n_rows,)."""
         return [column() if callable(column) else column for column in self.listed[first:stop]]
 
 
 def block_width(n_rows: int) -> int:
-    """How many float64 columns of `n_rows` fit a block, at least one."""
+    """Return the number of float64 columns of `n_rows` in a block, at least one."""
     return max(1, BLOCK_BYTES // (8 * n_rows))
 
 
 def label(names: tuple[str, ...] | None, feature: int) -> str:
-    """A feature -> its name in an error message."""
+    """Return the name of a feature for error messages."""
     return f"Column {feature}" if names is None else f"Column {names[feature]!r}"

@@ -1,4 +1,4 @@
-"""Sparse: scipy sparse matrices and arrays of any format -> columns, made dense block by block."""
+"""Columns of scipy sparse matrices and arrays, made dense block by block."""
 
 from __future__ import annotations
 
@@ -34,44 +34,44 @@ class SparseTable:
         return n_rows, n_features
 
     def kinds(self) -> list[Kind]:
-        """Numbers, or booleans."""
+        """Return the column types: numbers or booleans."""
         kind: Kind = "boolean" if self.by_column.dtype.kind == "b" else "number"
         return [kind] * self.shape[1]
 
     def nominal_by_type(self) -> list[bool]:
-        """None: columns of numbers are not nominal by their type."""
+        """Return that no column is categorical by its type."""
         return [False] * self.shape[1]
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct numbers, and which of them each row has."""
+        """Return the distinct numbers of a column and their codes."""
         return factors_from_numbers(self.by_column[:, [feature]].toarray()[:, 0])
 
     def columns(self, given: Mapping[int, Array]) -> TableColumns:
-        """Blocks of dense columns; cells that are not stored are zeros."""
+        """Return blocks of dense columns; cells that are not stored are zero."""
         return SparseColumns(self.by_column, given)
 
 
 @dataclass(frozen=True)
 class SparseColumns:
-    """The columns of a sparse table, dense while they are read."""
+    """Columns of a sparse table, made dense when read."""
 
     by_column: Any
     given: Mapping[int, Array]
 
     @property
     def width(self) -> int:
-        """As many dense columns as fit a block."""
+        """Number of dense columns in a block."""
         return block_width(self.by_column.shape[0])
 
     def read(self, first: int, stop: int) -> list[Array]:
-        """Columns ``first`` to ``stop - 1``, each (n_rows,)."""
+        """Return columns ``first`` to ``stop - 1``, each (n_rows,)."""
         block = self.by_column[:, first:stop].toarray(order="F")
         dense = block if is_float(block.dtype) else block.astype(np.float64)
         return [self.given.get(first + j, column) for j, column in enumerate(dense.T)]
 
 
 def source_from_sparse(X: Any) -> SparseTable:
-    """Sparse table of any format -> its columns; errors about shape and type are scikit-learn's."""
+    """Return the columns of a sparse table, or raise scikit-learn's shape errors."""
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "fiub":
         if X.ndim != 2:
             raise ValueError(
@@ -79,27 +79,24 @@ def source_from_sparse(X: Any) -> SparseTable:
                 "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is a single sample."
             )
         check_array(X, accept_sparse=True, dtype=None, ensure_all_finite=False)
-        raise ValueError(f"A sparse X must hold real numbers, got dtype {X.dtype}; convert it first")
+        raise ValueError(f"A sparse X must have real numbers, got dtype {X.dtype}. Convert it first.")
     plain = X.tocoo() if X.format == "dok" else _flat(X) if X.format == "lil" else X
     if not _PARTS.get(plain.format, _compressed)(plain):
         raise ValueError(
-            f"A sparse X must have indices within its shape {X.shape}, one for each stored number, got others in"
-            f" {X.format} format; make the matrix again from its numbers"
+            f"A sparse X must have one index within its shape {X.shape} for each value ({X.format} format)."
         )
     return SparseTable(plain.tocsc())
 
 
 def _flat(X: Any) -> Any:
-    """Lists of rows -> compressed rows; refused if rows have more indices than numbers, or fewer."""
+    """Convert lil format to csr, after checking its indices."""
     if len(X.rows) != X.shape[0] or [*map(len, X.rows)] != [*map(len, X.data)]:
-        raise ValueError(
-            "A sparse X must have an index for each stored number, got others in lil format; make it again"
-        )
+        raise ValueError(f"A sparse X must have one index within its shape {X.shape} for each value (lil format).")
     return X.tocsr()
 
 
 def _compressed(X: Any) -> bool:
-    """Whether the parts of a matrix in csr, csc or bsr format fit together; SciPy itself reads outside them if not."""
+    """Test the arrays of csr, csc or bsr format, outside of which SciPy might read."""
     height, width = X.blocksize if X.format == "bsr" else (1, 1)
     n_rows, n_columns = X.shape[0] // height, X.shape[1] // width
     n_major, n_minor = (n_columns, n_rows) if X.format == "csc" else (n_rows, n_columns)
@@ -113,7 +110,7 @@ def _compressed(X: Any) -> bool:
 
 
 def _coordinates(X: Any) -> bool:
-    """Whether the parts of a matrix in coo format fit together."""
+    """Test whether the arrays of coo format match."""
     n_stored = len(X.data) if np.ndim(X.data) == 1 else -1
     row, column = X.row, X.col
     return (
@@ -124,7 +121,7 @@ def _coordinates(X: Any) -> bool:
 
 
 def _diagonals(X: Any) -> bool:
-    """Whether the parts of a matrix in dia format fit together."""
+    """Test whether the arrays of dia format match."""
     return np.ndim(X.data) == 2 and _whole(X.offsets, len(X.data))
 
 
@@ -132,11 +129,11 @@ _PARTS = {"coo": _coordinates, "dia": _diagonals}
 
 
 def _whole(numbers: Any, length: int | None) -> bool:
-    """Whether these are so many whole numbers; any number of them if `length` is None."""
+    """Test whether an array has integers, `length` of them unless that is None."""
     known = isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype.kind in "iu"
     return known and length in (None, len(numbers))
 
 
 def _within(indices: Array, length: int) -> bool:
-    """Whether all indices lie between 0 and ``length - 1``."""
+    """Test whether all indices are from 0 to ``length - 1``."""
     return len(indices) == 0 or bool(indices.min() >= 0 and indices.max() < length)

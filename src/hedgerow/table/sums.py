@@ -1,4 +1,4 @@
-"""Sums: numbers in any order and any number of parts -> their exact sum and their range."""
+"""Exact sums and ranges of numbers, independent of order and partition."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Exact sums are whole multiples of 2**-1127, which is fine enough for the lowest bit of any float64.
+#: Exact sums are integer multiples of 2**-1127, fine enough for the lowest bit of any float64.
 _BITS = 1127
-#: This many halves of mantissas add up in a double without rounding.
+#: This many half mantissas add up in a double without rounding.
 _AT_ONCE = 1 << 25
 _HALF = 27
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The count of some numbers, their exact sum, their lowest and highest; the spreads of parts can be added.
+    """Count, exact sum, minimum and maximum of numbers; spreads add up.
 
     Examples
     --------
@@ -40,25 +40,25 @@ class Spread:
 
     @property
     def sum(self) -> float:
-        """The float64 nearest to the exact sum."""
+        """The float64 closest to the exact sum."""
         return self.exact / (1 << _BITS)
 
     @property
     def mean(self) -> float:
-        """The float64 nearest to the exact mean."""
+        """The float64 closest to the exact mean."""
         return self.exact / (self.n << _BITS)
 
 
 def spread_of(values: Floats) -> Spread:
-    """Finite numbers (n,) -> their spread; without numbers, low is infinity and high is minus infinity."""
+    """Return the spread of finite numbers (n,); the range of none is (inf, -inf)."""
     low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
     return Spread(len(values), exact_sum(values), low, high)
 
 
 def exact_sum(values: Floats) -> int:
-    """Finite numbers (n,) -> their sum in units of 2**-1127, independent of their order.
+    """Return the exact sum of finite numbers (n,), in units of 2**-1127.
 
-    The upper and the lower halves of all mantissas with the same exponent are added, which doubles do without rounding.
+    Upper and lower halves of all mantissas with the same exponent are added, which doubles do without rounding.
     """
     total = 0
     for first in range(0, len(values), _AT_ONCE):
@@ -74,7 +74,7 @@ def exact_sum(values: Floats) -> int:
 
 
 def exact_sums_by(group: NDArray[Any], values: Floats | None, n_groups: int) -> list[int]:
-    """Groups (n,) and numbers (n,), None for all ones -> the exact sum of each group, in units of 2**-1127."""
+    """Return the exact sum of each group (n,), in units of 2**-1127; None sums ones."""
     if values is None:
         return [count << _BITS for count in np.bincount(group, minlength=n_groups).tolist()]
     order = np.argsort(group, kind="stable")
@@ -83,5 +83,5 @@ def exact_sums_by(group: NDArray[Any], values: Floats | None, n_groups: int) -> 
 
 
 def floats_from_exact(sums: list[int]) -> Floats:
-    """Exact sums -> the float64 nearest to each."""
+    """Return the float64 closest to each exact sum."""
     return np.array([each / (1 << _BITS) for each in sums])

@@ -1,1 +1,1 @@
-"""Prediction types: one package or module per type; `hedgerow.fit.task` lists what each defines."""
+"""Prediction types, one package or module each (see `hedgerow.fit.task`)."""

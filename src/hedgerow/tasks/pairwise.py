@@ -1,4 +1,4 @@
-"""Pairwise classification: a tree for each pair of classes, and one mass for each sample."""
+"""Pairwise classification task, and its predictor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class PairwiseClassification(Classification):
-    """A tree for each pair of classes, grown on the rows of the two."""
+    """Classification with one tree per pair of classes, grown on their rows."""
 
     name = "pairwise"
     one_table = False
@@ -43,67 +43,70 @@ class PairwiseClassification(Classification):
     def read_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
     ) -> ReadTarget:
-        """Labels and weights -> the target; labels must be certain."""
+        """Read labels, which must be certain, and weights."""
         read = super().read_y(model, y, sample_weight, n_rows, before, classes)
         if read.target.known is not None:
             raise ValueError(
-                "y must be certain labels for trees of pairs, got uncertain ones: a row must be of one of the two"
-                " classes; use a RandomForestClassifier, or fit label_shares_.argmax(axis=1) of one"
+                "pairwise trees do not support uncertain labels. Use a RandomForestClassifier, or fit"
+                " label_shares_.argmax(axis=1) of one."
             )
         return read
 
     def for_outputs(self) -> PairwiseClassification:
-        """The task itself, which refuses labels of several outputs."""
+        """Return this task, which raises for multi-output y."""
         return self
 
     def grow(self, run: FitRun) -> Forest:
-        """Training rows -> a forest of one tree for each pair."""
+        """Grow one tree per pair."""
         if run.checkpoint:
-            raise ValueError("checkpoint must be None for trees of pairs, got a folder; they are few")
+            raise ValueError(f"checkpoint must be None for pairwise trees, got {run.checkpoint!r}.")
         trees = [_tree_of_pair(run, number, *table) for number, table in enumerate(self.tables(run.rows))]
         return join_forests(*trees)
 
     def tables(self, rows: TrainingRows) -> Iterator[tuple[Codes, ClassLabels]]:
-        """Training rows -> for each pair the codes (p, n) and labels of the rows of its two classes."""
+        """Yield the codes (p, n) and labels of the rows of each pair."""
         labels = rows.target.for_core()
         for first, second in pairs_of(len(rows.target.classes)):
             kept = np.flatnonzero((labels.numbers == first) | (labels.numbers == second))
             of_pair = (labels.numbers[kept] != first).astype(np.uint16)
-            told = replace(labels.take(kept), numbers=of_pair, n_classes=2)
-            yield np.ascontiguousarray(rows.codes[:, kept]), told
+            labels_of_pair = replace(labels.take(kept), numbers=of_pair, n_classes=2)
+            yield np.ascontiguousarray(rows.codes[:, kept]), labels_of_pair
 
     def predictor(self, fitted: Fitted, params: Params, estimator: type) -> PairwisePredictor:
-        """The predictor that combines the trees of all pairs."""
+        """Return the predictor that combines the trees of all pairs."""
         return PairwisePredictor(fitted, params, estimator)
 
     def tree_shape(self, estimator: type, n_classes: int) -> tuple[int, int | None]:
-        """K -> 2, the number of classes that a leaf counts, and the number of pairs."""
+        """Return 2, the number of classes per leaf, and the number of pairs."""
         return 2, len(pairs_of(n_classes))
 
     def distributed(self, model: Any) -> None:
-        """None: it is fitted on one machine."""
+        """Return None: clusters do not support pairwise trees."""
 
 
 class PairwisePredictor(ClassificationPredictor):
-    """The answers of trees for pairs of classes, which a quadratic programme combines."""
+    """Predictor that combines pairwise trees by a quadratic programme."""
 
     kind = "pairs"
     combines_leaves = False
     takes_uncertain = False
 
     def adjusted(self, opinion: Opinion, batch: Batch) -> Opinion:
-        """Return the opinion itself: trees of pairs widen nothing for unseen values."""
+        """Return the opinion unchanged."""
         return opinion
 
     def adjusted_rows(self, batch: Batch) -> None:
-        """Return None, because opinions are those of the trees."""
+        """Return None, because `adjusted` changes no rows."""
 
     def plain_probability(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> probabilities (n, K)."""
+        """Return probabilities, (n, K)."""
         return self.combined(codes).probability
 
     def combined(self, codes: Codes) -> Opinion:
-        """Belief, plausibility and pignistic probability of the classes; conflict is how much pairs disagree."""
+        """Return the opinion with belief, plausibility and pignistic probability.
+
+        Its conflict is the disagreement between pairs.
+        """
         focal, mass, misfit = self.solve(codes)
         members, sizes = focal.astype(np.float64), focal.sum(axis=1, keepdims=True)
         shares = np.hstack([members / sizes, members * (sizes == 1), members])
@@ -111,12 +114,12 @@ class PairwisePredictor(ClassificationPredictor):
         return opinion_from_bounds(probability, lower, upper, misfit)
 
     def leaf_states(self) -> Floats:
-        """-> (L, 4): the mass of every leaf over the two classes of its tree."""
+        """Return the mass of every leaf over the two classes of its tree, (L, 4)."""
         evidence = [self.forest.evidence_in(tree) for tree in range(self.forest.n_trees)]
         return mass_from_counts(np.concatenate(evidence), "idm", caution=self.caution)
 
     def solve(self, codes: Codes) -> tuple[NDArray[np.bool_], Floats, Floats]:
-        """Codes (p, n) -> sets that may have mass (F, K), their masses (n, F), and how much pairs disagree (n,)."""
+        """Return focal sets (F, K), their masses (n, F) and the misfit of pairs (n,)."""
         n_rows = codes.shape[1]
         if len(self.classes) == 1:
             return np.array([[True]]), np.ones((n_rows, 1)), np.zeros(n_rows)
@@ -127,20 +130,20 @@ class PairwisePredictor(ClassificationPredictor):
 
 
 def pair_trees(fitted: Fitted) -> list[Tree]:
-    """A fit -> its trees, each with the names of its two classes."""
+    """Return the trees of a fit, each with the names of its two classes."""
     names = fitted.info.names
     pairs = enumerate(pairs_of(len(names)))
     return [Tree(fitted.forest, number, fitted.bins, fitted.schema, names[list(pair)]) for number, pair in pairs]
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
-    """K -> the pairs of class numbers, in the order of their trees."""
+    """Return the pairs of class numbers, in the order of their trees."""
     return list(combinations(range(n_classes), 2)) or [(0, 0)]
 
 
 def _tree_of_pair(run: FitRun, number: int, codes: Codes, labels: ClassLabels) -> Forest:
-    """The tree of one pair, grown on the rows of its classes."""
-    if codes.shape[1] == 0:  # all rows of these classes have the weight 0
+    """Grow and prune the tree of one pair."""
+    if codes.shape[1] == 0:  # all rows of these classes have weight 0
         tree = _vacuous_tree()
     else:
         threads = run.n_threads
@@ -149,5 +152,5 @@ def _tree_of_pair(run: FitRun, number: int, codes: Codes, labels: ClassLabels) -
 
 
 def _vacuous_tree() -> Forest:
-    """-> a tree of one leaf without rows."""
+    """Return a tree of one empty leaf."""
     return Forest(Nodes.one_leaf(), ClassCounts(2, np.zeros(2, dtype=np.uint32)))

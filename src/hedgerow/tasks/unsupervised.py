@@ -1,4 +1,4 @@
-"""Unsupervised trees: a table without y -> leaves in which rows are alike."""
+"""Unsupervised tasks: totally random trees, and real versus permuted rows."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
+from hedgerow.fit.groups import read_groups, split_groups
 from hedgerow.fit.grow import grow
 from hedgerow.fit.run import FitRun, read_rows
 from hedgerow.fit.task import Task
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.moments import LeafMoments
+from hedgerow.forest.rows import Groups
 from hedgerow.forest.target import TargetInfo
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
 from hedgerow.inference.predictor import Predictor
-from hedgerow.params.checks import check_once_fitted, check_parameters, refuse_unsettled
+from hedgerow.params.checks import check_once_fitted, check_parameters, require_resolved
 from hedgerow.params.resolve import resolve_settings, seed_from
 from hedgerow.params.table import Params
 from hedgerow.storage.parameters import Decoder, Encoder
@@ -37,7 +39,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FeatureRanges(TargetInfo):
-    """What a model remembers of rows without labels: the smallest and the largest value of each feature.
+    """Range of each feature in the training rows.
 
     Parameters
     ----------
@@ -49,15 +51,15 @@ class FeatureRanges(TargetInfo):
 
 
 class Unsupervised(Task):
-    """Trees without y: nothing is predicted, and the leaves say which rows are alike."""
+    """Trees without y, whose leaves group similar rows."""
 
     name = "unsupervised"
     file_keys = frozenset({"parameters", "table", "seed", "bag", "fitted"})
-    #: The names of the cells of the leaf counts.
+    #: Names of the leaf counts.
     leaf_names: ClassVar[tuple[str, ...]]
 
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
-        """Fitted trees -> JSON and arrays; the training table is not saved."""
+        """Return the JSON and arrays of fitted trees; the training table is not saved."""
         check_once_fitted(model)
         encoder, fitted = Encoder(), fitted_of(model)
         state, arrays = state_to_contents(fitted)
@@ -65,7 +67,7 @@ class Unsupervised(Task):
         return contents, arrays | self._info_arrays(fitted.info) | encoder.arrays
 
     def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
-        """The inverse of `dump`, everything checked; arrays that are used are removed from `arrays`."""
+        """Read fitted trees, and check everything; arrays read are removed from `arrays`."""
         model = Decoder(arrays, len(self.leaf_names)).estimator(given["parameters"], estimator)
         check_once_fitted(model)
         state = state_from_contents(given, arrays, len(self.leaf_names))
@@ -81,21 +83,21 @@ class Unsupervised(Task):
         return publish(model, fitted)
 
     def _info_arrays(self, info: TargetInfo) -> Arrays:
-        """The arrays of a file that hold what a model knows of its rows."""
+        """Return the arrays of the target info."""
         return {}
 
     def _info_from(self, state: State, arrays: Arrays) -> TargetInfo:
-        """The inverse of `_info_arrays`."""
+        """Read the target info."""
         return TargetInfo(np.array(self.leaf_names))
 
 
 class RandomEmbedding(Unsupervised):
-    """Totally random trees, whose splits do not depend on the rows; leaves count rows."""
+    """Totally random trees, whose splits do not depend on the rows."""
 
     leaf_names = ("rows",)
 
     def fit(self, model: Any, X: Any, sample_weight: Any) -> Fitted:
-        """Grow trees on a target of noise; its values are all different, so only limits end a branch."""
+        """Grow trees on noise; its values all differ, so only limits end a branch."""
         before: Fitted | None = model.__dict__.get("_fitted") if model.warm_start else None
         table, n_threads = _read(model, X, before), thread_count(model.n_jobs)
         seed = before.seed if before else seed_from(model.random_state)
@@ -114,68 +116,79 @@ class RandomEmbedding(Unsupervised):
         )
 
     def predictor(self, fitted: Fitted, params: Params, estimator: type) -> Predictor:
-        """Only leaves, paths and proximities."""
+        """Return the predictor of leaves, paths and proximities."""
         return Predictor(fitted, params, estimator)
 
     def _info_arrays(self, info: TargetInfo) -> Arrays:
-        """The range of each feature."""
+        """Return the range of each feature."""
         return {"ranges": info.ranges} if isinstance(info, FeatureRanges) and info.ranges is not None else {}
 
     def _info_from(self, state: State, arrays: Arrays) -> FeatureRanges:
-        """The range of each feature, checked."""
+        """Read the range of each feature, checked."""
         ranges = take(arrays, "ranges", np.float64, shape=(state.schema.n_features, 2)).copy()
         if (ranges[:, 0] > ranges[:, 1]).any():
-            raise ModelFileError("ranges must go from the lowest to the highest value of each feature, got others")
+            low, high = ranges[ranges[:, 0] > ranges[:, 1]][0]
+            raise ModelFileError(
+                f"malformed 'ranges': the lowest value must not exceed the highest, got {low:g}, {high:g}"
+            )
         return FeatureRanges(np.array(self.leaf_names), ranges)
 
 
 class RealOrPermuted(Unsupervised):
-    """A forest that tells the rows of a table from rows whose features are permuted, each on its own."""
+    """Forest that separates real rows from rows with independently permuted features."""
 
     leaf_names = ("permuted", "real")
 
-    def fit(self, model: Any, X: Any) -> Fitted:
-        """Permute the columns of the table, and grow trees that tell the two tables apart."""
+    def fit(self, model: Any, X: Any, groups: Any = None) -> Fitted:
+        """Grow trees that separate the table from a copy with permuted columns."""
+        X, groups = split_groups(X, groups)
         table, n_threads = _read(model, X), thread_count(model.n_jobs)
         settings = resolve_settings(model, 2 * table.n_rows, table.n_features, table.schema.names, 2)
         bins, real = bins_and_codes(table, max_bins=model.max_bins, n_threads=n_threads)
         codes = np.concatenate([real, _permuted(real, settings.seed)], axis=1)
         labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)
         target = ClassificationTarget(np.array(self.leaf_names), ClassLabels(labels, None, 1.0, 2))
-        rows = TrainingRows.of(codes, None, target, settings)
+        together = read_groups(groups, table.n_rows, None)
+        if together is not None:  # permuted rows are drawn on their own
+            alone = together.n_groups + np.arange(table.n_rows, dtype=np.uint32)
+            together = Groups(np.concatenate([together.of_row, alone]), together.n_groups + table.n_rows)
+        rows = TrainingRows.of(codes, None, target, settings, together)
         run = _run(model, X, rows, table, bins, settings)
         return run.published(grow(run))
 
     def predictor(self, fitted: Fitted, params: Params, estimator: type) -> UnsupervisedPredictor:
-        """Leaves, paths and proximities of the real rows."""
+        """Return the predictor of leaves, paths and proximities of the real rows."""
         return UnsupervisedPredictor(fitted, params, estimator)
 
 
 class UnsupervisedPredictor(Predictor):
-    """Answers about the real rows only; the trees were grown on as many permuted ones."""
+    """Predictor restricted to the real rows; as many permuted rows are ignored."""
 
     @property
     def n_training_rows(self) -> int | None:
-        """The number of real rows."""
+        """Number of real rows."""
         both = super().n_training_rows
         return None if both is None else both // 2
 
     def training_codes(self) -> Codes:
-        """(p, n) codes of the real rows; they come first, so their bags do not depend on the permuted rows."""
+        """Return the codes of the real rows, (p, n).
+
+        They come first, so their bags do not depend on the permuted rows.
+        """
         both = super().training_codes()
         return np.ascontiguousarray(both[:, : both.shape[1] // 2])
 
 
 def without_moments(forest: Forest) -> Forest:
-    """A forest grown on noise -> the same without the moments of the noise."""
+    """Return the forest without the moments of the noise."""
     assert isinstance(forest.evidence, LeafMoments)
     return replace(forest, evidence=forest.evidence.as_counts())
 
 
 def _read(model: Any, X: Any, before: Fitted | None = None) -> Any:
-    """Check the parameters, and read the table of a first fit or one with the columns of an earlier fit."""
+    """Check the parameters, and read the table with the columns of an earlier fit."""
     check_parameters(model)
-    refuse_unsettled(model, "if there are no labels", "give a number")
+    require_resolved(model, "for unsupervised trees", "Pass a number.")
     return read_rows(model, X, before)
 
 
@@ -188,13 +201,13 @@ def _run(
     settings: GrowthParams,
     before: Fitted | None = None,
 ) -> FitRun:
-    """Everything about a fit except its trees."""
+    """Return the fit before its trees are grown."""
     fingerprint = rows.fingerprint(of_rows=False)
     return FitRun(model, rows, table.schema, bins, settings, fingerprint, before, (X, None))
 
 
 def _ranges(table: Table) -> Floats:
-    """-> (p, 2): smallest and largest value of each feature; NaN if values are missing or it is nominal."""
+    """Return the range of each feature, (p, 2); NaN if missing values or categorical."""
     parts = []
     for first, columns in table.column_blocks():
         nominal = table.schema.nominal[first : first + len(columns)]
@@ -206,6 +219,6 @@ def _ranges(table: Table) -> Floats:
 
 
 def _permuted(codes: Codes, seed: int) -> Codes:
-    """(p, n) -> codes of which each feature is permuted on its own."""
+    """Permute each feature of codes (p, n) on its own."""
     rng = np.random.default_rng(seed)
     return np.stack([column[rng.permutation(len(column))] for column in codes])

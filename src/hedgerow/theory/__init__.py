@@ -1,11 +1,10 @@
-"""Theory: the error of one learner -> the error of many combined; formulas to call and to plot.
+"""Ensemble theory: the error of many combined learners, as formulas and plots.
 
-Also what theory says of a forest (`strength_of`), of an estimator on many training tables (`bias_and_variance`), and of
-scores on many data sets (`compare_methods`).
+Also `strength_of` for forests, `bias_and_variance` for estimators on many training tables, and `compare_methods` for
+scores on many data sets.
 """
 
-from hedgerow.theory.averages import averaged_error, averaged_variance, mean_error
-from hedgerow.theory.bags import inclusion_probability
+from hedgerow.theory.averages import averaged_error, averaged_variance, inclusion_probability, mean_error
 from hedgerow.theory.juries import condorcet, plurality
 from hedgerow.theory.plots import (
     plot_averaged_error,

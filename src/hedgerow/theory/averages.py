@@ -1,8 +1,6 @@
-"""Averages: errors of single learners -> the error of their mean."""
+"""Errors of averaged learners, and inclusion in bootstrap samples."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +9,7 @@ Floats = NDArray[np.float64]
 
 
 def mean_error(errors: ArrayLike) -> float:
-    """The expected squared error of a learner picked at random.
+    """Return the expected squared error of a learner picked at random.
 
     Parameters
     ----------
@@ -31,7 +29,7 @@ def mean_error(errors: ArrayLike) -> float:
 
 
 def averaged_error(errors: ArrayLike, correlation: ArrayLike = 0.0) -> float:
-    """The expected squared error of the mean of several learners.
+    """Return the expected squared error of the mean of several learners.
 
     If errors are independent, the mean of L learners has 1/L of the error of one. If errors agree completely, the only
     gain is Cauchy's inequality: the square of the mean is at most the mean of the squares.
@@ -61,7 +59,9 @@ def averaged_error(errors: ArrayLike, correlation: ArrayLike = 0.0) -> float:
 
 
 def averaged_variance(sigma2: ArrayLike, rho: ArrayLike, n_learners: ArrayLike) -> Floats:
-    """The variance of the mean of learners with equal variance and equal correlation: ρσ² + (1 − ρ)σ²/B.
+    """Return the variance ρσ² + (1 − ρ)σ²/B of the mean of B learners.
+
+    All have variance σ² and pairwise correlation ρ.
 
     More trees reduce only the second part; trying other features at each split reduces the first.
 
@@ -70,7 +70,7 @@ def averaged_variance(sigma2: ArrayLike, rho: ArrayLike, n_learners: ArrayLike) 
     sigma2, rho : float or array-like
         Variance of one learner; correlation of two.
     n_learners : int or array-like
-        B; all three are broadcast.
+        Number of learners B; all three are broadcast.
 
     Returns
     -------
@@ -84,22 +84,57 @@ def averaged_variance(sigma2: ArrayLike, rho: ArrayLike, n_learners: ArrayLike) 
     variance, shared, learners = (np.asarray(value, dtype=np.float64) for value in (sigma2, rho, n_learners))
     if (variance < 0).any() or (np.abs(shared) > 1).any() or (learners < 1).any():
         raise ValueError(
-            "sigma2 must be >= 0, rho in [-1, 1] and n_learners >= 1, got"
-            f" sigma2={sigma2!r}, rho={rho!r}, n_learners={n_learners!r}; correct them"
+            "sigma2 must be non-negative, rho in [-1, 1] and n_learners at least 1, got"
+            f" sigma2={sigma2!r}, rho={rho!r}, n_learners={n_learners!r}."
         )
     return np.asarray(shared * variance + (1 - shared) * variance / learners)
+
+
+def inclusion_probability(n_rows: ArrayLike, n_draws: ArrayLike | None = None, *, poisson: bool = False) -> Floats:
+    """Return the probability 1 − (1 − 1/N)^N that a row is in a bootstrap sample.
+
+    It tends to 0.632.
+
+    Parameters
+    ----------
+    n_rows : int or array-like
+        Number of rows in the table.
+    n_draws : int or array-like, default=None
+        Number of draws with replacement; None means as many as there are rows. Broadcast with `n_rows`.
+    poisson : bool, default=False
+        Whether each row is drawn a Poisson number of times, independently of the others, as in hedgerow's forests.
+        The probability is then 1 − exp(−draws/rows), the limit for many rows.
+
+    Returns
+    -------
+    ndarray of the broadcast shape
+
+    Examples
+    --------
+    >>> inclusion_probability([1, 2, 10, 1_000_000]).round(4)
+    array([1.    , 0.75  , 0.6513, 0.6321])
+    """
+    rows = np.asarray(n_rows, dtype=np.float64)
+    draws = rows if n_draws is None else np.asarray(n_draws, dtype=np.float64)
+    if not (rows >= 1).all() or not (draws >= 0).all():
+        raise ValueError(f"n_rows must be at least 1 and n_draws non-negative, got {n_rows!r} and {n_draws!r}.")
+    if poisson:
+        return np.asarray(-np.expm1(-draws / rows))
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 for a single row, which every draw takes
+        log_missed = np.where(draws > 0, draws * np.log1p(-1 / rows), 0.0)
+    return np.asarray(-np.expm1(log_missed))
 
 
 def _checked_errors(errors: ArrayLike) -> Floats:
     each = np.asarray(errors, dtype=np.float64)
     if each.ndim != 1 or not len(each) or not (np.isfinite(each) & (each >= 0)).all():
-        raise ValueError(f"errors must be one number >= 0 for each learner, got {errors!r}; pass a list of numbers")
+        raise ValueError(f"errors must be one finite non-negative number per learner, got {errors!r}.")
     return each
 
 
 def _checked_correlation(correlation: ArrayLike, n_learners: int) -> Floats:
-    """A number or a matrix -> (L, L), ones on its diagonal."""
-    given: Any = np.asarray(correlation, dtype=np.float64)
+    """Return the correlation as a matrix (L, L) with ones on its diagonal."""
+    given: Floats = np.asarray(correlation, dtype=np.float64)
     if given.ndim == 0:
         given = np.full((n_learners, n_learners), given)
         np.fill_diagonal(given, 1.0)
@@ -107,6 +142,6 @@ def _checked_correlation(correlation: ArrayLike, n_learners: int) -> Floats:
     if not right or np.linalg.eigvalsh(given).min() < -1e-9:
         raise ValueError(
             f"correlation must be a number, or a matrix of {n_learners} × {n_learners} (symmetric, ones on its diagonal"
-            f" and no negative eigenvalue), got {correlation!r}; pass a correlation that errors can have"
+            f" and no negative eigenvalue), got {correlation!r}."
         )
     return np.asarray(given)

@@ -1,9 +1,8 @@
-"""Juries: how often one voter is right -> how often the vote of many is right."""
+"""Accuracy of votes."""
 
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,14 +13,16 @@ Floats = NDArray[np.float64]
 
 
 def condorcet(p: ArrayLike, n_voters: ArrayLike) -> Floats:
-    """Condorcet's jury: how often the majority of independent voters chooses the right one of two answers.
+    """Return how often the majority of independent voters is right about two answers.
+
+    This is Condorcet's jury theorem.
 
     Parameters
     ----------
     p : float or array-like
-        How often one voter is right.
+        Probability that one voter is right.
     n_voters : int or array-like
-        Number of voters; broadcast with `p`. A tie, possible only with an even number, is decided by a coin.
+        Number of voters; broadcast with `p`. A coin decides ties, which only an even number can have.
 
     Returns
     -------
@@ -37,25 +38,25 @@ def condorcet(p: ArrayLike, n_voters: ArrayLike) -> Floats:
     right, voters = np.asarray(p, dtype=np.float64), np.asarray(n_voters)
     _check_probability(right)
     if voters.dtype.kind not in "iu" or (voters < 1).any():
-        raise ValueError(f"n_voters must be whole numbers >= 1, got {n_voters!r}; pass an int or an array of them")
+        raise ValueError(f"n_voters must be integers of at least 1, got {n_voters!r}.")
     tied = np.where(voters % 2 == 0, binom.pmf(voters // 2, voters, right), 0.0)
     return np.asarray(binom.sf(voters // 2, voters, right) + tied / 2)
 
 
 def plurality(p: ArrayLike, n_voters: int, n_classes: int | None = None) -> float:
-    """How often the most frequent answer of independent voters is right, among any number of answers.
+    """Return how often the most frequent answer of independent voters is right.
 
     With more than two classes a plurality can win without a majority, so the result is at least that of `condorcet`.
 
     Parameters
     ----------
     p : float or array-like of shape (n_classes,)
-        How often one voter is right, if the other answers are equally likely; or the probability of every answer, the
-        right one first.
+        Probability that one voter is right, if the other answers are equally likely; or the probability of every
+        answer, the right one first.
     n_voters : int
-        Number of voters. Ties are decided at random.
+        Number of voters. Ties are broken at random.
     n_classes : int, default=None
-        Number of answers; needed if `p` is a number.
+        Number of answers; required if `p` is a number.
 
     Returns
     -------
@@ -70,15 +71,16 @@ def plurality(p: ArrayLike, n_voters: int, n_classes: int | None = None) -> floa
     """
     answers = _answers(p, n_classes)
     if not isinstance(n_voters, Integral) or isinstance(n_voters, bool) or n_voters < 1:
-        raise ValueError(f"n_voters must be a whole number >= 1, got {n_voters!r}; pass an int")
+        raise ValueError(f"n_voters must be an integer of at least 1, got {n_voters!r}.")
     votes = _votes(answers, int(n_voters))
     return min(1.0, float(sum(_wins_with(own, votes) for own in range(1, int(n_voters) + 1)) / _sum_of(int(n_voters))))
 
 
 def _wins_with(own: int, votes: Floats) -> float:
-    """Votes (K, n + 1) -> probability that the right answer gets `own` of n votes and wins; a tie of m counts 1/m.
+    """Return the probability that the right answer gets `own` of n votes and wins.
 
-    The other answers are added one after the other: `ways[tied, sum]` is the probability of their votes so far.
+    `votes` is (K, n + 1); a tie of m answers counts 1/m. The other answers are added one after the other:
+    `ways[tied, sum]` is the probability of their votes so far.
     """
     left = votes.shape[1] - 1 - own
     ways = np.zeros((len(votes), left + 1))
@@ -92,32 +94,33 @@ def _wins_with(own: int, votes: Floats) -> float:
 
 
 def _votes(answers: Floats, n_voters: int) -> Floats:
-    """(K,) -> (K, n + 1): probability of 0 to n votes, if each answer gets an independent Poisson number of votes.
+    """Return Poisson probabilities (K, n + 1) of 0 to n votes for each answer.
 
-    Conditional on their sum being n, such numbers are the votes of n people. They neither over- nor underflow.
+    Conditional on their sum being n, independent Poisson numbers are the votes of n people. They neither over- nor
+    underflow.
     """
     number, rate = np.arange(n_voters + 1), n_voters * answers[:, None]
     return np.asarray(np.exp(xlogy(number, rate) - rate - gammaln(number + 1)))
 
 
 def _sum_of(n_voters: int) -> float:
-    """Probability that the Poisson numbers of all answers sum to n."""
+    """Return the probability that the Poisson numbers of all answers sum to n."""
     return float(_votes(np.ones(1), n_voters)[0, -1])
 
 
 def _answers(p: ArrayLike, n_classes: int | None) -> Floats:
-    """The parameter `p` -> (K,), the probability of every answer, the right one first."""
-    given: Any = np.asarray(p, dtype=np.float64)
+    """Return the probability (K,) of every answer, the right one first."""
+    given: Floats = np.asarray(p, dtype=np.float64)
     _check_probability(given)
     if given.ndim == 0:
         if not isinstance(n_classes, Integral) or n_classes < 2:
-            raise ValueError(f"n_classes must be a whole number >= 2 if p is a number, got {n_classes!r}; pass it")
+            raise ValueError(f"n_classes must be an integer of at least 2 if p is a number, got {n_classes!r}.")
         return np.array([given, *[(1 - given) / (n_classes - 1)] * (int(n_classes) - 1)])
     if given.ndim != 1 or len(given) < 2 or abs(given.sum() - 1) > 1e-9 or n_classes not in (None, len(given)):
-        raise ValueError(f"p must be a number, or the probabilities of all answers with sum 1, got {p!r}; correct it")
+        raise ValueError(f"p must be a number, or the probabilities of all answers with sum 1, got {p!r}.")
     return np.asarray(given)
 
 
 def _check_probability(p: Floats) -> None:
     if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"p must be in [0, 1], got {p!r}; pass a probability")
+        raise ValueError(f"p must lie in [0, 1], got {p!r}.")

@@ -1,30 +1,36 @@
-"""Plots: the formulas of this package -> pictures."""
+"""Plots of the formulas of this package."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.theory.averages import averaged_variance
-from hedgerow.theory.bags import inclusion_probability
+from hedgerow.theory.averages import averaged_variance, inclusion_probability
 from hedgerow.theory.juries import condorcet, plurality
 from hedgerow.theory.ranks import compare_methods, groups_alike
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_condorcet(p: Sequence[float] = (0.4, 0.5, 0.55, 0.6, 0.7), *, n_voters: int = 101, ax: Any = None) -> Any:
-    """Plot how often a jury is right, against its size: it tends to 1 if jurors beat a coin, and to 0 if they do not.
+
+def plot_condorcet(
+    p: Sequence[float] = (0.4, 0.5, 0.55, 0.6, 0.7), *, n_voters: int = 101, ax: Axes | None = None
+) -> Axes:
+    """Plot how often a jury is right, against its size.
+
+    It tends to 1 if jurors are better than chance, and to 0 if they are worse.
 
     Parameters
     ----------
     p : sequence of float
-        How often one juror is right; a line for each.
+        Probabilities that one juror is right, one line each.
     n_voters : int, default=101
-        The largest jury; only odd sizes are drawn.
+        Largest jury; only odd sizes are drawn.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a new figure.
+        Axes to draw on; None creates a figure.
 
     Returns
     -------
@@ -43,20 +49,20 @@ def plot_condorcet(p: Sequence[float] = (0.4, 0.5, 0.55, 0.6, 0.7), *, n_voters:
 
 
 def plot_plurality(
-    p: float = 0.4, *, n_classes: Sequence[int] = (2, 3, 5, 10), n_voters: int = 51, ax: Any = None
-) -> Any:
-    """Plot how often the most frequent of several answers is right, against the number of voters.
+    p: float = 0.4, *, n_classes: Sequence[int] = (2, 3, 5, 10), n_voters: int = 51, ax: Axes | None = None
+) -> Axes:
+    """Plot how often the plurality is right, against the number of voters.
 
     Parameters
     ----------
     p : float, default=0.4
-        How often one voter is right; the other answers are equally likely.
+        Probability that one voter is right; the other answers are equally likely.
     n_classes : sequence of int
-        Numbers of answers; a line for each.
+        Numbers of answers, one line each.
     n_voters : int, default=51
-        The largest number of voters; only odd numbers are drawn.
+        Largest number of voters; only odd numbers are drawn.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a new figure.
+        Axes to draw on; None creates a figure.
 
     Returns
     -------
@@ -76,20 +82,20 @@ def plot_plurality(
 
 
 def plot_averaged_error(
-    rho: Sequence[float] = (0.0, 0.1, 0.3, 0.6), *, sigma2: float = 1.0, n_learners: int = 100, ax: Any = None
-) -> Any:
-    """Plot the error of a mean of learners against their number, for several correlations; its limit is ρσ².
+    rho: Sequence[float] = (0.0, 0.1, 0.3, 0.6), *, sigma2: float = 1.0, n_learners: int = 100, ax: Axes | None = None
+) -> Axes:
+    """Plot the error of a mean of learners against their number; its limit is ρσ².
 
     Parameters
     ----------
     rho : sequence of float
-        Correlations of the errors of two learners; a line for each.
+        Correlations of the errors of two learners, one line each.
     sigma2 : float, default=1.0
         Squared error of one learner.
     n_learners : int, default=100
-        The largest number of learners.
+        Largest number of learners.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a new figure.
+        Axes to draw on; None creates a figure.
 
     Returns
     -------
@@ -107,15 +113,17 @@ def plot_averaged_error(
     return _finished(ax, "learners", "expected squared error of their mean", "ρσ² + (1 − ρ)σ²/B", (0, None))
 
 
-def plot_inclusion(n_rows: int = 50, *, ax: Any = None) -> Any:
-    """Plot the probability that a row is in a bootstrap sample against the number of rows, and its limit 1 − 1/e.
+def plot_inclusion(n_rows: int = 50, *, ax: Axes | None = None) -> Axes:
+    """Plot the probability that a row is in a bootstrap sample.
+
+    Its limit is 1 − 1/e.
 
     Parameters
     ----------
     n_rows : int, default=50
-        The largest table.
+        Largest table.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a new figure.
+        Axes to draw on; None creates a figure.
 
     Returns
     -------
@@ -131,24 +139,24 @@ def plot_inclusion(n_rows: int = 50, *, ax: Any = None) -> Any:
     ax.plot(sizes, inclusion_probability(sizes), marker=".", label="1 − (1 − 1/N)^N")
     limit = float(inclusion_probability(1, poisson=True))
     ax.axhline(limit, color="grey", linestyle="--", label=f"1 − 1/e = {limit:.3f}")
-    return _finished(ax, "rows N", "probability of being in the bag", "Who is in the bag?", (0.6, 1.02))
+    return _finished(ax, "rows N", "probability of being in the bag", "Bootstrap inclusion", (0.6, 1.02))
 
 
 def plot_critical_difference(
-    scores: ArrayLike, names: Sequence[str] | None = None, *, alpha: float = 0.05, ax: Any = None
-) -> Any:
-    """Plot the mean ranks of methods; a bar joins those that Nemenyi's test cannot tell apart.
+    scores: ArrayLike, names: Sequence[str] | None = None, *, alpha: float = 0.05, ax: Axes | None = None
+) -> Axes:
+    """Plot mean ranks, with bars where Nemenyi's test finds no difference.
 
     Parameters
     ----------
     scores : array-like of shape (n_sets, n_methods)
-        A score of each method on each data set; larger is better.
+        Score of each method on each data set; larger is better.
     names : sequence of str, default=None
         Names of the methods; None numbers them.
     alpha : float, default=0.05
-        The level of the test.
+        Significance level of the test.
     ax : matplotlib Axes, default=None
-        Where to draw; None makes a new figure.
+        Axes to draw on; None creates a figure.
 
     Returns
     -------
@@ -163,7 +171,7 @@ def plot_critical_difference(
     found = compare_methods(scores, alpha=alpha)
     named = [str(number) for number in range(len(found.ranks))] if names is None else [str(name) for name in names]
     if len(named) != len(found.ranks):
-        raise ValueError(f"names must have one name for each of {len(found.ranks)} methods, got {len(named)}")
+        raise ValueError(f"names must have one name for each of the {len(found.ranks)} methods, got {len(named)}.")
     ax, order = _axes(ax), np.argsort(found.ranks, kind="stable")
     places = np.arange(len(order))
     ax.plot(found.ranks[order], places, "o")
@@ -177,20 +185,20 @@ def plot_critical_difference(
     return ax
 
 
-def _axes(ax: Any) -> Any:
-    """The given axes, or the axes of a new figure."""
+def _axes(ax: Axes | None) -> Axes:
+    """Return the axes, or those of a new figure."""
     if ax is not None:
         return ax
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            "plots need matplotlib, which is not installed; pip install 'hedgerow[plot]'", name="matplotlib"
+            "plots require matplotlib. Install it with pip install matplotlib.", name="matplotlib"
         ) from error
     return pyplot.subplots(figsize=(7, 4.5), layout="constrained")[1]
 
 
-def _finished(ax: Any, x: str, y: str, title: str, limits: tuple[float, float | None]) -> Any:
+def _finished(ax: Axes, x: str, y: str, title: str, limits: tuple[float, float | None]) -> Axes:
     """Add labels, limits and a legend to the axes."""
     ax.set(xlabel=x, ylabel=y, title=title, ylim=limits)
     ax.grid(alpha=0.3)

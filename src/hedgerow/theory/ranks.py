@@ -1,4 +1,4 @@
-"""Ranks: scores of several methods on several data sets -> whether their mean ranks differ more than by chance."""
+"""Friedman's and Nemenyi's tests of methods on data sets."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ class Comparison(NamedTuple):
 
 
 def compare_methods(scores: ArrayLike, *, alpha: float = 0.05) -> Comparison:
-    """Compare methods over data sets, as Demšar (2006) recommends: Friedman's test, then Nemenyi's.
+    """Compare methods over data sets by Friedman's and Nemenyi's tests.
+
+    Demšar (2006) recommends them.
 
     Parameters
     ----------
     scores : array-like of shape (n_sets, n_methods)
-        A score of each method on each data set; larger is better.
+        Score of each method on each data set; larger is better.
     alpha : float, default=0.05
-        The level of the critical difference.
+        Significance level of the critical difference.
 
     Returns
     -------
@@ -48,11 +50,11 @@ def compare_methods(scores: ArrayLike, *, alpha: float = 0.05) -> Comparison:
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
         raise ValueError(
-            f"scores must be finite numbers of at least 2 sets and 3 methods, got shape {table.shape}; for two methods"
-            " use Wilcoxon's test"
+            f"scores must be finite, with at least 2 data sets and 3 methods, got shape {table.shape}."
+            " Use Wilcoxon's test for two methods."
         )
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}; 0.05 is usual")
+        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}. 0.05 is usual.")
     n_sets, n_methods = table.shape
     same = (table == table[:, :1]).all()  # the statistic is 0/0
     p_value = 1.0 if same else float(friedmanchisquare(*table.T).pvalue)
@@ -61,7 +63,7 @@ def compare_methods(scores: ArrayLike, *, alpha: float = 0.05) -> Comparison:
 
 
 def groups_alike(ranks: ArrayLike, critical_difference: float) -> list[tuple[int, int]]:
-    """Ranks (M,) -> the longest runs of methods, by rank, whose ends are not further apart than the difference.
+    """Return the longest runs of methods, by rank, within the critical difference.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def groups_alike(ranks: ArrayLike, critical_difference: float) -> list[tuple[int
 
 
 def mean_ranks(scores: ArrayLike) -> Floats:
-    """Scores (sets, methods), larger is better -> mean rank of each method (methods,); ties share their ranks.
+    """Return mean ranks of methods, 1 for the largest score; ties share ranks.
 
     Examples
     --------

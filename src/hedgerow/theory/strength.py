@@ -1,4 +1,4 @@
-"""Strength: a bootstrapped forest -> how good and how alike its trees are on rows outside their bags."""
+"""Strength and correlation of the trees of a forest."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Floats = NDArray[np.float64]
 
 
 class Strength(NamedTuple):
-    """How good and how alike the trees of a forest are (Breiman, 2001), measured out of bag.
+    """Out-of-bag strength and correlation of the trees of a forest (Breiman, 2001).
 
-    ``margin`` (n,) is, for each training row, the share of votes for its class minus the largest share of another
-    class, among the trees whose bags do not hold the row; NaN for rows that are in every bag. ``strength`` is its mean,
-    ``correlation`` the mean correlation of the margins of two trees, and ``bound`` = correlation (1 - strength²) /
-    strength², above which the error of a forest of many trees cannot lie.
+    ``margin`` (n,) is, for each training row, the share of out-of-bag votes for its class minus the largest share of
+    another class; NaN for rows in every bootstrap sample. ``strength`` is its mean, ``correlation`` the mean
+    correlation of the margins of two trees, and ``bound`` = correlation (1 - strength²) / strength² an upper bound of
+    the error of a forest of many trees.
     """
 
     margin: Floats
@@ -29,12 +29,12 @@ class Strength(NamedTuple):
 
 
 def strength_of(forest: Any) -> Strength:
-    """A fitted classifier with a bootstrap -> out-of-bag margins, strength and correlation of its trees.
+    """Return out-of-bag margins, strength and correlation of a forest's trees.
 
     Parameters
     ----------
     forest : fitted forest with bootstrap=True
-        Not one that was loaded or unpickled: files and pickles do not keep the training rows.
+        Not a loaded or unpickled one: files and pickles do not contain the training rows.
 
     Returns
     -------
@@ -52,18 +52,18 @@ def strength_of(forest: Any) -> Strength:
     evidence, labels = predictor.oob_evidence(), predictor.oob_rows().target.labels
     oob_mask = evidence.tree_mask
     votes = _votes(evidence.counts) * oob_mask[:, :, None]
-    n_judges = votes.sum(axis=(1, 2))
-    judged = n_judges > 0
-    shares = votes[judged].sum(axis=1) / n_judges[judged, None]
-    own, rows = labels[judged].astype(np.intp), np.arange(int(judged.sum()))
+    n_trees = votes.sum(axis=(1, 2))
+    evaluated = n_trees > 0
+    shares = votes[evaluated].sum(axis=1) / n_trees[evaluated, None]
+    own, rows = labels[evaluated].astype(np.intp), np.arange(int(evaluated.sum()))
     others = shares.copy()
     others[rows, own] = -1.0
     rival = others.argmax(axis=1)
     margin = np.full(len(labels), np.nan)
-    margin[judged] = shares[rows, own] - shares[rows, rival]
-    strength, spread = float(margin[judged].mean()), float(margin[judged].var())
-    for_own, for_rival = (votes[judged][rows, :, each].sum(axis=0) for each in (own, rival))
-    seen = votes[judged].sum(axis=(0, 2))
+    margin[evaluated] = shares[rows, own] - shares[rows, rival]
+    strength, spread = float(margin[evaluated].mean()), float(margin[evaluated].var())
+    for_own, for_rival = (votes[evaluated][rows, :, each].sum(axis=0) for each in (own, rival))
+    seen = votes[evaluated].sum(axis=(0, 2))
     right, wrong = (each[seen > 0] / seen[seen > 0] for each in (for_own, for_rival))
     deviation = float(np.sqrt(np.maximum(right + wrong - (right - wrong) ** 2, 0.0)).mean())
     correlation = spread / deviation**2 if deviation > 0 else 1.0
@@ -72,5 +72,5 @@ def strength_of(forest: Any) -> Strength:
 
 
 def _votes(counts: Floats) -> Floats:
-    """Counts (n, T, K) -> the vote of each leaf (n, T, K); tied classes share it, an empty leaf has none."""
+    """Return the vote of each leaf (n, T, K), shared by tied classes."""
     return vote_shares(counts.reshape(-1, counts.shape[2])).reshape(counts.shape)

@@ -1,4 +1,4 @@
-"""Tables: an estimator and rows -> what it learns from many tables of such rows: its bias, variance and instability."""
+"""Bias, variance and instability of an estimator over many training tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
@@ -18,12 +18,12 @@ Array = NDArray[Any]
 
 
 class BiasVariance(NamedTuple):
-    """How wrong an estimator is on average, and how much of it comes from the training table.
+    """Bias and variance of an estimator over many training tables.
 
     ``error`` is the mean squared error over tables and test rows; for classes, that of the probabilities, summed over
     classes. It is the sum of ``bias``, the squared error of the mean over tables, which includes the noise of the
     labels, and ``variance``, the mean squared distance from this mean. ``disagreement`` is how often the labels of two
-    tables differ for the same row; NaN for numbers. ``errors`` (tables,) are the errors of the tables.
+    tables differ for the same row; NaN for regressors. ``errors`` (tables,) are the errors of the tables.
     """
 
     error: float
@@ -35,33 +35,33 @@ class BiasVariance(NamedTuple):
 
 def bias_and_variance(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: object,
+    y: ArrayLike,
     *,
     n_tables: int = 50,
     share: float = 0.5,
     test_share: float = 1 / 3,
-    random_state: Any = 0,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> BiasVariance:
-    """Fit an estimator to many random parts of a table, and compare what the fits say about the same test rows.
+    """Fit an estimator to many random parts of a table, and decompose its test error.
 
     Parameters
     ----------
     estimator : classifier with predict_proba, or regressor
-        A clone is fitted to each part; if it has a `random_state`, each has another one.
+        A clone is fitted to each part; if it has a `random_state`, each clone has its own.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Rows.
+        Feature table.
     y : array-like of shape (n_samples,)
-        Labels or numbers.
+        Labels or continuous targets.
     n_tables : int, default=50
-        How many parts, at least 2.
+        Number of parts, at least 2.
     share : float, default=0.5
-        Which share of the rows that are not for testing is in each part, drawn without replacement. Parts of nearly
-        all rows show what small changes do.
+        Share of the rows not used for testing that each part contains, drawn without replacement. Parts of nearly all
+        rows show the effect of small changes.
     test_share : float, default=1/3
-        Which share of the rows is for testing.
+        Share of test rows.
     random_state : int, RandomState or None, default=0
-        The same int gives the same parts.
+        Seed of the parts.
 
     Returns
     -------
@@ -77,18 +77,19 @@ def bias_and_variance(
     >>> forest.variance < tree.variance
     True
     """
-    labels, text = np.asarray(y), []
-    kinds, numbers = np.unique(labels, return_inverse=True)
+    labels, predictions = np.asarray(y), []
+    classes, numbers = np.unique(labels, return_inverse=True)
     test: Array = np.empty(0)
     for model, test in fits(estimator, X, labels, n_tables, share, test_share, random_state):
         rows = _taken(X, test)
-        text.append(_aligned(model, rows, kinds) if is_classifier(model) else np.asarray(model.predict(rows)))
+        predicted = _aligned(model, rows, classes) if is_classifier(model) else np.asarray(model.predict(rows))
+        predictions.append(predicted)
     truth = numbers[test] if is_classifier(estimator) else labels[test]
-    return decomposed(np.array(text), truth)
+    return decomposed(np.array(predictions), truth)
 
 
-def decomposed(text: Floats, truth: Array) -> BiasVariance:
-    """Answers of several tables, numbers (tables, n) or probabilities (tables, n, K), and the truth (n,) -> the parts.
+def decomposed(predictions: Floats, truth: Array) -> BiasVariance:
+    """Decompose the error of predictions (tables, n) or probabilities (tables, n, K).
 
     Examples
     --------
@@ -96,22 +97,22 @@ def decomposed(text: Floats, truth: Array) -> BiasVariance:
     >>> parts.error, parts.bias, parts.variance
     (1.0, 0.5, 0.5)
     """
-    classes = text.ndim == 3
-    aim = np.eye(text.shape[2])[truth] if classes else truth[:, None]
-    cells = text if classes else text[:, :, None]
+    classes = predictions.ndim == 3
+    aim = np.eye(predictions.shape[2])[truth] if classes else truth[:, None]
+    cells = predictions if classes else predictions[:, :, None]
     mean = cells.mean(axis=0)
     errors = ((cells - aim) ** 2).sum(axis=2).mean(axis=1)
     bias, variance = ((mean - aim) ** 2).sum(axis=1).mean(), ((cells - mean) ** 2).sum(axis=2).mean()
-    differ = disagreement(text.argmax(axis=2)) if classes else np.nan
+    differ = disagreement(predictions.argmax(axis=2)) if classes else np.nan
     return BiasVariance(float(errors.mean()), float(bias), float(variance), float(differ), errors)
 
 
-def disagreement(labels: NDArray[np.integer[Any]]) -> float:
-    """Labels (tables, n) -> how often those of two different tables differ, in the mean over rows and pairs.
+def disagreement(labels: NDArray[np.int64]) -> float:
+    """Return how often labels (tables, n) of two tables differ, over rows and pairs.
 
     Examples
     --------
-    >>> round(disagreement(np.array([[0, 1], [0, 1], [0, 2]])), 3)  # two of three pairs differ, about the second row
+    >>> round(disagreement(np.array([[0, 1], [0, 1], [0, 2]])), 3)  # two of three pairs differ in the second row
     0.333
     """
     n_tables = len(labels)
@@ -120,21 +121,27 @@ def disagreement(labels: NDArray[np.integer[Any]]) -> float:
 
 
 def fits(
-    estimator: Any, X: Any, y: Array, n_tables: int, share: float, test_share: float, random_state: Any
+    estimator: Any,
+    X: object,
+    y: Array,
+    n_tables: int,
+    share: float,
+    test_share: float,
+    random_state: int | np.random.RandomState | None,
 ) -> Iterator[tuple[Any, Array]]:
-    """An estimator and rows -> for each random part, a model fitted to it, and the test rows, always the same."""
+    """Yield a model fitted to each random part, and the test rows, always the same."""
     if not isinstance(n_tables, Integral) or isinstance(n_tables, bool) or n_tables < 2:
-        raise ValueError(f"n_tables must be a whole number >= 2, got {n_tables!r}; 50 is usual")
+        raise ValueError(f"n_tables must be an integer of at least 2, got {n_tables!r}. 50 is usual.")
     for name, value in (("share", share), ("test_share", test_share)):
         if not 0 < value < 1:
-            raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
+            raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
     random = check_random_state(random_state)
     order = random.permutation(len(y))
     n_test = max(1, round(test_share * len(y)))
     test, pool = np.sort(order[:n_test]), order[n_test:]
     size = round(share * len(pool))
     if size < 1:
-        raise ValueError(f"share must leave at least one row in each table, got {share!r} of {len(pool)} rows")
+        raise ValueError(f"share must leave at least one row in each table, got {share!r} of {len(pool)} rows.")
     for _ in range(int(n_tables)):
         rows, seed = np.sort(random.permutation(pool)[:size]), int(random.randint(2**31 - 1))
         model = clone(estimator)
@@ -144,16 +151,16 @@ def fits(
 
 
 def _taken(X: Any, rows: Array) -> Any:
-    """Some rows of an array, a sparse matrix or a data frame."""
+    """Return some rows of an array, a sparse matrix or a data frame."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return frame[rows.tolist()].to_native()
     return X[rows] if issparse(X) else np.asarray(X)[rows]
 
 
-def _aligned(model: Any, X: Any, kinds: Array) -> Floats:
-    """A fitted classifier, samples, all classes (K,) -> probabilities (n, K); 0 for classes that it has not seen."""
-    text = np.asarray(model.predict_proba(X))
-    found = np.zeros((len(text), len(kinds)))
-    found[:, np.searchsorted(kinds, model.classes_)] = text
+def _aligned(model: Any, X: Any, classes: Array) -> Floats:
+    """Return probabilities (n, K) of all classes; 0 for classes unknown to the model."""
+    probability = np.asarray(model.predict_proba(X))
+    found = np.zeros((len(probability), len(classes)))
+    found[:, np.searchsorted(classes, model.classes_)] = probability
     return found

@@ -1,1 +1,1 @@
-"""Files, text, threads and blocks of rows: helpers that know nothing of trees."""
+"""Files, text, threads, blocks of rows and older dependencies: helpers independent of trees."""

@@ -1,4 +1,4 @@
-"""Blocks: the results of blocks of rows -> one result of the same kind for all rows; sizes -> blocks."""
+"""Results of blocks of rows, and blocks of limited size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 def in_blocks(make: Callable[[int], Result], n_rows: int, block: int, n_threads: int) -> Result:
-    """make(first row), which returns the result of a block -> one result of the same kind for all blocks."""
+    """Compute blocks by make(first row), and join their results."""
     first = make(0)
     if n_rows <= block:
         return first
@@ -37,11 +37,12 @@ def in_blocks(make: Callable[[int], Result], n_rows: int, block: int, n_threads:
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(write, range(0, n_rows, block)))
-    return _like(first, wholes)  # type: ignore[no-any-return]
+    joined: Result = _like(first, wholes)
+    return joined
 
 
 def with_rows(result: Result, rows: NDArray[np.intp], others: Result) -> Result:
-    """The result for all rows, with that of some rows replaced."""
+    """Return a result with that of some rows replaced."""
     wholes: list[dict[str, Any]] = [
         {name: None if part is None else np.array(part) for name, part in each.items()} for each in _arrays_of(result)
     ]
@@ -49,11 +50,12 @@ def with_rows(result: Result, rows: NDArray[np.intp], others: Result) -> Result:
         for name, values in arrays.items():
             if values is not None:
                 whole[name][rows] = values
-    return _like(result, wholes)  # type: ignore[no-any-return]
+    replaced: Result = _like(result, wholes)
+    return replaced
 
 
 def spans(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
-    """Sizes (T,) -> spans of neighbouring trees whose total size is below the limit, at least one tree each."""
+    """Yield spans of neighbouring trees of limited size, at least one tree each."""
     first, total = 0, 0
     for tree, size in enumerate(sizes.tolist()):
         if tree > first and total + size > limit:
@@ -64,14 +66,14 @@ def spans(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
 
 
 def _arrays_of(result: Any) -> list[Any]:
-    """An array, a record of arrays, or a list of records -> arrays by name, for each record."""
+    """Return arrays by name of an array, or of each record in a list."""
     if isinstance(result, np.ndarray):
         return [{"": result}]
     return [vars(one) for one in result] if isinstance(result, list) else [vars(result)]
 
 
 def _like(result: Any, wholes: list[dict[str, Any]]) -> Any:
-    """The inverse of `_arrays_of`, for a result of the same kind."""
+    """Invert `_arrays_of`, for a result of the same type."""
     if isinstance(result, np.ndarray):
         return wholes[0][""]
     if isinstance(result, list):

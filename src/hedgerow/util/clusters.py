@@ -1,4 +1,4 @@
-"""Clusters: rows that belong together."""
+"""Groups of dependent rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def cluster_numbers(clusters: ArrayLike | None, n_rows: int) -> NDArray[np.int64] | None:
-    """Labels of groups of n rows -> their numbers (n,); None if there are none."""
+    """Return group numbers (n,) of labels; None if there are none."""
     if clusters is None:
         return None
     numbers = np.unique(np.asarray(clusters), return_inverse=True)[1].reshape(-1)
@@ -19,6 +19,6 @@ def cluster_numbers(clusters: ArrayLike | None, n_rows: int) -> NDArray[np.int64
 
 
 def one_of_each(clusters: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Numbers of clusters (n,) -> (G,): one row of each, drawn at random, but the same at every call."""
+    """Draw one row of each cluster, at random, but the same at every call."""
     shuffled = np.random.default_rng(0).permutation(len(clusters))
     return np.sort(shuffled[np.unique(clusters[shuffled], return_index=True)[1]])

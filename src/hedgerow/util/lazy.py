@@ -1,4 +1,4 @@
-"""Properties that are computed when first used."""
+"""Properties computed on first use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _Value = TypeVar("_Value")
 
 
 class lazy_property(Generic[_Value]):  # a decorator
-    """A property that is computed when first used, and kept in the object.
+    """Property computed on first use, and stored in the object.
 
-    ``functools.cached_property`` of Python 3.11 holds a lock that all objects of a class share while it computes: a
-    model that learns would wait for every other model, and two locks can wait for each other. This one has no lock.
-    If threads compute the same value at the same time, the last one is kept.
+    ``functools.cached_property`` of Python 3.11 holds a lock shared by all objects of a class while it computes: a fit
+    would wait for every other model, and two locks can deadlock. This class has no lock. If threads compute the same
+    value at the same time, the last one is kept.
     """
 
     def __init__(self, make: Callable[[Any], _Value]) -> None:
@@ -27,5 +27,5 @@ class lazy_property(Generic[_Value]):  # a decorator
         if instance is None:
             return self
         value = self._make(instance)
-        vars(instance)[self._name] = value  # also of frozen objects; found before this descriptor from now on
+        vars(instance)[self._name] = value  # also in frozen objects; shadows this descriptor from now on
         return value

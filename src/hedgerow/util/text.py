@@ -1,24 +1,23 @@
-"""Text: text of any origin -> refused if UTF-8 cannot hold it; shown without what could control a terminal."""
+"""Text: checks of encoding, and safe display."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 
-def require_text(values: Iterable[Any], subject: str) -> None:
-    """Refuse text with half of a surrogate pair: no file and no other program could hold it; other values are fine."""
+def require_text(values: Iterable[object], subject: str) -> None:
+    """Raise if text has half of a surrogate pair, which UTF-8 cannot encode."""
     for value in values:
         if isinstance(value, str) and not _is_whole(value):
             raise ValueError(
-                f"{subject} must be text that UTF-8 can hold, got {value!r} with half of a surrogate pair; correct the"
-                " text, or read its file with the right encoding"
+                f"{subject} must be text that UTF-8 can encode, got {value!r} with half of a surrogate pair."
+                " Correct the text, or read its file with the right encoding."
             )
 
 
 def whole(text: str) -> str:
-    r"""Text -> the same with halves of surrogate pairs as escapes, so that UTF-8 can hold it.
+    r"""Escape halves of surrogate pairs, which UTF-8 cannot encode.
 
     Examples
     --------
@@ -29,17 +28,17 @@ def whole(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text -> one line in which control characters, marks of direction and the like are written as ``\\x1b``."""
+    """Return one line with control and other unprintable characters escaped."""
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def printable_lines(text: str) -> str:
-    """Text of several lines -> the same lines, each printable."""
+    """Return the same lines, each printable."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def tied(text: str) -> str:
-    """Text -> the same with no place to break the line between a number and its sign, ``%`` or ``±``.
+    """Replace spaces between a number and ``%`` or ``±`` by no-break spaces.
 
     Examples
     --------
@@ -50,7 +49,7 @@ def tied(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """A text -> what it has in common with its other spellings.
+    """Normalise spaces and case, for comparison with other spellings.
 
     Examples
     --------
@@ -65,7 +64,7 @@ def _shown(character: str) -> str:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether UTF-8 can hold a text."""
+    """Return whether UTF-8 can encode a text."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -73,7 +72,7 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-def listed(names: Iterable[Any], most: int = 8) -> str:
+def listed(names: Iterable[object], most: int = 8) -> str:
     """List names: ``a, b, c … (12 in all)``."""
     every = [printable(str(name)) for name in names]
     more = f" … ({len(every):,} in all)" if len(every) > most else ""
@@ -86,8 +85,8 @@ def number_of(count: int, thing: str, things: str | None = None) -> str:
 
 
 def share(value: float | None) -> str:
-    """Format a share: ``97.2 %``, or a dash for None."""
-    return "–" if value is None else f"{value:.1%}".replace("%", " %")
+    """Format a share: ``97.2%``, or a dash for None."""
+    return "–" if value is None else f"{value:.1%}"
 
 
 def score(value: float | None) -> str:

@@ -125,15 +125,15 @@ def test_a_contour_may_have_leading_axes():
     [
         (lambda: hb.discount_mass([0, 0, 0, 1], 1.2), r"rates must lie in \[0, 1\]"),
         (lambda: hb.discount_mass([0, 0, 0, 1], np.nan), r"rates must lie in \[0, 1\]"),
-        (lambda: hb.discount_by_context([0, 0, 0, 1], [0.1]), "rates must be 2"),
+        (lambda: hb.discount_by_context([0, 0, 0, 1], [0.1]), "rates must have one value per context \\(2\\)"),
         (lambda: hb.discount_by_context([0, 0, 0, 1], [0.1], contexts=[4]), "contexts must be the bit mask"),
         (lambda: hb.condition_mass([0, 0, 0, 1], 0), "event must be the bit mask"),
         (lambda: hb.condition_mass([0, 0, 0, 1], 4), "event must be the bit mask"),
-        (lambda: hb.probability_from_contour([0.0, 0.0]), "total conflict"),
-        (lambda: hb.probability_from_contour([-0.1, 1.0]), "contour must be finite and >= 0"),
+        (lambda: hb.probability_from_contour([0.0, 0.0]), "contour must be positive for at least one class"),
+        (lambda: hb.probability_from_contour([-0.1, 1.0]), "contour must be finite and non-negative"),
         (lambda: hb.mass_from_contour([1.2, 0.1]), r"contour must lie in \[0, 1\]"),
-        (lambda: hb.mass_from_contour(np.ones(17)), "contour must be of 1 to 16"),
-        (lambda: hb.subset_mask([16]), "classes must be numbers"),
+        (lambda: hb.mass_from_contour(np.ones(17)), "contour must have 1 to 16"),
+        (lambda: hb.subset_mask([16]), "classes must be integers"),
     ],
 )
 def test_what_makes_no_sense_is_refused(attempt, complaint):

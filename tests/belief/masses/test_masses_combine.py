@@ -52,7 +52,7 @@ def arrays_of(given: list[slow.Mass]) -> np.ndarray:
 
 
 def random_masses(seed: int, n_sources: int, n_classes: int, n_rows: int = 3) -> np.ndarray:
-    """Masses every rule accepts but PCR6 and bold: non-dogmatic, nothing on the empty set."""
+    """Masses every rule accepts but PCR6 and bold: non-dogmatic, mass must be 0 on the empty set."""
     mass = np.random.default_rng(seed).dirichlet(np.full(1 << n_classes, 0.4), size=(n_sources, n_rows))
     mass[..., -1] += mass[..., 0] + 0.05
     mass[..., 0] = 0.0
@@ -327,23 +327,23 @@ M = [0.0, 0.5, 0.0, 0.5]
     ("given_masses", "options", "complaint"),
     [
         ([[0, 1, 0, 0], [0, 0, 1, 0]], {}, "total conflict"),
-        ([M, [0, 0.5, 0, 0, 0, 0, 0, 0.5]], {}, "masses must be of one frame"),
+        ([M, [0, 0.5, 0, 0, 0, 0, 0, 0.5]], {}, "masses must be over the same classes"),
         ([np.tile(M, (2, 1)), np.tile(M, (3, 1))], {}, "leading axes that broadcast"),
         ([], {}, "at least one mass"),
         ([M, [0.0, 0.5, 0.0, 0.4]], {}, "mass must sum to 1"),
         ([M, [0.0, 1.5, -0.5, 0.0]], {}, "mass must not be negative"),
-        (M, {}, r"mass must have 2\^K numbers"),
+        (M, {}, r"mass must have 2\^K entries"),
         ([M, M], {"rule": "smets"}, "rule must be one of bold, cautious"),
         ([M, [0, 1, 0, 0]], {"rule": "cautious"}, "non-dogmatic"),
         ([M, [0, 1, 0, 0]], {"rule": "tnorm", "dependence": 0.5}, "non-dogmatic"),
-        ([M, M], {"rule": "bold"}, "something on the empty set"),
-        ([M, [0.5, 0.5, 0, 0]], {"rule": "pcr6"}, "nothing on the empty set"),
+        ([M, M], {"rule": "bold"}, "mass on the empty set"),
+        ([M, [0.5, 0.5, 0, 0]], {"rule": "pcr6"}, "mass must be 0 on the empty set"),
         ([M, M], {"rule": "tnorm"}, "dependence must lie"),
         ([M, M], {"rule": "tnorm", "dependence": 1.5}, "dependence must lie"),
         ([M, M], {"dependence": 0.5}, "dependence must be None"),
         ([M, M], {"weights": [1, 2]}, "weights must be None"),
         ([M, M], {"rule": "mean", "weights": [1, 2, 3]}, "weights must be 2 finite"),
-        ([M, M], {"rule": "mean", "weights": [0, 0]}, "not all 0"),
+        ([M, M], {"rule": "mean", "weights": [0, 0]}, "not all zero"),
     ],
 )
 def test_what_cannot_be_combined_is_refused(given_masses, options, complaint):

@@ -47,11 +47,11 @@ def test_a_set_may_be_a_class_a_tuple_or_a_frozenset():
 @pytest.mark.parametrize(
     ("attempt", "complaint"),
     [
-        (lambda: hb.mass_from_sets({"rose": 1.0}, IRIS), "sets must be made of the classes .* got 'rose'"),
+        (lambda: hb.mass_from_sets({"rose": 1.0}, IRIS), "sets must consist of the classes .* got 'rose'"),
         (lambda: hb.mass_from_sets({("setosa", "rose"): 1.0}, IRIS), "got 'rose'"),
         (lambda: hb.mass_from_sets({7: 1.0}, [1, 2]), "got 7"),
         (lambda: hb.mass_from_sets({"setosa": 0.5}, IRIS), "mass must sum to 1"),
-        (lambda: hb.mass_from_sets({"a": 1.0}, ["a", "a"]), "different names"),
+        (lambda: hb.mass_from_sets({"a": 1.0}, ["a", "a"]), "distinct names"),
         (lambda: hb.sets_from_mass([0, 0, 0, 1], IRIS), "classes must be 2 names, got 3"),
         (lambda: hb.describe_mass([[0, 0, 0, 1]]), "mass must be one mass function"),
     ],

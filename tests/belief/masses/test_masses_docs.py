@@ -8,7 +8,7 @@ from pathlib import Path
 from hedgerow import belief
 from hedgerow.belief import masses
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "belief.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "explanation" / "belief.md"
 
 
 def test_every_function_of_masses_is_on_the_page_and_in_hedgerow_belief():

@@ -130,9 +130,9 @@ def test_functions_that_stand_for_no_mass_have_negative_ones():
     [
         (hb.belief_from_mass, [0.5, 0.5, 0.1, 0.0], "mass must sum to 1"),
         (hb.belief_from_mass, [0.0, 1.5, -0.5, 0.0], "mass must not be negative"),
-        (hb.belief_from_mass, [0.0, 1.0, 0.0], r"mass must have 2\^K numbers"),
-        (hb.belief_from_mass, 1.0, r"mass must have 2\^K numbers"),
-        (hb.belief_from_mass, [1.0], r"mass must have 2\^K numbers"),
+        (hb.belief_from_mass, [0.0, 1.0, 0.0], r"mass must have 2\^K entries"),
+        (hb.belief_from_mass, 1.0, r"mass must have 2\^K entries"),
+        (hb.belief_from_mass, [1.0], r"mass must have 2\^K entries"),
         (hb.belief_from_mass, np.eye(1, 1 << 17)[0], r"K from 1 to 16"),
         (hb.belief_from_mass, [0.0, np.nan, 0.0, 1.0], "mass must be finite"),
         (hb.mass_from_belief, [0.1, 0.3, 0.4, 1.0], "belief of the empty set must be 0"),
@@ -140,7 +140,7 @@ def test_functions_that_stand_for_no_mass_have_negative_ones():
         (hb.mass_from_commonality, [0.9, 0.3, 0.4, 0.1], "commonality of the empty set must be 1"),
         (hb.mass_from_implicability, [0.1, 0.3, 0.4, 0.9], "implicability of the frame must be 1"),
         (hb.conjunctive_weights_from_mass, [0.0, 0.5, 0.5, 0.0], "mass must be non-dogmatic"),
-        (hb.disjunctive_weights_from_mass, [0.0, 0.5, 0.0, 0.5], "mass must have something on the empty set"),
+        (hb.disjunctive_weights_from_mass, [0.0, 0.5, 0.0, 0.5], "mass must be positive on the empty set"),
         (hb.mass_from_conjunctive_weights, [1.0, 0.0, 1.0, 1.0], "weights must be positive"),
     ],
 )

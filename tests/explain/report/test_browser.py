@@ -125,7 +125,7 @@ def test_list_sorts_by_each_column_both_ways(open_page, report):
             page.click(f'#list th[data-key="{key}"] button')
             settle(page)
             texts = page.locator(f"#list tbody tr {cell}").all_inner_texts()
-            numbers = [float(re.findall(r"([\d.]+)\s%", text)[0]) for text in texts]
+            numbers = [float(re.findall(r"([\d.]+)%", text)[0]) for text in texts]
             down = page.get_attribute(f'#list th[data-key="{key}"]', "aria-sort") == "descending"
             assert numbers == sorted(numbers, reverse=down)
             assert numbers[0] != numbers[-1]
@@ -159,7 +159,7 @@ def test_caution_at_which_a_case_is_decided_is_the_librarys(open_page, report, c
     forest, X, _ = cancer
     page = open_page(report)
     said = page.locator("#case").inner_text()
-    turn = float(re.search(r"decided up to caution ([\d.]+),", said)[1])
+    turn = float(re.search(r"Decided up to caution ([\d.]+),", said)[1])
     evidence, row = forest.evidence(X), selected_row(page)
     sizes = [int(evidence_sets(evidence.combine(caution=turn + off))[row].sum()) for off in (-0.011, 0.011)]
     assert sizes == [1, 2]
@@ -174,16 +174,16 @@ def test_case_shows_what_explain_says_of_it(open_page, report, cancer):
     assert explanation.sentence in said
     for line in explanation.rules:
         assert line in said
-    shares = [int(text.split()[0]) for text in page.locator("#case .doubt .number").all_inner_texts()]
+    shares = [int(text.removesuffix("%")) for text in page.locator("#case .sources .number").all_inner_texts()]
     assert sum(shares) == 100
-    assert shares[0] == round(100 * explanation.doubt[0].share)
-    assert page.locator("#case h4.why").inner_text() == "Why"
+    assert shares[0] == round(100 * explanation.uncertainty[0].share)
+    assert page.locator("#case h4.why").inner_text() == "Explanation"
     set_caution(page, 4)
-    assert page.locator("#case h4.why").inner_text() == "Why, at these settings"
+    assert page.locator("#case h4.why").inner_text() == "Explanation at these settings"
     more = copy.copy(forest).set_params(caution=4.0).explain(X.iloc[[row]], time_limit=0)[0]
-    found = page.evaluate("(number) => window.hedgerow.doubtOf(window.hedgerow.evidence, number, 4)", row)
-    gaps = any(each.amount > 0 for each in more.doubt if each.cause in ("missing", "outside"))
-    for each in more.doubt if not gaps else ():
+    found = page.evaluate("(number) => window.hedgerow.uncertaintyOf(window.hedgerow.evidence, number, 4)", row)
+    gaps = any(each.amount > 0 for each in more.uncertainty if each.cause in ("missing", "out_of_range"))
+    for each in more.uncertainty if not gaps else ():
         if each.cause in found:
             assert found[each.cause] == pytest.approx(each.amount, abs=1e-9)
     said = " ".join(page.locator("#case").inner_text().split())
@@ -270,11 +270,11 @@ def test_printed_page_has_the_case_and_no_buttons(open_page, report, artefacts):
 def test_doubt_of_all_cases_is_the_librarys(open_page, report, cancer):
     forest, X, _ = cancer
     page = open_page(report)
-    ask = "() => window.hedgerow.data.sets.map((_, n) => window.hedgerow.doubtOf(window.hedgerow.evidence, n, 2))"
+    ask = "() => window.hedgerow.data.sets.map((_, n) => window.hedgerow.uncertaintyOf(window.hedgerow.evidence, n, 2))"
     compared = 0
     for said, explanation in zip(page.evaluate(ask), forest.explain(X, time_limit=0, cases=0, shap=False), strict=True):
-        amounts = {each.cause: each.amount for each in explanation.doubt}
-        if amounts["outside"] == 0 and None not in explanation.values.values():
+        amounts = {each.cause: each.amount for each in explanation.uncertainty}
+        if amounts["out_of_range"] == 0 and None not in explanation.values.values():
             compared += 1
             assert said == {cause: pytest.approx(amounts[cause], abs=1e-9) for cause in said}
     assert compared > 100
@@ -357,10 +357,10 @@ def test_groups_and_costs_fit_a_phone_and_no_number_is_broken(open_page):
     by = {"weight_of_the_patient": X[200:, 1], "station": np.where(X[200:, 2] > 0, "internal_medicine", "surgery")}
     costs = {"tested_negative_again": [0, 1234.5], "tested_positive_again": [100.25, 0], "look again": [7, 2]}
     page = open_page(forest.report(X[200:], y[200:], time_limit=0, by=by, costs=costs), width=375)
-    assert page.locator("table.judged").count() == 3
+    assert page.locator("table.breakdown").count() == 3
     cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText)"
-    assert page.locator("#judgement .scroll").evaluate_all(cut) == []
-    assert set(lines_of(page.locator("table.judged td.number"))) == {1}
+    assert page.locator("#performance .scroll").evaluate_all(cut) == []
+    assert set(lines_of(page.locator("table.breakdown td.number"))) == {1}
 
 
 def test_names_and_p_values_of_strangers_are_not_broken_on_a_phone(open_page, numbers):
@@ -368,7 +368,7 @@ def test_names_and_p_values_of_strangers_are_not_broken_on_a_phone(open_page, nu
     names = [f"F{number:05}" for number in range(len(X))]
     page = open_page(forest.report(X + 9, y, names=names, time_limit=0), width=375)
     for column in (1, 2):
-        assert set(lines_of(page.locator(f"#strangers td:nth-child({column})"))) == {1}
+        assert set(lines_of(page.locator(f"#novel td:nth-child({column})"))) == {1}
 
 
 @pytest.fixture(scope="module")
@@ -406,25 +406,22 @@ def test_counts_have_separators(open_page, prices):
         10, caution=1000.0, decision="dominance", min_samples_leaf=1100, random_state=0
     ).fit(X, y)
     page = open_page(forest.report(X * 1.2, y, time_limit=0))
-    for said in (*page.locator(".places .count").all_inner_texts(), page.locator("#strangers .aside").inner_text()):
+    for said in (*page.locator(".places .count").all_inner_texts(), page.locator("#novel .aside").inner_text()):
         assert not re.search(r"\d{4}", said), said
     assert re.search(r"[1-9],\d{3} rows undecided", page.locator(".places .count").first.inner_text())
     set_caution(page, 1001)
-    words = " ".join(page.locator("#case .aside, #case .doubt, #case li").all_inner_texts())
-    assert re.search(r"The leaves hold 1,\d{3} to [1-9],\d{3} training rows", words)
-    assert re.search(r"half of the trees find [1-9],\d{3} or fewer", words)
+    words = " ".join(page.locator("#case .aside, #case .sources, #case li").all_inner_texts())
+    assert re.search(r"The leaves have 1,\d{3} to [1-9],\d{3} training rows", words)
+    assert re.search(r"[1-9],\d{3} in the median leaf", words)
     assert re.search(r": [1-9],\d{3} (yes|no)", page.evaluate("Object.values(window.hedgerow.data.why)[0].rules[0]"))
     page = open_page(prices)
-    for part in (".lead", "#judgement .metrics", "#case ul", "#model"):
+    for part in (".lead", "#performance .metrics", "#case ul", "#model"):
         said = page.locator(part).inner_text()
         assert not re.search(r"\d{5}|e\+0", said), said
 
 
 def test_strangers_are_counted_in_plain_words(open_page, report):
-    assert (
-        "If all 284 were ordinary rows, about 3 of them would have one so small."
-        in open_page(report).locator("#strangers .aside").inner_text()
-    )
+    assert "(p ≤ 0.01; about 3 expected by chance)" in open_page(report).locator("#novel .aside").inner_text()
 
 
 @pytest.mark.parametrize("width", [1400, 375])

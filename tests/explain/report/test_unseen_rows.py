@@ -68,7 +68,7 @@ def test_the_page_says_of_a_row_what_the_model_says(novelty: float | None, label
     assert alone[FAR].set == ["ill", "well"]
     for row in (FAR, FAR + 1, FAR + 2, FAR + 3):
         words = data["why"][str(places[row])]
-        assert "It could be " in words["sentence"]
+        assert "Undecided between " in words["sentence"]
         expected = alone[row].sentence if labels is None else alone[row].sentence.replace("age", "years")
         assert words["sentence"] == one_line(expected)
 
@@ -78,7 +78,7 @@ def test_the_script_gets_the_opinions_that_leaves_do_not_give(novelty: float | N
     forest = RandomForestClassifier(40, random_state=0, novelty=novelty).fit(X, LABELS)
     data, bounds = data_of(forest.report(ROWS, time_limit=0)), forest.predict_bounds(ROWS)
     leaves = forest.evidence(ROWS).combine(forest._predictor().rule, caution=forest._predictor().caution)
-    rows, opened = unpacked(data["rows"]), data["opened"]
+    rows, opened = unpacked(data["rows"]), data["adjusted"]
     parts = {name: unpacked(array).reshape(-1, 2) for name, array in opened["parts"].items()}
     cases = rows[opened["cases"]]
     assert np.array_equal(parts["lower"], bounds[cases, :, 0])

@@ -1,4 +1,7 @@
-"""Masses: belief over all subsets of K classes, as arrays (..., 2^K) whose last index is the bit mask of a subset."""
+"""Mass functions over all subsets of K classes.
+
+Arrays have the shape (..., 2^K); the last index is the bit mask of a subset.
+"""
 
 from hedgerow.belief.masses.change import condition_mass, discount_by_context, discount_mass, normalise_mass
 from hedgerow.belief.masses.combine import combine_masses, mass_rules

@@ -1,4 +1,4 @@
-"""Change: a mass and what else is known -> normalised, discounted or conditioned mass."""
+"""Normalisation, discounting and conditioning of masses."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.belief.masses.frame import Floats, checked_mass, n_classes_of
-from hedgerow.belief.masses.moebius import halves
+from hedgerow.belief.masses.frame import Floats, checked_mass, halves, n_classes_of
 
 
 def normalise_mass(mass: ArrayLike) -> Floats:
-    """Divide out the conflict: m(A)/(1 - m(empty)) for every set A, and nothing on the empty set.
+    """Normalise: m(A)/(1 - m(empty)) for every non-empty set A, 0 for the empty set.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
-        If all mass is on the empty set (total conflict), a ValueError is raised.
+        All mass on the empty set (total conflict) raises ValueError.
 
     Returns
     -------
@@ -32,13 +31,13 @@ def normalise_mass(mass: ArrayLike) -> Floats:
 
 
 def discount_mass(mass: ArrayLike, rate: ArrayLike) -> Floats:
-    """Weaken a source: each mass is multiplied by 1 - rate, and the frame gets the rate in addition.
+    """Discount a source: multiply masses by 1 - rate, and add the rate to the frame.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
     rate : float or array-like (...), in [0, 1]
-        The probability that the source is not reliable. With 1, all mass is on the frame.
+        Probability that the source is unreliable. 1 moves all mass to the frame.
 
     Returns
     -------
@@ -56,16 +55,16 @@ def discount_mass(mass: ArrayLike, rate: ArrayLike) -> Floats:
 
 
 def discount_by_context(mass: ArrayLike, rates: ArrayLike, contexts: Sequence[int] | None = None) -> Floats:
-    """Weaken a source more in some contexts than in others (Mercier, Quost and Denœux 2008).
+    """Discount a source by context (Mercier, Quost and Denœux 2008).
 
     In context c the source is unreliable with probability r_c. The mass is combined, by the disjunctive rule, with
-    one mass for each context, which has r_c on context c and 1 - r_c on the empty set.
+    one mass per context, which has r_c on context c and 1 - r_c on the empty set.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
     rates : array-like (..., C), in [0, 1]
-        How unreliable the source is if the truth lies in each of the C contexts.
+        Probability that the source is unreliable, given that the truth lies in each of the C contexts.
     contexts : C bit masks, optional
         Sets of classes, usually a partition; by default, each class is a context.
 
@@ -84,7 +83,7 @@ def discount_by_context(mass: ArrayLike, rates: ArrayLike, contexts: Sequence[in
     n_classes = n_classes_of(values)
     known = [1 << k for k in range(n_classes)] if contexts is None else list(contexts)
     if table.shape[-1] != len(known):
-        raise ValueError(f"rates must be {len(known)}, one for each context, got {table.shape[-1]}; 0 keeps a context")
+        raise ValueError(f"rates must have one value per context ({len(known)}), got {table.shape[-1]}.")
     for c, context in enumerate(known):
         rate = table[..., c, None]
         values = (1.0 - rate) * values + rate * moved_mass(values, _checked_event(context, n_classes, "contexts"), 0, 1)
@@ -92,15 +91,17 @@ def discount_by_context(mass: ArrayLike, rates: ArrayLike, contexts: Sequence[in
 
 
 def condition_mass(mass: ArrayLike, event: int, normalised: bool = True) -> Floats:
-    """Condition on an event by Dempster's rule: the mass of A moves to the intersection of A and the event.
+    """Condition on an event by Dempster's rule.
+
+    The mass of A moves to the intersection of A and the event.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
     event : int
-        Bit mask of the set of classes that is known to contain the truth; see `subset_mask`.
+        Bit mask of the set of classes known to contain the truth; see `subset_mask`.
     normalised : bool, default True
-        Whether to divide out the mass of the sets that the event excludes. False leaves it on the empty set.
+        Whether to normalise. False leaves the mass of excluded sets on the empty set.
 
     Returns
     -------
@@ -118,21 +119,21 @@ def condition_mass(mass: ArrayLike, event: int, normalised: bool = True) -> Floa
 
 
 def without_conflict(mass: Floats) -> Floats:
-    """(..., 2^K) -> (..., 2^K) without mass on the empty set; refused if no other set has mass."""
+    """Normalise (..., 2^K); raise if no set but the empty one has mass."""
     left = np.array(mass)
     left[..., 0] = 0.0
     total = left.sum(axis=-1, keepdims=True)
     if (total <= 0).any():
         raise ValueError(
-            "mass must not be in total conflict, got all of it on the empty set; discount the sources with "
-            "discount_mass, or combine with a rule that keeps or shares conflict, such as 'conjunctive' or 'pcr6'"
+            "mass must not be in total conflict, got all mass on the empty set. Discount the sources with "
+            "discount_mass, or use a rule that keeps or redistributes conflict, such as 'conjunctive' or 'pcr6'."
         )
     normal: Floats = left / total
     return normal
 
 
 def moved_mass(mass: Floats, classes: int, source: int, target: int) -> Floats:
-    """(..., 2^K) -> (..., 2^K): mass moved from one side of each class (0: sets without it, 1: with it) to another."""
+    """Move mass between the sets without (0) and with (1) each class."""
     moved = np.array(mass)
     for k in range(n_classes_of(moved)):
         if classes >> k & 1:
@@ -143,18 +144,18 @@ def moved_mass(mass: Floats, classes: int, source: int, target: int) -> Floats:
 
 
 def _checked_rates(rates: ArrayLike) -> Floats:
-    """Array-like -> float64, refused outside [0, 1]."""
+    """Return rates as float64; raise outside [0, 1]."""
     values = np.asarray(rates, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():
-        raise ValueError(f"rates must lie in [0, 1], got {rates!r}; 0 is a reliable source, 1 a worthless one")
+        raise ValueError(f"rates must lie in [0, 1], got {rates!r}. 0 is a reliable source, 1 a worthless one.")
     return values
 
 
 def _checked_event(event: int, n_classes: int, name: str) -> int:
-    """Bit mask -> the same; refused if it is empty or holds a class outside the frame."""
+    """Return the bit mask; raise unless it is a non-empty set of classes."""
     if not 0 < event < 1 << n_classes:
         raise ValueError(
-            f"{name} must be the bit mask of a set of the {n_classes} classes, not empty, got {event!r}; "
-            "subset_mask makes one from class numbers"
+            f"{name} must be the bit mask of a non-empty set of the {n_classes} classes, got {event!r}. "
+            "subset_mask builds one from class numbers."
         )
     return int(event)

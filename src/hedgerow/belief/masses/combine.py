@@ -1,4 +1,4 @@
-"""Combine: masses of several sources -> one mass."""
+"""Combination of the masses of several sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hedgerow.belief.masses.products import (
 )
 from hedgerow.belief.masses.tnorm import combine_by_weights
 
-CELLS = 1 << 22  # numbers held at once, so that many rows do not cost much memory
+CELLS = 1 << 22  # numbers in memory at once, so that many rows need little
 
 Combination = Callable[[Sequence[Floats]], Floats]
 
@@ -30,12 +30,12 @@ def combine_masses(
     weights: ArrayLike | None = None,
     dependence: float | None = None,
 ) -> Floats:
-    """Combine the masses of S sources, (..., 2^K) each, into one mass (..., 2^K).
+    """Combine the masses of S sources, (..., 2^K) each.
 
     ================ ==============================================================================
     rule             where the product of the masses of focal sets A_1, ..., A_S goes
     ================ ==============================================================================
-    "dempster"       to the intersection; conflict is divided out
+    "dempster"       to the intersection; conflict is normalised away
     "conjunctive"    to the intersection; conflict stays on the empty set
     "disjunctive"    to the union
     "cautious"       minimum of the conjunctive weights: repeated evidence counts once
@@ -43,20 +43,20 @@ def combine_masses(
     "tnorm"          Frank's t-norm of the conjunctive weights, from conjunctive to cautious
     "yager"          to the intersection; conflict goes to the frame
     "dubois_prade"   to the intersection, or to the union where that is empty
-    "pcr6"           to the intersection; conflict is shared among the A_i in proportion to their masses
+    "pcr6"           to the intersection; the A_i share conflict in proportion to their masses
     "mean"           the (weighted) mean of the masses
     ================ ==============================================================================
 
     "yager", "dubois_prade" and "pcr6" are not associative: they are applied once to all sources, not pair by pair.
-    "cautious", "tnorm" and "bold" may leave mass on the empty set; `normalise_mass` divides it out.
+    "cautious", "tnorm" and "bold" may leave mass on the empty set; see `normalise_mass`.
 
     Parameters
     ----------
     masses : sequence of array-like (..., 2^K)
-        One mass for each source, all over the same classes; leading axes broadcast. An array (S, ..., 2^K) works too.
+        One mass per source, all over the same classes; leading axes broadcast. An array (S, ..., 2^K) works too.
     rule : str, default "dempster"
     weights : array-like (S,), optional
-        Only for "mean": weights of the sources, >= 0; they are normalised here.
+        Only for "mean": weights of the sources, >= 0; they are normalised.
     dependence : float in [0, 1], optional
         Only for "tnorm": 0 treats the sources as independent, 1 as repetitions of one source. 1 equals "cautious".
         0 equals "conjunctive" for separable masses, whose conjunctive weights are all at most 1.
@@ -88,7 +88,7 @@ def combine_masses(
 
 
 def mass_rules() -> tuple[str, ...]:
-    """The names of the rules of `combine_masses`, in alphabetical order.
+    """Return the names of the rules of `combine_masses`, in alphabetical order.
 
     Examples
     --------
@@ -99,57 +99,55 @@ def mass_rules() -> tuple[str, ...]:
 
 
 def _combination(rule: str, n_sources: int, weights: ArrayLike | None, dependence: float | None) -> Combination:
-    """Name and parameters -> the rule; refused if the rule does not take these parameters."""
+    """Return the rule with its parameters; raise if it does not take them."""
     if rule not in mass_rules():
-        raise ValueError(f"rule must be one of {', '.join(mass_rules())}, got {rule!r}; choose one of them")
+        raise ValueError(f"rule must be one of {', '.join(mass_rules())}, got {rule!r}.")
     if weights is not None and rule != "mean":
-        raise ValueError(f"weights must be None for the rule {rule!r}, got {weights!r}; discount_mass weakens a source")
+        raise ValueError(f"weights must be None for the rule {rule!r}, got {weights!r}. Use discount_mass.")
     if dependence is not None and rule != "tnorm":
-        raise ValueError(f"dependence must be None for the rule {rule!r}, got {dependence!r}; it belongs to 'tnorm'")
+        raise ValueError(f"dependence must be None for the rule {rule!r}, got {dependence!r}. Only 'tnorm' uses it.")
     if rule == "mean":
         return partial(_mean, shares=_source_shares(weights, n_sources))
     if rule == "tnorm":
         if dependence is None or not 0 <= dependence <= 1:
             raise ValueError(
-                f"dependence must lie in [0, 1] for the rule 'tnorm', got {dependence!r}; "
-                "0 is for distinct sources, 1 for repeated evidence"
+                f"dependence must lie in [0, 1] for the rule 'tnorm', got {dependence!r}. "
+                "Use 0 for independent sources, 1 for repeated evidence."
             )
         return partial(combine_by_weights, dependence=float(dependence))
     return _RULES[rule]
 
 
 def _checked_sources(masses: Iterable[ArrayLike]) -> list[Floats]:
-    """Array-likes -> float64 (..., 2^K) each; refused if there are none, or if frames or leading axes do not match."""
+    """Return masses as float64; raise if there are none or their shapes do not match."""
     sources = [checked_mass(mass) for mass in masses]
     if not sources:
-        raise ValueError("masses must hold at least one mass, got none; the vacuous mass has 1 on the frame")
+        raise ValueError("masses must contain at least one mass, got an empty sequence.")
     frames = sorted({n_classes_of(mass) for mass in sources})
     if len(frames) > 1:
-        raise ValueError(f"masses must be of one frame, got frames of {frames} classes; put all on the same classes")
+        raise ValueError(f"masses must be over the same classes, got frames of {frames} classes.")
     try:
         np.broadcast_shapes(*(mass.shape[:-1] for mass in sources))
     except ValueError:
         shapes = [mass.shape for mass in sources]
-        raise ValueError(
-            f"masses must have leading axes that broadcast, got shapes {shapes}; align their rows"
-        ) from None
+        raise ValueError(f"masses must have leading axes that broadcast, got shapes {shapes}.") from None
     return sources
 
 
 def _source_shares(weights: ArrayLike | None, n_sources: int) -> Floats:
-    """Array-like (S,) or None -> (S,) summing to 1."""
+    """Return source weights (S,) that sum to 1."""
     values = np.ones(n_sources) if weights is None else np.asarray(weights, dtype=np.float64)
     if values.shape != (n_sources,) or not np.isfinite(values).all() or (values < 0).any() or values.sum() <= 0:
         raise ValueError(
-            f"weights must be {n_sources} finite numbers >= 0, one for each mass and not all 0, got {weights!r}; "
-            "leave them out to count all alike"
+            f"weights must be {n_sources} finite non-negative numbers, not all zero, got {weights!r}. "
+            "Omit them to weight all sources equally."
         )
     shares: Floats = values / values.sum()
     return shares
 
 
 def _dempster(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K), normalised at each step so that a thousand sources do not underflow."""
+    """Combine by Dempster's rule, normalised at each step to avoid underflow."""
     combined = without_conflict(masses[0])
     for mass in masses[1:]:
         combined = without_conflict(conjunctive_product(combined, mass))
@@ -157,7 +155,7 @@ def _dempster(masses: Sequence[Floats]) -> Floats:
 
 
 def _conjunctive(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K)."""
+    """Combine by the conjunctive rule."""
     combined = masses[0]
     for mass in masses[1:]:
         combined = conjunctive_product(combined, mass)
@@ -165,7 +163,7 @@ def _conjunctive(masses: Sequence[Floats]) -> Floats:
 
 
 def _disjunctive(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K)."""
+    """Combine by the disjunctive rule."""
     combined = masses[0]
     for mass in masses[1:]:
         combined = disjunctive_product(combined, mass)
@@ -173,22 +171,22 @@ def _disjunctive(masses: Sequence[Floats]) -> Floats:
 
 
 def _cautious(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K)."""
+    """Combine by the cautious rule."""
     return combine_by_weights(masses, dependence=1.0)
 
 
 def _bold(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K): the cautious rule on complements; taking complements reverses the order of masks."""
+    """Combine complements, whose masks are in reverse order, by the cautious rule."""
     if min(mass[:, 0].min(initial=1.0) for mass in masses) <= 0:
         raise ValueError(
-            "masses must have something on the empty set for the rule 'bold', got 0; "
-            "move a little of each there, or combine with rule='disjunctive'"
+            "masses must have mass on the empty set for the rule 'bold', got 0. "
+            "Move a little of each there, or use rule='disjunctive'."
         )
     return combine_by_weights([mass[:, ::-1] for mass in masses], dependence=1.0)[:, ::-1]
 
 
 def _mean(masses: Sequence[Floats], shares: Floats) -> Floats:
-    """(n, 2^K) each -> (n, 2^K)."""
+    """Return the weighted mean of the masses."""
     mean: Floats = np.tensordot(shares, np.stack(masses), axes=1)
     return mean
 

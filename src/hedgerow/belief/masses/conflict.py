@@ -1,4 +1,4 @@
-"""Conflict: masses that contradict each other -> a mass that shares the conflict out (Yager, Dubois-Prade, PCR6)."""
+"""Combination rules that redistribute conflict (Yager, Dubois-Prade, PCR6)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from hedgerow.belief.masses.frame import Floats, checked_normal_mass, n_classes_of, subset_sizes
-from hedgerow.belief.masses.moebius import subset_sums, superset_sums
+from hedgerow.belief.masses.frame import (
+    Floats,
+    checked_normal_mass,
+    n_classes_of,
+    subset_sizes,
+    subset_sums,
+    superset_sums,
+)
 from hedgerow.belief.masses.products import conjunctive_product
 
 Masks = NDArray[np.int64]
 
-#: Largest number of pairs of a state and a focal set that the Dubois-Prade rule accepts.
+#: Largest number of pairs of a state and a focal set in the Dubois-Prade rule.
 MOST_PAIRS = 10**8
 
 #: Step of the trapezoidal rule for the integral of exp(v - a e^v) over v; its relative error is below 1e-14.
@@ -22,7 +28,7 @@ STEP = 0.26
 
 
 def yager(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K): the conjunctive rule once for all sources; the conflict goes to the frame."""
+    """Combine all sources conjunctively; the conflict goes to the frame."""
     mass = masses[0].copy()
     for other in masses[1:]:
         mass = conjunctive_product(mass, other)
@@ -32,10 +38,10 @@ def yager(masses: Sequence[Floats]) -> Floats:
 
 
 def dubois_prade(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K): each tuple of focal sets goes to its intersection, or to its union if that is empty.
+    """Combine by the rule of Dubois and Prade.
 
-    Sources are taken one after the other. A state is the intersection and the union so far; tuples in the same state
-    are merged.
+    Each tuple of focal sets goes to its intersection, or to its union if that is empty. Sources are taken one after the
+    other. A state is the intersection and the union so far; tuples in the same state are merged.
     """
     meet = join = _focal_sets(masses[0])
     states = masses[0].T[meet]
@@ -43,8 +49,8 @@ def dubois_prade(masses: Sequence[Floats]) -> Floats:
         focal = _focal_sets(mass)
         if len(meet) * len(focal) > MOST_PAIRS:
             raise ValueError(
-                f"masses must have fewer focal sets for 'dubois_prade', got {len(meet)} states x {len(focal)} sets; "
-                "use 'yager' or 'pcr6', whose cost does not depend on them"
+                f"masses must have fewer focal sets for 'dubois_prade', got {len(meet)} states x {len(focal)} sets. "
+                "Use 'yager' or 'pcr6', whose cost does not depend on them."
             )
         meet, join, states = _next_states(meet, join, states, focal, mass)
     target = np.where(meet > 0, meet, join)
@@ -52,7 +58,7 @@ def dubois_prade(masses: Sequence[Floats]) -> Floats:
 
 
 def pcr6(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K): sets in conflict share the product of their masses in proportion to these.
+    """Combine by PCR6: conflicting sets share the product of their masses.
 
     The definition is for all sources at once (Martin and Osswald 2006): a tuple (A_1, ..., A_S) with an empty
     intersection gives A_i the part m_i(A_i)/(m_1(A_1) + ... + m_S(A_S)). There are up to 2^(K S) tuples, but they need
@@ -65,7 +71,7 @@ def pcr6(masses: Sequence[Floats]) -> Floats:
         combined = conjunctive_product(combined, source)
     combined[:, 0] = 0.0
     shared = _shared_conflict(sources)
-    # in exact arithmetic the shares sum to what the conjunctive part lacks to 1; scaling them only removes rounding
+    # in exact arithmetic these shares sum to the missing mass of the conjunctive part; scaling only removes rounding
     lacking = np.maximum(1.0 - combined.sum(axis=1, keepdims=True), 0.0)
     total = shared.sum(axis=1, keepdims=True)
     mass: Floats = combined + shared * np.divide(lacking, total, out=np.zeros_like(total), where=total > 0)
@@ -73,7 +79,7 @@ def pcr6(masses: Sequence[Floats]) -> Floats:
 
 
 def _shared_conflict(sources: Floats) -> Floats:
-    """(S, n, 2^K) -> (n, 2^K): the mass each set gets from the conflicting tuples that it is part of."""
+    """Return the mass (n, 2^K) that each set gets from its conflicting tuples."""
     n_classes = n_classes_of(sources)
     sign = np.where(subset_sizes(n_classes) % 2 == 0, 1.0, -1.0)
     shared = np.zeros(sources.shape[1:])
@@ -87,7 +93,7 @@ def _shared_conflict(sources: Floats) -> Floats:
 
 
 def reciprocal_nodes(n_sources: int, n_classes: int) -> list[tuple[float, float]]:
-    """S, K -> nodes u and weights w with sum of w e^(-a u) = 1/a for a from almost 0 to S.
+    """Return nodes u and weights w with sum of w e^(-a u) = 1/a for 0 < a <= S.
 
     The nodes end on the right where the masses m e^(-u m) of 2^K sets, at most 2^K/(e u) in sum, no longer matter. On
     the left the trapezoidal rule has infinitely many nodes; those where (a u)^3 is below rounding are replaced by one
@@ -101,12 +107,12 @@ def reciprocal_nodes(n_sources: int, n_classes: int) -> list[tuple[float, float]
 
 
 def _focal_sets(mass: Floats) -> Masks:
-    """(n, 2^K) -> (F,): the masks of the sets that have mass in at least one row."""
+    """Return the masks of the sets that have mass in at least one row."""
     return np.flatnonzero((mass > 0).any(axis=0)).astype(np.int64)
 
 
 def _next_states(meet: Masks, join: Masks, states: Floats, focal: Masks, mass: Floats) -> tuple[Masks, Masks, Floats]:
-    """States (S,), (S,), (S, n), focal sets (F,) and mass (n, 2^K) of the next source -> the states after it."""
+    """Return the states after the next source."""
     width = mass.shape[1]
     codes = (meet[:, None] & focal) * width + (join[:, None] | focal)
     found, place = np.unique(codes, return_inverse=True)
@@ -118,14 +124,14 @@ def _next_states(meet: Masks, join: Masks, states: Floats, focal: Masks, mass: F
 
 
 def _summed(states: Floats, place: Masks, n_places: int) -> Floats:
-    """(S, n), (S,) -> (P, n): sums of the rows that go to the same place."""
+    """Sum the rows (S, n) that go to the same place: (P, n)."""
     adder = csr_array((np.ones(len(place)), (place, np.arange(len(place)))), shape=(n_places, len(place)))
     summed: Floats = adder @ states
     return summed
 
 
 def _product_of_others(values: Floats) -> Floats:
-    """(S, n, 2^K) -> (S, n, 2^K): for each source the product of the other sources' values."""
+    """Return the product of the other sources' values for each source, (S, n, 2^K)."""
     before, after = np.ones_like(values), np.ones_like(values)
     np.cumprod(values[:-1], axis=0, out=before[1:])
     after[:-1] = np.cumprod(values[:0:-1], axis=0)[::-1]

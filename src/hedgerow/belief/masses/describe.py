@@ -1,9 +1,8 @@
-"""Describe: a mass and the names of the classes <-> sets of names; a mass -> lines for a reader."""
+"""Masses as sets of class names and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,13 +10,13 @@ from numpy.typing import ArrayLike
 from hedgerow.belief.masses.frame import LARGEST_FRAME, Floats, checked_mass, n_classes_of, subset_mask
 
 
-def mass_from_sets(sets: Mapping[Any, float], classes: Sequence[Hashable]) -> Floats:
-    """Make a mass (2^K,) from the masses of sets of class names.
+def mass_from_sets(sets: Mapping[Hashable, float], classes: Sequence[Hashable]) -> Floats:
+    """Return the mass (2^K,) of sets of class names.
 
     Parameters
     ----------
     sets : mapping from a class, or a tuple or frozenset of classes, to its mass
-        ``()`` is the empty set. Sets that are left out have mass 0.
+        ``()`` is the empty set. Omitted sets have mass 0.
     classes : sequence of K names
         All classes, in the order of their bits.
 
@@ -32,21 +31,21 @@ def mass_from_sets(sets: Mapping[Any, float], classes: Sequence[Hashable]) -> Fl
     """
     names = list(classes)
     if not 1 <= len(names) <= LARGEST_FRAME or len(set(names)) < len(names):
-        raise ValueError(f"classes must be 1 to {LARGEST_FRAME} different names, got {names!r}; name each class once")
+        raise ValueError(f"classes must be 1 to {LARGEST_FRAME} distinct names, got {names!r}.")
     mass = np.zeros(1 << len(names))
     for key, value in sets.items():
         mass[_mask_of(key, names)] += value
     return checked_mass(mass)
 
 
-def sets_from_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None) -> dict[tuple[Any, ...], float]:
-    """The sets that have mass, as tuples of class names, with their masses; the largest mass comes first.
+def sets_from_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None) -> dict[tuple[Hashable, ...], float]:
+    """Return the sets with mass, as tuples of class names, by falling mass.
 
     Parameters
     ----------
     mass : array-like (2^K,)
     classes : sequence of K names, optional
-        0, 1, ... when left out.
+        Names of the classes; 0, 1, ... by default.
 
     Returns
     -------
@@ -59,11 +58,11 @@ def sets_from_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None) -
     """
     values = checked_mass(mass)
     if values.ndim != 1:
-        raise ValueError(f"mass must be one mass function, got shape {values.shape}; describe its rows one by one")
+        raise ValueError(f"mass must be one mass function, got shape {values.shape}. Pass one row.")
     n_classes = n_classes_of(values)
-    names = list(range(n_classes)) if classes is None else list(classes)
+    names: list[Hashable] = list(range(n_classes)) if classes is None else list(classes)
     if len(names) != n_classes:
-        raise ValueError(f"classes must be {n_classes} names, got {len(names)}; name every class of the frame")
+        raise ValueError(f"classes must be {n_classes} names, got {len(names)}.")
     order = np.argsort(-values, kind="stable")
     return {
         tuple(names[k] for k in range(n_classes) if mask >> k & 1): float(values[mask])
@@ -73,13 +72,13 @@ def sets_from_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None) -
 
 
 def describe_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None, digits: int = 4) -> str:
-    """Describe a mass in text: one line for each set that has mass, the largest mass first.
+    """Describe a mass as text, one line per set with mass, the largest mass first.
 
     Parameters
     ----------
     mass : array-like (2^K,)
     classes : sequence of K names, optional
-        0, 1, ... when left out.
+        Names of the classes; 0, 1, ... by default.
     digits : int, default 4
         Digits after the decimal point.
 
@@ -104,12 +103,10 @@ def describe_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None, di
     )
 
 
-def _mask_of(key: Any, names: list[Hashable]) -> int:
-    """A class or a collection of classes -> bit mask."""
-    members: Iterable[Any] = key if isinstance(key, tuple | frozenset) and key not in names else [key]
+def _mask_of(key: Hashable, names: list[Hashable]) -> int:
+    """Return the bit mask of a class or a collection of classes."""
+    members: Iterable[Hashable] = key if isinstance(key, tuple | frozenset) and key not in names else [key]
     for name in members:
         if name not in names:
-            raise ValueError(
-                f"sets must be made of the classes {names!r}, got {name!r}; write a set as a tuple of them"
-            )
+            raise ValueError(f"sets must consist of the classes {names!r}, got {name!r}. Write a set as a tuple.")
     return subset_mask(names.index(name) for name in members)

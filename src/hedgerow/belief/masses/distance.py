@@ -1,18 +1,18 @@
-"""Distance: two masses -> how far apart they are."""
+"""Distance between masses."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.belief.masses.frame import Floats, checked_mass, n_classes_of
-from hedgerow.belief.masses.moebius import halves
+from hedgerow.belief.masses.frame import Floats, checked_mass, halves, n_classes_of
 
 
 def jousselme_distance(one: ArrayLike, other: ArrayLike) -> Floats:
-    """Jousselme's distance between two masses: sqrt(d'Jd/2), d their difference, J(A, B) = |A and B|/|A or B|.
+    """Return Jousselme's distance between two masses.
 
-    J is 1 for the empty set with itself, and 0 for the empty set with any other set.
+    It is sqrt(d'Jd/2), with d their difference and J(A, B) = |A and B|/|A or B|. J is 1 for the empty set with itself,
+    and 0 for the empty set with any other set.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ def jousselme_distance(one: ArrayLike, other: ArrayLike) -> Floats:
     left, right = checked_mass(one), checked_mass(other)
     if left.shape[-1] != right.shape[-1]:
         raise ValueError(
-            f"masses must be of one frame, got 2^{n_classes_of(left)} and 2^{n_classes_of(right)} subsets; "
-            "put both on the classes of either"
+            "one and other must be over the same classes, "
+            f"got 2^{n_classes_of(left)} and 2^{n_classes_of(right)} subsets."
         )
     difference = left - right
     square = difference[..., 0] ** 2
@@ -46,10 +46,10 @@ def jousselme_distance(one: ArrayLike, other: ArrayLike) -> Floats:
 
 
 def _square_with_class(difference: Floats, k: int, t: float) -> Floats:
-    """(..., 2^K) -> (...): sum over A, B that hold k of d(A) d(B) t^(|A or B| - 1), as a sum of squares.
+    """Sum d(A) d(B) t^(|A or B| - 1) over the sets A, B that contain k, as squares.
 
-    For each other class the factor is [[1, t], [t, t]] = L L' with L = [[1, 0], [t, sqrt(t - t^2)]]. So no terms
-    cancel, and the distance is 0 only for equal masses.
+    For each other class the factor is [[1, t], [t, t]] = L L' with L = [[1, 0], [t, sqrt(t - t^2)]]. No terms cancel,
+    and the distance is 0 only for equal masses.
     """
     table = np.array(halves(difference, k)[..., 1, :]).reshape(*difference.shape[:-1], difference.shape[-1] // 2)
     for j in range(n_classes_of(table)):

@@ -1,4 +1,4 @@
-"""Frame: K classes <-> the 2^K subsets of them, numbered by bit mask."""
+"""Bit masks of the 2^K subsets of K classes, Moebius transforms and checks of masses."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-#: Largest number of classes of a mass, which then has 2^16 numbers.
+#: Largest number of classes of a mass, which then has 2^16 entries.
 LARGEST_FRAME = 16
 
-#: A mass this little below zero, or a conflict this little above it, counts as rounding.
+#: A mass this little below zero, or a conflict this little above it, is rounding.
 TOLERANCE = 1e-9
 
-#: A sum this close to one counts as one, so that masses stored as float32 or written with seven digits are accepted.
+#: A sum this close to one is accepted, for masses stored as float32 or written with seven digits.
 SUM_TOLERANCE = 1e-6
 
-#: Products of rows are summed for so many numbers at a time that a processor's cache holds them.
+#: Entries per block of `row_products`: a block fits the processor's cache.
 _CACHED = 1 << 14
 
 
 def row_products(rows: Floats, matrix: Floats) -> Floats:
-    """Rows (n, m), a matrix (m, k) -> their product (n, k); the bits of a row do not depend on the other rows.
+    """Return rows (n, m) @ matrix (m, k), bitwise independent of other rows.
 
-    The sums go along m. Those of BLAS go in an order that depends on n.
+    Sums run along m. BLAS sums in an order that depends on n.
     """
     product = np.zeros((len(rows), matrix.shape[1]))
     block = max(1, _CACHED // matrix.shape[1])
@@ -38,7 +38,7 @@ def row_products(rows: Floats, matrix: Floats) -> Floats:
 
 
 def subset_mask(classes: Iterable[int]) -> int:
-    """Class numbers -> the bit mask of the set they form, which is its index in a mass.
+    """Return the bit mask of a set of class numbers, its index in a mass.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def subset_mask(classes: Iterable[int]) -> int:
     mask = 0
     for k in classes:
         if not 0 <= k < LARGEST_FRAME:
-            raise ValueError(f"classes must be numbers from 0 to {LARGEST_FRAME - 1}, got {k!r}; count from 0")
+            raise ValueError(f"classes must be integers from 0 to {LARGEST_FRAME - 1}, got {k!r}.")
         mask |= 1 << int(k)
     return mask
 
 
 def subset_sizes(n_classes: int) -> NDArray[np.int64]:
-    """K -> (2^K,): how many classes each subset holds.
+    """Return the number of classes in each of the 2^K subsets.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def subset_sizes(n_classes: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=LARGEST_FRAME)
 def subset_members(n_classes: int) -> Floats:
-    """K -> (2^K, K): 1 where the subset holds the class, else 0; read-only.
+    """Return the membership matrix (2^K, K) of subsets and classes, read-only.
 
     Parameters
     ----------
@@ -104,48 +104,83 @@ def subset_members(n_classes: int) -> Floats:
 
 
 def n_classes_of(values: Floats) -> int:
-    """(..., 2^K) -> K."""
+    """Return K of an array (..., 2^K)."""
     return int(values.shape[-1]).bit_length() - 1
 
 
 def checked_mass(given: ArrayLike) -> Floats:
-    """Array-like -> float64 (..., 2^K); refused unless it is a mass. Rounding errors below zero become zero."""
+    """Return a mass as float64 (..., 2^K), clipped at 0; raise if it is invalid."""
     values = checked_values(given, "mass")
     smallest = values.min(initial=0.0)
     if smallest < -TOLERANCE:
-        raise ValueError(f"mass must not be negative, got {smallest}; what is not believed has mass 0")
+        raise ValueError(f"mass must not be negative, got {smallest}.")
     total = values.sum(axis=-1, keepdims=True)
     furthest = np.abs(total - 1.0).max(initial=0.0)
     if furthest > SUM_TOLERANCE:
         raise ValueError(
-            f"mass must sum to 1 over all subsets, got a sum that is off by {furthest:.3g}; "
-            "put what is left on the frame"
+            f"mass must sum to 1 over all subsets, got a sum that is off by {furthest:.3g}. "
+            "Put the remaining mass on the frame."
         )
     mass = np.maximum(values, 0.0)
     return np.where(np.abs(total - 1.0) > TOLERANCE, mass / total, mass)
 
 
 def checked_normal_mass(mass: ArrayLike, what: str) -> Floats:
-    """The same; also refused if the empty set has mass."""
+    """Return a mass without conflict; raise if the empty set has mass."""
     values = checked_mass(mass)
     conflict = values[..., 0].max(initial=0.0)
     if conflict > TOLERANCE:
-        raise ValueError(
-            f"mass must have nothing on the empty set for {what}, got {conflict}; use normalise_mass first"
-        )
+        raise ValueError(f"mass must be 0 on the empty set for {what}, got {conflict}. Use normalise_mass first.")
     values[..., 0] = 0.0
     return values
 
 
 def checked_values(values: ArrayLike, name: str) -> Floats:
-    """Array-like -> float64 (..., 2^K); refused unless it holds one finite number for each subset."""
+    """Return values as float64 (..., 2^K); raise unless all are finite."""
     table = np.asarray(values, dtype=np.float64)
     length = table.shape[-1] if table.ndim else 0
     if length < 2 or length > 1 << LARGEST_FRAME or length & (length - 1):
         raise ValueError(
-            f"{name} must have 2^K numbers on its last axis, K from 1 to {LARGEST_FRAME}, got shape {table.shape}; "
-            "subset A of the classes has index sum(2^k for k in A)"
+            f"{name} must have 2^K entries on its last axis, K from 1 to {LARGEST_FRAME}, got shape {table.shape}. "
+            "Subset A of the classes has index sum(2^k for k in A)."
         )
     if not np.isfinite(table).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity; check how it was made")
+        raise ValueError(f"{name} must be finite, got {table[~np.isfinite(table)][0]}.")
+    return table
+
+
+# Moebius transforms: sums over subsets or supersets, and their inverses, in K 2^K additions.
+
+
+def subset_sums(values: Floats) -> Floats:
+    """Return the sum of f(B) over all B within A, for each A."""
+    return _butterfly(values, 1, 0, np.add)
+
+
+def subset_differences(sums: Floats) -> Floats:
+    """Invert `subset_sums`."""
+    return _butterfly(sums, 1, 0, np.subtract)
+
+
+def superset_sums(values: Floats) -> Floats:
+    """Return the sum of f(B) over all B that contain A, for each A."""
+    return _butterfly(values, 0, 1, np.add)
+
+
+def superset_differences(sums: Floats) -> Floats:
+    """Invert `superset_sums`."""
+    return _butterfly(sums, 0, 1, np.subtract)
+
+
+def halves(values: Floats, k: int) -> Floats:
+    """Return a view (..., 2^(K-1-k), 2, 2^k): subsets without and with class k."""
+    return values.reshape(*values.shape[:-1], values.shape[-1] >> (k + 1), 2, 1 << k)
+
+
+def _butterfly(values: Floats, target: int, source: int, change: np.ufunc) -> Floats:
+    """Return a copy in which one half of each class is changed by the other."""
+    table = np.array(values, dtype=np.float64, order="C")
+    for k in range(n_classes_of(table)):
+        sides = halves(table, k)
+        change(sides[..., target, :], sides[..., source, :], out=sides[..., target, :])
     return table

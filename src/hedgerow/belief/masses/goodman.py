@@ -1,4 +1,4 @@
-"""Goodman: class counts -> the mass within Goodman's simultaneous confidence intervals (Denœux 2006)."""
+"""Masses within Goodman's simultaneous confidence intervals (Denœux 2006)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, kron
 from scipy.special import chdtri
 
-from hedgerow.belief.masses.frame import Floats, row_products, subset_members
-from hedgerow.belief.masses.moebius import subset_differences
+from hedgerow.belief.masses.frame import Floats, row_products, subset_differences, subset_members
 
-#: Tolerance of the solver HiGHS, whose default is 1e-7.
+#: Tolerances of the HiGHS solver, whose default is 1e-7.
 PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def goodman_bounds(counts: ArrayLike, alpha: float = 0.05) -> tuple[Floats, Floats]:
-    """Goodman's simultaneous confidence intervals of class probabilities, counts (..., K) -> lower, upper (..., K).
+    """Return Goodman's simultaneous confidence intervals of class probabilities.
 
-    All intervals hold together with probability about 1 - alpha. With q the chi-square quantile of order 1 - alpha/K
+    All intervals hold jointly with probability about 1 - alpha. With q the chi-square quantile of order 1 - alpha/K
     and D = q (q + 4 n_k (n - n_k)/n), the bounds are (q + 2 n_k -/+ sqrt(D))/(2 (n + q)). Without rows they are [0, 1].
 
     Parameters
@@ -45,7 +44,7 @@ def goodman_bounds(counts: ArrayLike, alpha: float = 0.05) -> tuple[Floats, Floa
     quantile = chdtri(1, alpha / table.shape[-1])
     rest = table * np.divide(total - table, total, out=np.zeros_like(table), where=total > 0)
     root = np.sqrt(quantile * (quantile + 4.0 * rest))
-    # q + 2 n_k - sqrt(D), multiplied and divided by q + 2 n_k + sqrt(D), so that no digits cancel for small counts
+    # q + 2 n_k - sqrt(D), multiplied and divided by q + 2 n_k + sqrt(D): no digits cancel for small counts
     shares = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
     lower: Floats = 2.0 * table * shares / (quantile + 2.0 * table + root)
     upper: Floats = np.minimum((quantile + 2.0 * table + root) / (2.0 * (total + quantile)), 1.0)
@@ -53,7 +52,7 @@ def goodman_bounds(counts: ArrayLike, alpha: float = 0.05) -> tuple[Floats, Floa
 
 
 def goodman_mass(counts: Floats, alpha: float) -> Floats:
-    """(n, K) counts -> (n, 2^K): the Moebius inverse of the lower probability for K <= 3, else a linear programme."""
+    """Return masses (n, 2^K): in closed form for K <= 3, else by a linear programme."""
     if counts.shape[1] <= 3:
         return _closed(subset_differences(goodman_lower(counts, alpha)))
     order = np.argsort(-counts, axis=1, kind="stable")
@@ -69,7 +68,7 @@ def goodman_mass(counts: Floats, alpha: float) -> Floats:
 
 
 def ordinal_goodman_mass(counts: Floats, alpha: float) -> Floats:
-    """(n, K) counts of ordered classes -> (n, 2^K): only runs of neighbouring classes are focal."""
+    """Return masses (n, 2^K) of ordered classes: only runs of neighbours are focal."""
     n_classes = counts.shape[1]
     lower = goodman_lower(counts, alpha)
     mass = np.zeros_like(lower)
@@ -81,7 +80,7 @@ def ordinal_goodman_mass(counts: Floats, alpha: float) -> Floats:
 
 
 def goodman_lower(counts: Floats, alpha: float) -> Floats:
-    """(n, K) counts -> (n, 2^K): P(A) = max(sum of lower bounds within A, 1 - sum of upper bounds outside)."""
+    """Return P(A) = max(sum of lower bounds in A, 1 - sum of upper bounds outside)."""
     lower, upper = goodman_bounds(counts, alpha)
     members = subset_members(counts.shape[1]).T
     within, outside = row_products(lower, members), row_products(upper, members)[:, ::-1]
@@ -92,11 +91,13 @@ def goodman_lower(counts: Floats, alpha: float) -> Floats:
 
 @lru_cache(maxsize=1 << 14)
 def mass_of_types(counts: tuple[float, ...], alpha: float) -> Floats:
-    """Counts (K,) in falling order -> mass of one set of each type: max sum Bel(A), Bel <= P, sum m = 1, m >= 0.
+    """Return the mass of one set of each type, by a linear programme.
 
-    Classes of equal count can be exchanged, and the mean of a solution over all such exchanges is a solution too. So
-    all sets that hold equally many classes of each count, which is their type, share one unknown. This picks the
-    symmetric solution, and it keeps the programme small if most classes have no rows.
+    It maximises sum Bel(A), subject to Bel <= P, sum m = 1 and m >= 0.
+
+    `counts` (K,) are in falling order. Classes of equal count can be exchanged, and the mean of a solution over all
+    such exchanges is a solution too. Sets with equally many classes of each count (sets of one type) therefore share
+    one variable. This picks the symmetric solution, and keeps the programme small if most classes have no rows.
     """
     from scipy.optimize import linprog  # here, because the import takes 50 ms
 
@@ -105,7 +106,7 @@ def mass_of_types(counts: tuple[float, ...], alpha: float) -> Floats:
     bound = np.empty(len(n_sets))
     bound[codes] = goodman_lower(np.array([counts]), alpha)[0]
     within = reduce(lambda left, right: kron(left, right, format="csr"), [_within(size) for size in groups])
-    sizes = np.array([sum(kind) for kind in product(*(range(size + 1) for size in groups))])
+    sizes = np.array([sum(set_type) for set_type in product(*(range(size + 1) for size in groups))])
     solution = linprog(
         -(0.5 ** sizes[1:]),
         A_ub=csr_array(within)[1:-1, 1:],
@@ -117,8 +118,8 @@ def mass_of_types(counts: tuple[float, ...], alpha: float) -> Floats:
     )
     if solution.status != 0:
         raise RuntimeError(
-            f"the linear programme of the multinomial mass must have a solution, got: {solution.message}; "
-            "use model='idm' and report the counts"
+            f"linear programme of the multinomial mass failed: {solution.message}. "
+            "Use model='idm' and report the counts."
         )
     of_type = np.maximum(np.append(0.0, solution.x), 0.0)
     mass: Floats = of_type / of_type.sum() / n_sets
@@ -127,13 +128,13 @@ def mass_of_types(counts: tuple[float, ...], alpha: float) -> Floats:
 
 
 def _equal_runs(counts: Sequence[float]) -> tuple[int, ...]:
-    """Counts (K,) in falling order -> how many classes have the largest count, the second largest, ..."""
+    """Return the numbers of classes with the largest count, the second largest, ..."""
     return tuple(len(list(run)) for _, run in groupby(counts))
 
 
 @lru_cache(maxsize=32)
 def _set_types(groups: tuple[int, ...]) -> tuple[NDArray[np.int64], Floats]:
-    """Sizes of groups of equal classes -> type of each subset (2^K,), number of subsets of each type."""
+    """Return the type of each subset (2^K,), and the number of subsets of each type."""
     members = subset_members(sum(groups)).astype(np.int64)
     codes = np.zeros(len(members), dtype=np.int64)
     for start, size in zip(np.cumsum([0, *groups[:-1]]), groups, strict=True):
@@ -142,17 +143,17 @@ def _set_types(groups: tuple[int, ...]) -> tuple[NDArray[np.int64], Floats]:
 
 
 def _within(size: int) -> csr_array:
-    """Size of a group -> (size + 1, size + 1): the share of its sets of u classes that lie within t given classes."""
+    """Return the share of sets of u classes that lie within t classes of a group."""
     return csr_array([[comb(t, u) / comb(size, u) for u in range(size + 1)] for t in range(size + 1)])
 
 
 def _run(i: int, j: int) -> int:
-    """Classes i to j -> bit mask; 0 if there are no classes between them."""
+    """Return the bit mask of classes i to j; 0 if there are none."""
     return ((1 << (j + 1)) - (1 << i)) if i <= j else 0
 
 
 def _closed(mass: Floats) -> Floats:
-    """(n, 2^K) with rounding errors below zero -> (n, 2^K) without them."""
+    """Normalise masses (n, 2^K) without rounding errors below zero."""
     kept = np.maximum(mass, 0.0)
     total: Floats = kept.sum(axis=1, keepdims=True)
     return kept / total

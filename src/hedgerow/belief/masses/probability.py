@@ -1,4 +1,4 @@
-"""Probability: a mass or contour -> one distribution over the classes, and a contour -> the mass it stands for."""
+"""Probabilities and contours of masses, and consonant masses of contours."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from hedgerow.belief.masses.frame import (
 
 
 def pignistic_from_mass(mass: ArrayLike) -> Floats:
-    """Pignistic probability of each class: the mass of a set is divided equally among its classes.
+    """Return pignistic probabilities, which divide each set equally.
 
-    BetP(k) is the sum of m(A)/|A| over the sets A that hold k, divided by 1 - m(empty).
+    BetP(k) is the sum of m(A)/|A| over the sets A that contain k, divided by 1 - m(empty).
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def pignistic_from_mass(mass: ArrayLike) -> Floats:
 
 
 def contour_from_mass(mass: ArrayLike) -> Floats:
-    """Plausibility of each class: the mass of all sets that hold it.
+    """Return the plausibility of each class: the mass of all sets that contain it.
 
     Parameters
     ----------
@@ -61,7 +61,9 @@ def contour_from_mass(mass: ArrayLike) -> Floats:
 
 
 def probability_from_contour(contour: ArrayLike) -> Floats:
-    """Probability of each class: its plausibility divided by their sum (Cobb and Shenoy's plausibility transform).
+    """Return plausibilities divided by their sum.
+
+    This is the plausibility transform of Cobb and Shenoy.
 
     Parameters
     ----------
@@ -78,18 +80,16 @@ def probability_from_contour(contour: ArrayLike) -> Floats:
     """
     values = np.asarray(contour, dtype=np.float64)
     if not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(f"contour must be finite and >= 0, got {contour!r}; it holds plausibilities of classes")
+        raise ValueError(f"contour must be finite and non-negative, got {contour!r}.")
     total = values.sum(axis=-1, keepdims=True)
     if (total <= 0).any():
-        raise ValueError(
-            "contour must leave some class plausible, got zeros only: total conflict; discount the sources"
-        )
+        raise ValueError("contour must be positive for at least one class, got only zeros. Discount the sources.")
     shares: Floats = values / total
     return shares
 
 
 def probability_from_plausibility(plausibility: ArrayLike) -> Floats:
-    """Probability of each class, from the plausibilities of all sets: those of single classes divided by their sum.
+    """Return plausibilities of single classes divided by their sum.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def probability_from_plausibility(plausibility: ArrayLike) -> Floats:
 
 
 def mass_from_contour(contour: ArrayLike) -> Floats:
-    """The consonant mass that has the given class plausibilities.
+    """Return the consonant mass with the given class plausibilities.
 
     Its focal sets are nested: the most plausible class, the two most plausible ones, and so on. If the largest
     plausibility is below 1, the difference is on the empty set.
@@ -130,11 +130,9 @@ def mass_from_contour(contour: ArrayLike) -> Floats:
     values = np.asarray(contour, dtype=np.float64)
     n_classes = values.shape[-1] if values.ndim else 0
     if not 1 <= n_classes <= LARGEST_FRAME:
-        raise ValueError(
-            f"contour must be of 1 to {LARGEST_FRAME} classes, got shape {values.shape}; merge rare classes"
-        )
+        raise ValueError(f"contour must have 1 to {LARGEST_FRAME} classes, got shape {values.shape}.")
     if not ((values >= -TOLERANCE) & (values <= 1 + TOLERANCE)).all():
-        raise ValueError(f"contour must lie in [0, 1], got {contour!r}; divide likelihoods by their maximum")
+        raise ValueError(f"contour must lie in [0, 1], got {contour!r}. Divide likelihoods by their maximum.")
     order = np.argsort(-values, axis=-1, kind="stable")
     levels = np.clip(np.take_along_axis(values, order, axis=-1), 0.0, 1.0)
     edge = np.ones((*values.shape[:-1], 1))
@@ -147,7 +145,7 @@ def mass_from_contour(contour: ArrayLike) -> Floats:
 
 
 def pignistic(normal_mass: Floats) -> Floats:
-    """(..., 2^K) with nothing on the empty set -> (..., K)."""
+    """Return pignistic probabilities (..., K) of masses without conflict."""
     n_classes = n_classes_of(normal_mass)
     shares: Floats = (normal_mass / np.maximum(subset_sizes(n_classes), 1)) @ subset_members(n_classes)
     return shares

@@ -1,42 +1,41 @@
-"""Products: two masses -> their conjunctive or disjunctive product, unnormalised."""
+"""Unnormalised conjunctive and disjunctive products of two masses."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.belief.masses.frame import Floats, n_classes_of
-from hedgerow.belief.masses.moebius import superset_differences, superset_sums
+from hedgerow.belief.masses.frame import Floats, n_classes_of, superset_differences, superset_sums
 
-#: Up to this many classes the product is formed from 3^K non-negative terms; with more, by Moebius transforms in K 2^K.
+#: Largest number of classes with a product of 3^K non-negative terms. Beyond it, Moebius transforms take K 2^K.
 EXACT_CLASSES = 10
 
 
 def conjunctive_product(one: Floats, other: Floats) -> Floats:
-    """(n, 2^K), (n, 2^K) -> (n, 2^K): every pair of focal sets gives its product to the intersection."""
+    """Give the product of each pair of focal sets to their intersection: (n, 2^K)."""
     if n_classes_of(one) > EXACT_CLASSES:
         return above_rounding(superset_differences(superset_sums(one) * superset_sums(other)))
     return _gathered(_spread(one, other), n_classes_of(one))
 
 
 def disjunctive_product(one: Floats, other: Floats) -> Floats:
-    """(n, 2^K), (n, 2^K) -> (n, 2^K): every pair of focal sets gives its product to the union."""
+    """Give the product of each pair of focal sets to their union: (n, 2^K)."""
     # the complement of a union is the intersection of the complements; taking complements reverses the order of masks
     return conjunctive_product(one[:, ::-1], other[:, ::-1])[:, ::-1]
 
 
 def above_rounding(mass: Floats) -> Floats:
-    """(n, 2^K) from a Moebius inverse -> masses that sum to 1; what may be rounding alone becomes 0."""
+    """Normalise the result of a Moebius inverse; masses below rounding become 0."""
     kept = np.where(mass > mass.shape[-1] * np.finfo(np.float64).eps, mass, 0.0)
     total: Floats = kept.sum(axis=-1, keepdims=True)
     return kept / total
 
 
 def _spread(one: Floats, other: Floats) -> Floats:
-    """(n, 2^K), (n, 2^K) -> (n, 3^K) products whose sums are the masses of the intersections.
+    """Return the 3^K products whose sums are the masses of the intersections.
 
     Class by class, with f0, f1 the sets without and with it: h1 = f1 g1 and h0 = f0 (g0 + g1) + f1 g0. These are three
-    products instead of four, and nothing is subtracted. So tiny masses keep all their digits, which the Moebius
-    transform loses when sources conflict.
+    products instead of four, without a subtraction. Tiny masses thus keep all their digits, which the Moebius transform
+    loses if sources conflict.
     """
     left, right = one[:, None, :], other[:, None, :]
     while left.shape[-1] > 1:
@@ -50,7 +49,7 @@ def _spread(one: Floats, other: Floats) -> Floats:
 
 
 def _gathered(products: Floats, n_classes: int) -> Floats:
-    """(n, 3^K, 1) -> (n, 2^K)."""
+    """Sum products (n, 3^K, 1) to masses (n, 2^K)."""
     for _ in range(n_classes):
         n, rows, width = products.shape
         parts = products.reshape(n, rows // 3, 3, width)

@@ -1,4 +1,4 @@
-"""T-norm: masses -> the mass whose canonical weights are a t-norm of theirs, from the product to the minimum."""
+"""Combination by t-norms of canonical weights, from the product to the minimum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_STEPS = 1024
 
 
 def combine_by_weights(masses: Sequence[Floats], dependence: float) -> Floats:
-    """(n, 2^K) each -> (n, 2^K): the t-norm of the conjunctive weights."""
+    """Combine masses (n, 2^K) by a t-norm of their conjunctive weights."""
     mass, logs = masses[0], log_conjunctive_weights(masses[0])
     for other in masses[1:]:
         before, logs = logs, combine_log_weights(logs, log_conjunctive_weights(other), dependence)
@@ -25,11 +25,10 @@ def combine_by_weights(masses: Sequence[Floats], dependence: float) -> Floats:
 
 
 def combine_log_weights(one: Floats, other: Floats, dependence: float) -> Floats:
-    """Log-weights of one shape -> log-weights: Frank's t-norm where both are at most 1, else the minimum.
+    """Return Frank's t-norm of log-weights <= 0, else their minimum.
 
     Frank's family is T(x, y) = log_s(1 + (s^x - 1)(s^y - 1)/(s - 1)) with s = 1 - dependence: the product for s = 1,
-    the minimum for s = 0. Taking the minimum where a weight exceeds 1 makes sure that the result is a mass (Denœux
-    2008).
+    the minimum for s = 0. The minimum where a weight exceeds 1 ensures that the result is a mass (Denœux 2008).
     """
     least = np.minimum(one, other)
     if dependence == 1:
@@ -40,7 +39,7 @@ def combine_log_weights(one: Floats, other: Floats, dependence: float) -> Floats
 
 
 def _with_less_weight(mass: Floats, logs: Floats, change: Floats) -> Floats:
-    """(n, 2^K), the log-weights it is to have, their change <= 0 -> (n, 2^K).
+    """Return the mass with log-weights `logs`, reduced by `change`.
 
     A lower weight means one more simple mass, with exp(change) on the frame and the rest on its set. Combining these
     one by one subtracts nothing, so the mass of the frame keeps its digits, however small it gets.
@@ -56,7 +55,7 @@ def _with_less_weight(mass: Floats, logs: Floats, change: Floats) -> Floats:
 
 
 def _log_frank(one: Floats, other: Floats, dependence: float) -> Floats:
-    """Log-weights <= 0 -> the logarithm of Frank's t-norm."""
+    """Return the logarithm of Frank's t-norm of log-weights <= 0."""
     product: Floats = one + other
     base = np.log1p(-dependence)
     if base == 0:

@@ -1,16 +1,27 @@
-"""Transforms: mass <-> belief, plausibility, commonality, implicability; for any other pair, go through the mass."""
+"""Belief, plausibility, commonality and implicability, and their inverses.
+
+Convert between two of the others by way of the mass.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.belief.masses.frame import SUM_TOLERANCE, Floats, checked_mass, checked_values
-from hedgerow.belief.masses.moebius import subset_differences, subset_sums, superset_differences, superset_sums
+from hedgerow.belief.masses.frame import (
+    SUM_TOLERANCE,
+    Floats,
+    checked_mass,
+    checked_values,
+    subset_differences,
+    subset_sums,
+    superset_differences,
+    superset_sums,
+)
 
 
 def belief_from_mass(mass: ArrayLike) -> Floats:
-    """Belief of every set: Bel(A) is the mass of the non-empty subsets of A.
+    """Return the belief of every set: the mass of the non-empty subsets of A.
 
     Parameters
     ----------
@@ -31,7 +42,9 @@ def belief_from_mass(mass: ArrayLike) -> Floats:
 
 
 def implicability_from_mass(mass: ArrayLike) -> Floats:
-    """Implicability of every set: b(A) is the mass of all subsets of A, the empty set among them.
+    """Return the implicability of every set: the mass of all subsets of A.
+
+    Unlike belief, it includes the mass of the empty set.
 
     Parameters
     ----------
@@ -50,7 +63,7 @@ def implicability_from_mass(mass: ArrayLike) -> Floats:
 
 
 def plausibility_from_mass(mass: ArrayLike) -> Floats:
-    """Plausibility of every set: Pl(A) is the mass of the sets that share a class with A.
+    """Return the plausibility of every set: the mass of the sets that intersect A.
 
     Parameters
     ----------
@@ -71,7 +84,7 @@ def plausibility_from_mass(mass: ArrayLike) -> Floats:
 
 
 def commonality_from_mass(mass: ArrayLike) -> Floats:
-    """Commonality of every set: q(A) is the mass of the sets that contain A.
+    """Return the commonality of every set: the mass of the sets that contain A.
 
     Parameters
     ----------
@@ -90,9 +103,10 @@ def commonality_from_mass(mass: ArrayLike) -> Floats:
 
 
 def mass_from_belief(belief: ArrayLike) -> Floats:
-    """The mass with the given beliefs (their Moebius inverse); if Bel(frame) < 1, the rest is on the empty set.
+    """Return the mass with the given beliefs, their Moebius inverse.
 
-    The result has negative entries if the given values are not a belief function; the other inverses behave alike.
+    If Bel(frame) < 1, the rest is on the empty set. The result has negative entries if the values are not a belief
+    function; the same holds for the other inverses.
 
     Parameters
     ----------
@@ -108,12 +122,12 @@ def mass_from_belief(belief: ArrayLike) -> Floats:
     >>> mass_from_belief([0.0, 0.2, 0.3, 0.9]).round(6).tolist()
     [0.1, 0.2, 0.3, 0.4]
     """
-    values = _anchored(belief, "belief", 0, 0.0, "if the empty set has mass, use mass_from_implicability")
+    values = _anchored(belief, "belief", 0, 0.0, "If the empty set has mass, use mass_from_implicability.")
     return subset_differences(values + (1.0 - values[..., -1:]))
 
 
 def mass_from_implicability(implicability: ArrayLike) -> Floats:
-    """The mass with the given implicabilities (their Moebius inverse).
+    """Return the mass with the given implicabilities, their Moebius inverse.
 
     Parameters
     ----------
@@ -129,11 +143,13 @@ def mass_from_implicability(implicability: ArrayLike) -> Floats:
     >>> mass_from_implicability([0.1, 0.3, 0.4, 1.0]).round(6).tolist()
     [0.1, 0.2, 0.3, 0.4]
     """
-    return subset_differences(_anchored(implicability, "implicability", -1, 1.0, "scale it so"))
+    return subset_differences(_anchored(implicability, "implicability", -1, 1.0, "Divide by that value."))
 
 
 def mass_from_plausibility(plausibility: ArrayLike) -> Floats:
-    """The mass with the given plausibilities: the Moebius inverse of b(A) = 1 - Pl(complement of A).
+    """Return the mass with the given plausibilities.
+
+    It is the Moebius inverse of b(A) = 1 - Pl(complement of A).
 
     Parameters
     ----------
@@ -149,12 +165,12 @@ def mass_from_plausibility(plausibility: ArrayLike) -> Floats:
     >>> mass_from_plausibility([0.0, 0.6, 0.7, 0.9]).round(6).tolist()
     [0.1, 0.2, 0.3, 0.4]
     """
-    values = _anchored(plausibility, "plausibility", 0, 0.0, "nothing meets the empty set")
+    values = _anchored(plausibility, "plausibility", 0, 0.0, "No set intersects the empty set.")
     return subset_differences(1.0 - values[..., ::-1])
 
 
 def mass_from_commonality(commonality: ArrayLike) -> Floats:
-    """The mass with the given commonalities (their Moebius inverse over supersets).
+    """Return the mass with the given commonalities, their Moebius inverse.
 
     Parameters
     ----------
@@ -170,14 +186,15 @@ def mass_from_commonality(commonality: ArrayLike) -> Floats:
     >>> mass_from_commonality([1.0, 0.6, 0.7, 0.4]).round(6).tolist()
     [0.1, 0.2, 0.3, 0.4]
     """
-    return superset_differences(_anchored(commonality, "commonality", 0, 1.0, "every set contains it; scale it so"))
+    return superset_differences(_anchored(commonality, "commonality", 0, 1.0, "Divide by that value."))
 
 
 def _anchored(values: ArrayLike, name: str, subset: int, anchor: float, advice: str) -> Floats:
-    """Array-like -> (..., 2^K); refused if a subset whose value is known (the anchor) has another value."""
+    """Return values (..., 2^K); raise if one subset lacks its known value."""
     table = checked_values(values, name)
-    worst = np.abs(table[..., subset] - anchor).max(initial=0.0)
-    if worst > SUM_TOLERANCE:
+    off = np.abs(table[..., subset] - anchor)
+    if off.max(initial=0.0) > SUM_TOLERANCE:
         where = "the empty set" if subset == 0 else "the frame"
-        raise ValueError(f"{name} of {where} must be {anchor:g}, got a value that is off by {worst:.3g}; {advice}")
+        worst = table[..., subset].flat[int(off.argmax())]
+        raise ValueError(f"{name} of {where} must be {anchor:g}, got {worst:.7g}. {advice}")
     return table

@@ -1,4 +1,4 @@
-"""Uncertainty: a mass -> how much it leaves open, in bits."""
+"""Uncertainty of masses, in bits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hedgerow.belief.masses.probability import pignistic
 
 
 def non_specificity(mass: ArrayLike) -> Floats:
-    """Non-specificity, which is large if mass lies on large sets: N(m) = sum of m(A) log2 |A|.
+    """Return the non-specificity N(m) = sum of m(A) log2 |A|.
+
+    It is large if mass lies on large sets.
 
     Parameters
     ----------
@@ -31,7 +33,9 @@ def non_specificity(mass: ArrayLike) -> Floats:
 
 
 def discord(mass: ArrayLike) -> Floats:
-    """Discord, which is large if mass lies on sets that contradict each other: D(m) = -sum of m(A) log2 BetP(A).
+    """Return the discord D(m) = -sum of m(A) log2 BetP(A).
+
+    It is large if mass lies on sets that contradict each other.
 
     Parameters
     ----------
@@ -54,13 +58,15 @@ def discord(mass: ArrayLike) -> Floats:
 
 
 def total_uncertainty(mass: ArrayLike, lam: float) -> Floats:
-    """Non-specificity and discord together: U(m) = (1 - lam) N(m) + lam D(m), the criterion of belief trees.
+    """Return U(m) = (1 - lam) N(m) + lam D(m), the criterion of belief trees.
+
+    N is the non-specificity, D the discord.
 
     Parameters
     ----------
     mass : array-like (..., 2^K), nothing on the empty set
     lam : float in [0, 1]
-        The share of discord; with 0 only non-specificity counts.
+        Share of discord; 0 counts non-specificity only.
 
     Returns
     -------
@@ -77,7 +83,7 @@ def total_uncertainty(mass: ArrayLike, lam: float) -> Floats:
 
 
 def deng_entropy(mass: ArrayLike) -> Floats:
-    """Deng's entropy (2016): -sum of m(A) log2(m(A)/(2^|A| - 1)).
+    """Return Deng's entropy (2016), -sum of m(A) log2(m(A)/(2^|A| - 1)).
 
     Parameters
     ----------
@@ -99,7 +105,7 @@ def deng_entropy(mass: ArrayLike) -> Floats:
 
 
 def checked_share(lam: float) -> float:
-    """lam -> the same, refused outside [0, 1]."""
+    """Return lam; raise outside [0, 1]."""
     if not 0 <= lam <= 1:
-        raise ValueError(f"lam must lie in [0, 1], got {lam!r}; it is the share of discord in the uncertainty")
+        raise ValueError(f"lam must lie in [0, 1], got {lam!r}.")
     return float(lam)

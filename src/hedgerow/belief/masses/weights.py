@@ -1,24 +1,23 @@
-"""Weights: mass <-> the canonical weights of its conjunctive and disjunctive decomposition."""
+"""Canonical weights of conjunctive and disjunctive decompositions."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.belief.masses.frame import Floats, checked_mass, checked_values
-from hedgerow.belief.masses.moebius import superset_differences, superset_sums
+from hedgerow.belief.masses.frame import Floats, checked_mass, checked_values, superset_differences, superset_sums
 
 
 def conjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
-    """Conjunctive weight w(A) of every set: log w(A) = -sum over B that contain A of (-1)^(|B|-|A|) log q(B).
+    """Return the conjunctive weight w(A) of every set.
 
-    The mass is the conjunctive combination of simple masses, which have w(A) on the frame and 1 - w(A) on A
-    (Smets 1995). The frame itself has no weight; its entry is 1.
+    log w(A) is -sum over B that contain A of (-1)^(|B|-|A|) log q(B). The mass is the conjunctive combination of simple
+    masses with w(A) on the frame and 1 - w(A) on A (Smets 1995). The frame itself has no weight; its entry is 1.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
-        Non-dogmatic, which means that the frame has mass.
+        Non-dogmatic: the frame has mass.
 
     Returns
     -------
@@ -36,7 +35,9 @@ def conjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
 
 
 def mass_from_conjunctive_weights(weights: ArrayLike) -> Floats:
-    """The mass with the given conjunctive weights: q(A) = product of w(B) over all B that do not contain A.
+    """Return the mass with the given conjunctive weights.
+
+    q(A) is the product of w(B) over all B that do not contain A.
 
     Parameters
     ----------
@@ -56,10 +57,11 @@ def mass_from_conjunctive_weights(weights: ArrayLike) -> Floats:
 
 
 def disjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
-    """Disjunctive weight v(A) of every set: log v(A) = -sum over B within A of (-1)^(|A|-|B|) log b(B).
+    """Return the disjunctive weight v(A) of every set.
 
-    The mass is the disjunctive combination of simple masses, which have v(A) on the empty set and 1 - v(A) on A
-    (Denœux 2008). The empty set itself has no weight; its entry is 1.
+    log v(A) is -sum over B within A of (-1)^(|A|-|B|) log b(B). The mass is the disjunctive combination of simple
+    masses with v(A) on the empty set and 1 - v(A) on A (Denœux 2008). The empty set itself has no weight; its entry is
+    1.
 
     Parameters
     ----------
@@ -81,7 +83,9 @@ def disjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
 
 
 def mass_from_disjunctive_weights(weights: ArrayLike) -> Floats:
-    """The mass with the given disjunctive weights: b(A) = product of v(B) over all non-empty B that are not within A.
+    """Return the mass with the given disjunctive weights.
+
+    b(A) is the product of v(B) over all non-empty B that are not within A.
 
     Parameters
     ----------
@@ -101,32 +105,32 @@ def mass_from_disjunctive_weights(weights: ArrayLike) -> Floats:
 
 
 def log_conjunctive_weights(mass: Floats) -> Floats:
-    """(..., 2^K) -> (..., 2^K) logarithms, 0 for the frame; refused if the frame has no mass."""
+    """Return log-weights (..., 2^K), 0 for the frame; raise if the frame has no mass."""
     if (mass[..., -1] <= 0).any():
         raise ValueError(
-            "mass must be non-dogmatic to have conjunctive weights, got 0 on the frame; "
-            "discount it a little with discount_mass"
+            "mass must be non-dogmatic to have conjunctive weights, got 0 on the frame. "
+            "Discount it a little with discount_mass."
         )
     commonality = np.log(superset_sums(mass))
     logs = -superset_differences(commonality)
     logs[..., -1] = 0.0
-    # these are alternating sums of 2^K logarithms: a result that may be rounding alone means no evidence, and becomes 0
+    # alternating sums of 2^K logarithms: a result within rounding means no evidence, and becomes 0
     noise = np.finfo(np.float64).eps * mass.shape[-1] * np.abs(commonality).max(axis=-1, initial=0.0, keepdims=True)
     return np.where(np.abs(logs) > noise, logs, 0.0)
 
 
 def log_disjunctive_weights(mass: Floats) -> Floats:
-    """(..., 2^K) -> (..., 2^K) logarithms, 0 for the empty set; refused if the empty set has no mass."""
+    """Return log-weights (..., 2^K), 0 for the empty set; raise if it has no mass."""
     if (mass[..., 0] <= 0).any():
         raise ValueError(
-            "mass must have something on the empty set to have disjunctive weights, got 0; "
-            "move a little of it there, or combine with rule='disjunctive'"
+            "mass must be positive on the empty set to have disjunctive weights, got 0. "
+            "Move a little of it there, or combine with rule='disjunctive'."
         )
     return log_conjunctive_weights(mass[..., ::-1])[..., ::-1]
 
 
 def mass_from_log_weights(logs: Floats) -> Floats:
-    """Logarithms of conjunctive weights (..., 2^K) -> mass (..., 2^K)."""
+    """Return the mass (..., 2^K) of logarithms of conjunctive weights."""
     known = logs.copy()
     known[..., -1] = 0.0
     above = superset_sums(known)
@@ -134,8 +138,8 @@ def mass_from_log_weights(logs: Floats) -> Floats:
 
 
 def _checked_logs(weights: ArrayLike) -> Floats:
-    """Array-like -> logarithms (..., 2^K), refused when a weight is not positive."""
+    """Return the logarithms of weights (..., 2^K); raise if a weight is not positive."""
     values = checked_values(weights, "weights")
     if (values <= 0).any():
-        raise ValueError(f"weights must be positive, got {values.min()}; a set without evidence has weight 1")
+        raise ValueError(f"weights must be positive, got {values.min()}. A set without evidence has weight 1.")
     return np.log(values)

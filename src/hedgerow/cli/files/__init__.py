@@ -1,1 +1,1 @@
-"""Reading tables from files."""
+"""Tables in files of all formats."""

@@ -15,16 +15,17 @@ from hedgerow.cli.files.csv_blocks import release_unused
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.options import ReadOptions
 from hedgerow.table import Factors
+from hedgerow.util.text import listed
 
-#: The first bytes of a Parquet file, and of a file of Arrow, which is also called Feather.
+#: First bytes of Parquet files and of Arrow (Feather) files.
 PARQUET, ARROW = b"PAR1", b"ARROW1"
 
 
 @dataclass(eq=False)
 class TypedSheet(Sheet):
-    """A table whose columns have types; an empty text is missing, as null is.
+    """A table with typed columns, in which empty text is missing like null.
 
-    `columns` reads one column, as pyarrow has it, so that a large file is never in memory as a whole.
+    `columns` returns one column as pyarrow reads it, to keep large files out of memory.
     """
 
     names: tuple[str, ...]
@@ -36,23 +37,23 @@ class TypedSheet(Sheet):
     _last: tuple[str, Array | Factors] | None = None
 
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
-        """Numbers, booleans or objects (n_rows,), or texts with codes; the column asked for last is kept."""
+        """Return a column as an array (n_rows,) or factors, and keep it until the next."""
         if self._last is None or self._last[0] != name:
             self._last = name, _held(self.columns(name))
         return self._last[1]
 
     def forget(self, name: str) -> None:
-        """Let go of a column, which is read again if it is asked for."""
+        """Release a column; it is read again when it is used again."""
         self._last = None
         release_unused()
 
     def where(self, row: int) -> str:
-        """The number of a row, counting from 1."""
+        """Return the number of a row, from 1."""
         return f"row {row + 1}"
 
 
 def sheet_from_arrow(data: bytes | Path, reading: ReadOptions) -> TypedSheet:
-    """A Parquet or Arrow file -> sheet."""
+    """Return the sheet of a Parquet or Arrow file."""
     pyarrow = require_pyarrow()
     from pyarrow import ipc, parquet
 
@@ -75,19 +76,19 @@ def sheet_from_arrow(data: bytes | Path, reading: ReadOptions) -> TypedSheet:
             return _of_arrow(opened(), names.index(name)).column(0)
 
     if not n_rows or not names:
-        raise DataError("a table must have at least one row and one column, got none; is it the right file?")
+        raise DataError("empty table. Is it the right file?")
     if len(set(names)) != len(names):
-        raise DataError(f"the columns of a table must have different names, got {list(names)[:10]}; rename them")
+        raise DataError(f"columns must have unique names, got {listed(names)}.")
     return TypedSheet(names, n_rows, column, frozenset({"", *reading.missing}), reading)
 
 
 def sheet_from_table(table: Any, reading: ReadOptions) -> TypedSheet:
-    """A table of pyarrow -> sheet."""
+    """Return the sheet of a pyarrow table."""
     return TypedSheet(tuple(table.column_names), table.num_rows, table.column, frozenset({""}), reading)
 
 
 def write_parquet(columns: dict[str, Any], file: str | Path | BinaryIO) -> None:
-    """Columns by name -> a Parquet file."""
+    """Write columns by name to a Parquet file."""
     pyarrow = require_pyarrow()
     from pyarrow import parquet
 
@@ -95,7 +96,7 @@ def write_parquet(columns: dict[str, Any], file: str | Path | BinaryIO) -> None:
 
 
 def write_arrow(columns: dict[str, Any], file: str | Path) -> None:
-    """Columns by name -> a file of Arrow, which is also called Feather."""
+    """Write columns by name to an Arrow (Feather) file."""
     pyarrow = require_pyarrow()
     from pyarrow import feather
 
@@ -103,36 +104,33 @@ def write_arrow(columns: dict[str, Any], file: str | Path) -> None:
 
 
 def require_pyarrow() -> Any:
-    """The module pyarrow, or an error that says what to install."""
+    """Return the module pyarrow; the `ImportError` names the command to install it."""
     try:
         import pyarrow
-        import pyarrow.parquet  # a build of pyarrow may lack it
+        import pyarrow.parquet  # absent from some builds of pyarrow
     except ImportError:
-        raise ImportError(
-            "Parquet files need pyarrow, which is not installed; pip install 'hedgerow[parquet]', or use CSV"
-        ) from None
+        raise ImportError("Parquet and Arrow files require pyarrow. Run pip install pyarrow, or use CSV.") from None
     return pyarrow
 
 
 @contextmanager
 def _errors_of(pyarrow: Any, kind: str) -> Iterator[None]:
-    """Errors of pyarrow -> errors about the file."""
+    """Convert errors of pyarrow to errors about the file."""
     try:
         yield
     except (pyarrow.ArrowException, OSError) as reason:
-        begin = (PARQUET if kind == "Parquet" else ARROW).decode()
-        raise DataError(f"a file that begins with {begin} must be {kind}, got a file that is not: {reason}") from None
+        raise DataError(f"corrupt {kind} file ({reason}).") from None
 
 
 def _of_arrow(file: Any, number: int) -> Any:
-    """An open file of Arrow -> a table of one of its columns."""
+    """Return a column of an open Arrow file as a table."""
     from pyarrow import ipc
 
     return ipc.open_file(file, options=ipc.IpcReadOptions(included_fields=[number])).read_all()
 
 
 def _held(column: Any) -> Array | Factors:
-    """A column of pyarrow -> numbers, booleans or objects (n_rows,), or texts with codes, -1 where they are null."""
+    """Return a pyarrow column as an array (n_rows,), or as factors (-1 for null)."""
     import pyarrow
 
     kinds, kind = pyarrow.types, column.type

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -23,17 +23,20 @@ from hedgerow.cli.files.sheet import MOST_NAMED, NUMBER, Array, Sheet
 from hedgerow.cli.files.values import POINT, Notation
 from hedgerow.cli.options import ReadOptions
 from hedgerow.table import Factors
-from hedgerow.util.text import listed, printable
+from hedgerow.util.text import listed, number_of, printable
 
-#: Texts that usually stand for a missing value in CSV files.
+if TYPE_CHECKING:
+    from _csv import Reader
+
+#: Texts that usually mark a missing value in CSV files.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "#N/A"})
 DELIMITERS = (",", ";", "\t", "|")
-#: How a file is read if no option says otherwise.
+#: Default options for reading.
 READING = ReadOptions()
 
-#: A smaller file is read by Python in less time than it takes to import pyarrow.
+#: Python reads a smaller file faster than pyarrow can be imported.
 SMALL_BYTES = 1 << 21
-#: Rows that are Python strings at the same time.
+#: Rows held as Python strings at the same time.
 _BLOCK = 20_000
 _HEAD = 100_000
 _NAMED = re.compile(r"sep=(.)")
@@ -41,30 +44,30 @@ _NAMED = re.compile(r"sep=(.)")
 
 @dataclass(eq=False)
 class DelimitedSheet(Sheet):
-    """A CSV file of which columns are read when they are first asked for, those of `prepare` together.
+    """A CSV file whose columns are read when first used, those of `prepare` together.
 
-    A column in which every value is a number is kept as numbers, in few bytes; others, and those asked for as text, are
-    kept as their distinct texts and codes. The text of the file is never kept.
+    Numeric columns are kept as numbers, in few bytes if possible. Other columns, and those requested as text, are
+    kept as distinct texts and codes. The text of the file is never kept.
     """
 
     data: bytes | Path
     layout: Layout
     offset: int  # bytes before the first row
     reading: ReadOptions = READING
-    line: str = "line"  # what a line of the file is called
+    line: str = "line"  # word for a line of the file: a spreadsheet has rows
     _held: dict[str, Column] = field(default_factory=dict)
-    _last: tuple[str, Array] | None = None  # the numbers asked for last
+    _last: tuple[str, Array] | None = None  # the numeric column used last
     _n_rows: int | None = None
     typed = False
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns."""
+        """Column names."""
         return self.layout.names
 
     @property
     def missing(self) -> frozenset[str]:  # type: ignore[override]
-        """Texts that stand for a missing value."""
+        """Texts that mark a missing value."""
         return self.layout.missing
 
     @property
@@ -75,19 +78,19 @@ class DelimitedSheet(Sheet):
         return self._n_rows or 0
 
     def prepare(self, names: Iterable[str], texts: Iterable[str] = ()) -> None:
-        """Read some columns in one go, those of `texts` as text."""
+        """Read columns together, those of `texts` as text."""
         as_text = {name for name in texts if not isinstance(self._held.get(name), Factors)}
         wanted = as_text | {name for name in names if name not in self._held}
         while wanted or self._n_rows is None:
             found = self._read(Wanted([name for name in self.names if name in wanted], as_text))
             if self._n_rows not in (None, found.n_rows):
-                raise DataError("a file must not change while it is read, got other rows than before; try again")
+                raise DataError("The file changed while it was read. Try again.")
             self._n_rows = found.n_rows
             self._held |= found.columns()
             wanted = as_text = found.mixed
 
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
-        """Numbers (n_rows,), or texts with codes; always texts with `text`."""
+        """Return a column: numbers (n_rows,), or factors; always factors with `text`."""
         self.prepare(*((), [name]) if text else ([name],))
         column = self._held[name]
         if isinstance(column, Factors):
@@ -97,25 +100,25 @@ class DelimitedSheet(Sheet):
         return self._last[1]
 
     def forget(self, name: str) -> None:
-        """Let go of a column of numbers, which is read again if it is asked for; texts stay, to be written out."""
+        """Release a numeric column; it is read again when it is used again."""
         if not isinstance(self._held.get(name), Factors):
             self._held.pop(name, None)
         self._last = None
 
     def where(self, row: int) -> str:
-        """The line a row begins at, counting from 1."""
+        """Return the line on which a row begins, from 1."""
         return f"{self.line} {self._lines[row]}"
 
     @cached_property
     def _lines(self) -> Array:
-        """(n_rows,): the line each row begins at; only errors need it."""
+        """First line of each row (n_rows,), for errors."""
         with opened(self.data) as file:
             reader = csv.reader(_Lines(file), delimiter=self.layout.delimiter, strict=True)
             _header(reader)
             return np.fromiter((line for line, _ in _numbered(reader)), np.int64)
 
     def _read(self, wanted: Wanted) -> Wanted:
-        """Read columns, by pyarrow if the file is large and plain."""
+        """Read columns, with pyarrow if the file is large and plain."""
         with opened(self.data) as file:
             n_bytes = file.seek(0, io.SEEK_END)
             with progress("reading", n_bytes) as done:
@@ -135,22 +138,22 @@ class DelimitedSheet(Sheet):
 
 
 def sheet_from_csv(data: bytes | Path, reading: ReadOptions = READING, line: str = "line") -> DelimitedSheet:
-    """A CSV file -> sheet; only the header is read at once.
+    """Return the sheet of a CSV file, after reading only its header.
 
     Parameters
     ----------
     data : bytes or Path
-        UTF-8, with a header; separated by commas, semicolons, tabs or bars, whichever splits the header most.
+        UTF-8 with a header, separated by commas, semicolons, tabs or bars, whichever splits the header most.
     reading : ReadOptions
-        Texts that stand for a missing value, besides `MISSING`, and how numbers are written.
+        Markers of missing values in addition to `MISSING`, and the notation of numbers.
     line : str
-        What a line of the file is called: a spreadsheet has rows.
+        Word for a line of the file: a spreadsheet has rows.
 
     Raises
     ------
     DataError
-        If the text is not UTF-8, there is no header, or names repeat; and when columns are read, if there is no row, or
-        a row is longer or shorter than the header.
+        If the text is not UTF-8, or the header is absent or has repeated names. Reading columns raises it if there
+        are no rows, or rows of another length than the header.
     """
     with opened(data) as file:
         head = file.read(_HEAD)
@@ -168,7 +171,7 @@ def sheet_from_csv(data: bytes | Path, reading: ReadOptions = READING, line: str
 
 
 def has_pyarrow() -> bool:
-    """Whether pyarrow, which some systems have no wheel of, is installed."""
+    """Test whether pyarrow is installed; some systems have no wheel of it."""
     try:
         import pyarrow.csv  # noqa: F401
     except ImportError:
@@ -177,26 +180,26 @@ def has_pyarrow() -> bool:
 
 
 def _checked_mark(option: str, mark: str, marks: str, other: str | None = None) -> str:
-    """One of some marks that is not the `other`; nothing is allowed where there is an other."""
+    """Validate a mark; with `other`, the mark it must differ from, it may be empty."""
     if (mark or other is None) and (len(mark) != 1 or mark not in marks or mark == other):
-        words = "a point or a comma" if other is None else "a comma, point, space or apostrophe, not the decimal mark"
-        raise UsageError(f"{option} must be {words}, got {mark!r}")
+        words = "a point or a comma" if other is None else "a comma, point, space or apostrophe other than --decimal"
+        raise UsageError(f"{option} must be {words}, got {mark!r}.")
     return mark
 
 
 def _suspect_header(names: tuple[str, ...]) -> None:
-    """Warn if the header looks like a row: most names are numbers, unless they count up as years do."""
+    """Warn if most column names are numbers that do not count up, as years would."""
     numbers = [POINT.number(name) for name in names if NUMBER.fullmatch(name)]
     known = [number for number in numbers if number is not None]
     counting = all(number % 1 == 0 for number in known) and known == sorted(known)
     if 2 * len(known) > len(names) and not counting:
-        warn(f"the names of the columns look like a row ({listed(names, 4)}); if there is no header, add one")
+        warn(f"The column names look like data ({listed(names, 4)}). If the file has no header, add one.")
 
 
 def _delimiter(head: str) -> str:
-    """The beginning of a text -> the delimiter that splits its header into most parts; of equals, the first one.
+    """Return the delimiter that splits the header into most parts.
 
-    Spreadsheets may name it in a line of its own: ``sep=;``.
+    A first line such as ``sep=;``, which spreadsheets write, takes precedence.
     """
     header = re.split("[\r\n]", head.lstrip("\r\n"), maxsplit=1)[0]
     if (named := _NAMED.fullmatch(header)) and named[1] in DELIMITERS:
@@ -206,26 +209,24 @@ def _delimiter(head: str) -> str:
 
 
 def _header(reader: Iterator[list[str]]) -> tuple[str, ...]:
-    """The first row that is not empty -> names, all different."""
+    """Return the column names: the first row that is not empty."""
     rows = (row for row in reader if row and not (row[0] == "sep=" and not any(row[1:])))
     names = tuple(name.strip() for name in next(rows, []))
     if not any(names):
-        raise DataError(
-            "a table must have a header with the names of its columns, got an empty file; is it the right one?"
-        )
+        raise DataError("no header with column names. Is it the right file?")
     unnamed = [number + 1 for number, name in enumerate(names) if not name]
     twice = sorted({name for name in names if names.count(name) > 1})
-    if unnamed == [1] and not twice:  # as pandas writes its index
+    if unnamed == [1] and not twice:  # pandas writes its index without a name
         return ("column 1", *names[1:])
     if unnamed or twice:
-        got = f"no name for column {unnamed[0]}" if unnamed else f"{twice[0]!r} twice"
-        hint = "is there a title above the header, or no header at all?" if len(names) > 1 else "add a header"
-        raise DataError(f"the columns of a header must have different names, got {got}; rename them; {hint}")
+        fault = f"column {unnamed[0]} has no name" if unnamed else f"two columns are named {twice[0]!r}"
+        hint = "Is there a title above the header, or no header?" if len(names) > 1 else "Add a header."
+        raise DataError(f"{fault}. {hint}")
     return names
 
 
 def _read_by_python(file: BinaryIO, layout: Layout, wanted: Wanted) -> None:
-    """Read row by row; the errors name the lines."""
+    """Read row by row; errors locate the lines."""
     width = len(layout.names)
     reader = csv.reader(_Lines(file), delimiter=layout.delimiter, strict=True)
     bad: list[str] = []
@@ -244,25 +245,25 @@ def _read_by_python(file: BinaryIO, layout: Layout, wanted: Wanted) -> None:
     if n_bad:
         more = [f"… and {n_bad - len(bad):,} more"] if n_bad > len(bad) else []
         raise DataError(
-            f"every row must have {width} cells, as the header has, got {n_bad:,} with more or fewer; quote values that"
-            " contain a delimiter or a quote",
+            f"{number_of(n_bad, 'row')} {'does' if n_bad == 1 else 'do'} not have {width} cells like the header. Quote"
+            " cells that contain the delimiter or a quote.",
             tuple(map(printable, bad + more)),
         )
     if not wanted.n_rows:
-        raise DataError("a table must have at least one row below its header, got none; is it the right file?")
+        raise DataError("The table has no rows below its header. Is it the right file?")
 
 
 @contextmanager
-def _errors_with_lines(reader: csv.Reader) -> Iterator[None]:  # type: ignore[name-defined]
-    """Errors of the reader -> errors about the table."""
+def _errors_with_lines(reader: Reader) -> Iterator[None]:
+    """Convert errors of the CSV reader to errors about the table."""
     try:
         yield
     except csv.Error as reason:
-        raise DataError(f"line {reader.line_num} must be CSV, got {reason}; are its quotes closed?") from None
+        raise DataError(f"line {reader.line_num}: invalid CSV ({reason}). Are all quotes closed?") from None
 
 
-def _numbered(reader: csv.Reader) -> Iterator[tuple[int, list[str]]]:  # type: ignore[name-defined]
-    """Rows that are not empty, each with the line it begins at."""
+def _numbered(reader: Reader) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows that are not empty, with the line on which each begins."""
     before = reader.line_num
     for row in reader:
         if row:
@@ -272,7 +273,7 @@ def _numbered(reader: csv.Reader) -> Iterator[tuple[int, list[str]]]:  # type: i
 
 @dataclass
 class _Lines:
-    """The lines of a file as text; the error names the line that is not text."""
+    """Decoded lines of a file."""
 
     file: BinaryIO
     n_bytes: int = 0
@@ -285,15 +286,14 @@ class _Lines:
                 yield self._decoded(line, number).removeprefix("\ufeff" if number == 1 else "")
 
     def _decoded(self, line: bytes, number: int) -> str:
-        """A line -> its text."""
+        """Decode a line; raise `DataError` if it is not text."""
         self.n_bytes += len(line)
         try:
             text = line.decode()
         except UnicodeDecodeError as reason:
             raise DataError(
-                f"line {number} must be UTF-8, got the byte 0x{line[reason.start]:02x}; save the file as UTF-8, or"
-                " convert it, for example with iconv -f latin1 -t utf-8"
+                f"line {number}: not UTF-8 (byte 0x{line[reason.start]:02x}). Add --encoding, or save it as UTF-8."
             ) from None
         if "\0" in text:
-            raise DataError(f"line {number} must be text, got a zero byte; is it a CSV or Parquet file?")
+            raise DataError(f"line {number}: not text (zero byte). Is it a CSV file?")
         return text

@@ -1,4 +1,4 @@
-"""Columns of CSV files in few bytes."""
+"""Blocks of CSV files as compact columns."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from hedgerow.cli.files.sheet import Array
 from hedgerow.cli.files.values import POINT, Notation, are_codes, is_gap, parse_texts
 from hedgerow.table import Factors
 
-#: Powers of ten by which decimals become whole numbers.
+#: Powers of ten that turn decimals into integers.
 _SCALES = (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
-#: A scale is tried on this many numbers first; only if it suits them is it tried on all.
+#: Try a scale on this many numbers before all of them.
 _TRIED = 32
 
 
 @dataclass(frozen=True)
 class ScaledIntegers:
-    """Numbers (n,) as whole numbers that are divided by `scale`; the lowest whole number of the type is NaN."""
+    """Numbers (n,) stored as integers over `scale`; the lowest integer is NaN."""
 
     whole: NDArray[np.signedinteger]
     scale: float
 
     def as_floats(self) -> NDArray[np.float64]:
-        """(n,): the numbers."""
+        """Return the numbers (n,)."""
         numbers = np.empty(len(self.whole), dtype=np.float64)
         self.into(numbers)
         return numbers
@@ -43,7 +43,7 @@ class ScaledIntegers:
 
 
 def scaled_integers(numbers: NDArray[np.float64]) -> ScaledIntegers | NDArray[np.float64]:
-    """Numbers (n,) -> the same in two or four bytes each if they have few digits, else a copy.
+    """Return numbers (n,) in two or four bytes each if they are short, else a copy.
 
     Examples
     --------
@@ -61,7 +61,10 @@ def scaled_integers(numbers: NDArray[np.float64]) -> ScaledIntegers | NDArray[np
 
 
 def _whole(known: NDArray[np.float64], scale: float) -> NDArray[np.float64] | None:
-    """Numbers times `scale`, if these are whole, fit four bytes, and give back the numbers; zero has no sign there."""
+    """Return numbers times `scale` if four-byte integers represent them exactly.
+
+    Negative zeros are not represented.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         whole = np.rint(known * scale)
         fits = bool((np.abs(whole) < np.iinfo(np.int32).max).all() and (whole / scale == known).all())
@@ -69,7 +72,7 @@ def _whole(known: NDArray[np.float64], scale: float) -> NDArray[np.float64] | No
 
 
 def _packed(whole: NDArray[np.float64], gaps: NDArray[np.bool_], scale: float) -> ScaledIntegers:
-    """The whole numbers that are known, and which places have no number (n,) -> all places, in the smallest type."""
+    """Return the integers in the smallest type, with its lowest value at `gaps` (n,)."""
     small = bool((np.abs(whole) < np.iinfo(np.int16).max).all())
     kind: type[np.signedinteger] = np.int16 if small else np.int32
     packed = np.full(len(gaps), np.iinfo(kind).min, dtype=kind)
@@ -77,23 +80,23 @@ def _packed(whole: NDArray[np.float64], gaps: NDArray[np.bool_], scale: float) -
     return ScaledIntegers(packed, scale)
 
 
-#: Bytes that are read at once. The first block is small, because it shows which columns hold text. Blocks of 8 MB take
-#: 140 MB more memory and no less time (a million rows × 32).
+#: Bytes read at once. The first block is small, because it shows which columns have text. Blocks of 8 MB take 140 MB
+#: more memory and no less time (a million rows × 32).
 FIRST_BYTES, BLOCK_BYTES = 1 << 18, 1 << 20
 
-#: What is known of a column: numbers (n,), NaN where missing; or all its texts, those for missing values too.
+#: A column of a block: numbers (n,) with NaN for missing values, or factors that include the markers of missing values.
 Part = Array | ScaledIntegers | Factors
 
 _QUOTE, _LINE_END = ord('"'), (ord("\n"), ord("\r"))
 
 
 class NotPlain(Exception):
-    """A block that must be read row by row, to be read at all or to say what is wrong with it."""
+    """A block that pyarrow may read differently from Python's reader."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the rows of a CSV file are made."""
+    """Column names, delimiter and notation of a CSV file."""
 
     names: tuple[str, ...]
     delimiter: str
@@ -103,9 +106,9 @@ class Layout:
 
 @dataclass
 class Wanted:
-    """The columns to read: those of `texts` as text, others as numbers for as long as they hold nothing else.
+    """Columns to read: those of `texts` as text, the others as numbers if possible.
 
-    A column with numbers in some blocks and text in others ends in `mixed`, to be read again as text.
+    Columns with numbers in some blocks and text in others are collected in `mixed`, to be read again as text.
     """
 
     names: Collection[str]
@@ -128,18 +131,18 @@ class Wanted:
                 parts.append(part)
 
     def columns(self) -> dict[str, Column]:
-        """Each column of which all blocks are of one kind; blocks of texts are let go as they are joined."""
+        """Return the columns that are not mixed, releasing blocks as they are joined."""
         return {name: _joined(self._parts.pop(name)) for name in list(self._parts) if name not in self.mixed}
 
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """A column of numbers in parts, most of them in fewer bytes than floats."""
+    """A numeric column in parts, most of them smaller than floats."""
 
     parts: list[Array | ScaledIntegers]
 
     def as_floats(self) -> NDArray[np.float64]:
-        """(n,): the numbers."""
+        """Return the numbers (n,)."""
         sizes = [len(part.whole) if isinstance(part, ScaledIntegers) else len(part) for part in self.parts]
         numbers = np.empty(sum(sizes), dtype=np.float64)
         for part, place in zip(self.parts, np.split(numbers, np.cumsum(sizes)[:-1]), strict=True):
@@ -150,12 +153,12 @@ class NumericColumn:
         return numbers
 
 
-#: A whole column.
+#: A complete column.
 Column = NumericColumn | Factors
 
 
 def part_from_texts(texts: Sequence[str], layout: Layout, as_text: bool) -> Part:
-    """The cells of a column (n,) -> numbers if all are, unless text is wanted; else texts."""
+    """Return cells (n,) as numbers if all are numeric, else as factors."""
     code_of: dict[str, int] = {}
     codes = np.fromiter((code_of.setdefault(text, len(code_of)) for text in texts), np.int32, len(texts))
     found = Factors(codes, np.fromiter(code_of, dtype=object, count=len(code_of)))
@@ -163,12 +166,12 @@ def part_from_texts(texts: Sequence[str], layout: Layout, as_text: bool) -> Part
 
 
 def read_by_arrow(file: BinaryIO, layout: Layout, wanted: Wanted) -> Iterator[int]:
-    """Read all blocks, several at once; yield the bytes done so far.
+    """Read all blocks in parallel; yield the number of bytes read so far.
 
     Raises
     ------
     NotPlain
-        If some block is not read by pyarrow exactly as Python's reader would read it.
+        If pyarrow may read a block differently from Python's reader.
     """
     n_threads = os.cpu_count() or 1
     pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]] = deque()
@@ -187,7 +190,7 @@ def read_by_arrow(file: BinaryIO, layout: Layout, wanted: Wanted) -> Iterator[in
 
 
 def release_unused() -> None:
-    """Give back the memory that pyarrow keeps for what it reads next, and what threads have freed."""
+    """Return memory cached by pyarrow and freed by threads to the operating system."""
     import pyarrow
 
     pyarrow.default_memory_pool().release_unused()
@@ -195,7 +198,7 @@ def release_unused() -> None:
 
 
 def _finish(pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]], wanted: Wanted) -> int:
-    """Wait for the oldest block -> its bytes."""
+    """Take the result of the oldest block and return its number of bytes."""
     n_bytes, work = pending.popleft()
     try:
         wanted.take(*work.result())
@@ -207,7 +210,7 @@ def _finish(pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]], wan
 
 
 def _whole_rows(file: BinaryIO) -> Iterator[bytes]:
-    """A file -> blocks that end where a row ends; the last may end anywhere."""
+    """Yield blocks that end at the end of a row; the last may end anywhere."""
     rest, size = b"", FIRST_BYTES
     while more := file.read(max(size, len(rest))):
         block = rest + more
@@ -220,7 +223,7 @@ def _whole_rows(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _end_of_rows(block: bytes) -> int:
-    """Bytes that begin with a row -> how many of them are whole rows: up to the last line break outside quotes."""
+    """Return the length up to the last line break outside quotes."""
     quotes = _places(block, _QUOTE)
     stop = len(block)
     while True:
@@ -234,7 +237,7 @@ def _end_of_rows(block: bytes) -> int:
 def _columns_of(
     block: bytes, layout: Layout, names: tuple[str, ...], texts: frozenset[str]
 ) -> tuple[dict[str, Part], int]:
-    """A block -> its columns and its number of rows."""
+    """Return the columns of a block and its number of rows."""
     from pyarrow import ArrowInvalid
 
     _require_plain(block, layout.delimiter)
@@ -244,7 +247,7 @@ def _columns_of(
         found, n_rows = _converted(block, layout, names, texts)
         if not (any(map(_may_be_codes, found.values())) and _has_padded(block, layout.delimiter)):
             return found, n_rows
-    except (ArrowInvalid, _Doubtful):  # some column is not all numbers, or the block is not a table
+    except (ArrowInvalid, _Doubtful):  # a column is not numeric, or the block is malformed
         pass
     try:
         found, n_rows = _converted(block, layout, names, frozenset(names))
@@ -258,7 +261,7 @@ def _columns_of(
 
 
 def _require_plain(block: bytes, delimiter: str) -> None:
-    """Refuse a block that pyarrow may read otherwise than Python: odd quotes, zero bytes, no UTF-8, a mark it skips."""
+    """Raise `NotPlain` for stray quotes, zero bytes, byte-order marks and non-UTF-8."""
     try:
         plain = b"\0" not in block and (block.isascii() or not block.decode().startswith("\ufeff"))
     except UnicodeDecodeError:
@@ -268,7 +271,7 @@ def _require_plain(block: bytes, delimiter: str) -> None:
 
 
 def _well_quoted(block: bytes, delimiter: str) -> bool:
-    """Whether quotes stand only around whole cells, or twice within these."""
+    """Test whether quotes only enclose cells, or are doubled within them."""
     quotes = _places(block, _QUOTE)
     if not len(quotes):
         return True
@@ -283,20 +286,20 @@ def _well_quoted(block: bytes, delimiter: str) -> bool:
 
 
 def _places(block: bytes, byte: int) -> Array:
-    """Where a byte occurs in a block."""
+    """Return the positions of a byte in a block."""
     if byte not in block:
         return np.empty(0, dtype=np.intp)
     return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == byte)
 
 
 class _Doubtful(Exception):
-    """A cell that pyarrow takes for a number and Python does not, such as nan(1)."""
+    """A cell that pyarrow parses as a number and Python does not, such as nan(1)."""
 
 
 def _converted(
     block: bytes, layout: Layout, names: tuple[str, ...], texts: frozenset[str]
 ) -> tuple[dict[str, Part], int]:
-    """A block -> the columns of `texts` as texts, others as numbers; and its number of rows."""
+    """Parse a block with pyarrow; return its columns and its number of rows."""
     import pyarrow
     from pyarrow import csv
 
@@ -319,17 +322,17 @@ def _converted(
 
 
 def _part(column: Any, is_text: bool) -> Part:
-    """A column of pyarrow (n,) -> numbers or texts (n,)."""
+    """Return a pyarrow column (n,) as numbers or factors."""
     if is_text:
         return Factors(column.indices.to_numpy(), np.asarray(column.dictionary.to_numpy(zero_copy_only=False), object))
     numbers: Array = column.to_numpy(zero_copy_only=False)
     if np.isnan(numbers).sum() != column.null_count:
         raise _Doubtful
-    return scaled_integers(numbers)  # a copy, so that pyarrow can use its memory for the next block
+    return scaled_integers(numbers)  # a copy, to let pyarrow reuse its memory for the next block
 
 
 def _may_be_codes(part: Part) -> bool:
-    """Whether numbers may have been codes such as 01069: whole and not negative."""
+    """Test whether numbers may be codes such as 01069: non-negative integers."""
     if isinstance(part, Factors) or (isinstance(part, ScaledIntegers) and part.scale != 1):
         return False
     numbers = part.as_floats() if isinstance(part, ScaledIntegers) else part
@@ -337,7 +340,7 @@ def _may_be_codes(part: Part) -> bool:
 
 
 def _has_padded(block: bytes, delimiter: str) -> bool:
-    """Whether some cell of a block begins with a zero and another digit."""
+    """Test whether a cell of a block begins with a zero and another digit."""
     zeros = _places(block, ord("0"))
     around = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
     after = around[zeros + 2]
@@ -346,7 +349,7 @@ def _has_padded(block: bytes, delimiter: str) -> bool:
 
 
 def _numbers_if_all(found: Factors, layout: Layout) -> Part:
-    """Texts -> numbers, if all of them are numbers as most programs write them, and no codes such as 01069."""
+    """Return factors as numbers if all are plain numbers and not codes such as 01069."""
     values = [text for text in found.values.tolist() if not is_gap(text, layout.missing)]
     if not layout.notation.in_numbers(values) or are_codes(values):
         return found
@@ -355,7 +358,7 @@ def _numbers_if_all(found: Factors, layout: Layout) -> Part:
 
 
 def _joined(parts: list[Part]) -> Column:
-    """The parts of a column, one below the other."""
+    """Join the parts of a column."""
     numbers = [part for part in parts if not isinstance(part, Factors)]
     if numbers:
         return NumericColumn(numbers)
@@ -363,7 +366,7 @@ def _joined(parts: list[Part]) -> Column:
 
 
 def joined(parts: Sequence[Factors]) -> Factors:
-    """Texts with codes, one below the other -> all of them, each text once."""
+    """Join factors; the result has each text once."""
     code_of: dict[str, int] = {}
     codes = []
     for part in parts:

@@ -9,7 +9,7 @@ from hedgerow.cli.console import note
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.compression import all_bytes, first_bytes, opened
 
-#: Marks at the beginning of a file; longer ones first, because one begins with another.
+#: Byte-order marks, longer ones first, because UTF-32 marks begin with UTF-16 marks.
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -19,12 +19,12 @@ _MARKS = {
 }
 _WESTERN = "cp1252"
 _BLOCK = 1 << 23
-#: Bytes around one that is not UTF-8 which are shown, so that a reader sees whether the guess is right.
+#: Bytes shown on both sides of a byte that is not UTF-8, to let users check the detected encoding.
 _AROUND = 12
 
 
 def as_utf8(data: bytes | Path, encoding: str | None = None) -> bytes | Path:
-    """A file and its encoding, or None to guess -> the file itself if it is UTF-8, else its text as UTF-8."""
+    """Convert a file to UTF-8 from `encoding`, or from the detected one with None."""
     if encoding is not None:
         return _decoded(data, _known(encoding))
     head = first_bytes(data, 1000)
@@ -37,34 +37,34 @@ def as_utf8(data: bytes | Path, encoding: str | None = None) -> bytes | Path:
 
 
 def _known(encoding: str) -> str:
-    """A name that Python knows -> the encoding; UTF-8 with or without a mark."""
+    """Return the canonical name of an encoding; UTF-8 may have a byte-order mark."""
     try:
         name = codecs.lookup(encoding).name
         "".encode(name)
     except (LookupError, ValueError):
         raise UsageError(
-            f"--encoding must be an encoding of text, such as utf-8, cp1252, utf-16 or cp1250, got {encoding!r}"
+            f"--encoding must be a text encoding such as utf-8, cp1252, utf-16 or cp1250, got {encoding!r}."
         ) from None
     return "utf-8-sig" if name == "utf-8" else name
 
 
 def _decoded(data: bytes | Path, encoding: str, *, words: bool = False) -> bytes:
-    """Bytes in an encoding -> UTF-8."""
+    """Convert bytes to UTF-8."""
     whole = all_bytes(data)
     try:
         text = whole.decode(encoding)
     except UnicodeDecodeError as reason:
         line = whole[: reason.start].count(b"\n") + 1
         raise DataError(
-            f"the file must be {encoding}, got byte 0x{whole[reason.start]:02x} in line {line}; give another --encoding"
+            f"line {line}: not {encoding} (byte 0x{whole[reason.start]:02x}). Use another --encoding."
         ) from None
     if words:
-        note(f"note: read as {encoding.upper()}; --encoding names another encoding")
+        note(f"note: Encoding detected: {encoding.upper()}. --encoding selects another.")
     return text.removeprefix("\ufeff").encode()
 
 
 def _without_mark(head: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte of plain letters is zero."""
+    """Detect UTF-16 without a byte-order mark by the zero bytes of ASCII characters."""
     half = len(head) // 2
     if half < 2:
         return None
@@ -75,7 +75,7 @@ def _without_mark(head: bytes) -> str | None:
 
 
 def _is_utf8(data: bytes | Path) -> bool:
-    """Whether all of a file is UTF-8; plain letters are recognised without decoding."""
+    """Test whether a file is UTF-8; ASCII blocks are not decoded."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with opened(data) as file:
         try:
@@ -89,10 +89,10 @@ def _is_utf8(data: bytes | Path) -> bool:
 
 
 def _from_western(whole: bytes) -> bytes:
-    """A file that is not UTF-8 -> read as CP1252, unless parts of it are UTF-8 or it has bytes CP1252 does not have."""
+    """Convert a file from CP1252, unless it is partly UTF-8 or has undefined bytes."""
     as_escapes = whole.decode("utf-8", errors="surrogateescape")
     others = [sign for sign in as_escapes if sign > "\x7f"]
-    strange = sum("\udc80" <= sign <= "\udcff" for sign in others)
+    undecoded = sum("\udc80" <= sign <= "\udcff" for sign in others)
     place = next(number for number, sign in enumerate(as_escapes) if "\udc80" <= sign <= "\udcff")
     line = as_escapes.count("\n", 0, place) + 1
     byte = f"0x{ord(as_escapes[place]) - 0xDC00:02x}"
@@ -100,13 +100,13 @@ def _from_western(whole: bytes) -> bytes:
         text = whole.decode(_WESTERN)
     except UnicodeDecodeError:
         text = ""
-    if not text or 2 * (len(others) - strange) > strange:
+    if not text or 2 * (len(others) - undecoded) > undecoded:
         raise DataError(
-            f"line {line} must be UTF-8 or CP1252, got the byte {byte}; name the encoding of the file with --encoding,"
-            " for example cp1250 or mac-roman, or save it as UTF-8"
+            f"line {line}: neither UTF-8 nor CP1252 (byte {byte}). Add --encoding, such as cp1250 or mac-roman, or save"
+            " the file as UTF-8."
         )
     at = next(number for number, sign in enumerate(text) if sign > "\x7f")
     example = text[max(0, at - _AROUND) : at + _AROUND].replace("\r", "\n").split("\n")
     shown = next(part for part in example if any(sign > "\x7f" for sign in part))
-    note(f"note: read as CP1252, because it is not UTF-8: {shown!r}; --encoding names another encoding")
+    note(f"note: Encoding detected: CP1252, because of {shown!r}. --encoding selects another.")
     return text.encode()

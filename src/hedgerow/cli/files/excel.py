@@ -17,24 +17,24 @@ from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.compression import all_bytes, first_bytes, members
 from hedgerow.util.text import listed
 
-#: A sheet of Excel has no more rows.
+#: Row limit of Excel.
 MOST_ROWS = 1_048_576
-#: A sheet with so many places for cells, or with no more than its text has characters, is never too large.
+#: Sheets with at most this many cell positions, or at most one per character of their text, are never too large.
 ALWAYS_PLACES = 1_000_000
 
-#: The place of a cell in .xlsx, and in .ods how often a row or a cell is repeated.
+#: Cell references of .xlsx, and repeat counts of rows and cells in .ods.
 _PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]+)([0-9]+)""")
 _ROW = re.compile(rb"<table:table-row\b[^>]*>|<table:(?:covered-)?table-cell\b[^>]*>")
 _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]+)""")
 
 
 def csv_from_workbook(data: bytes | Path, sheet: str | None = None) -> bytes:
-    """A spreadsheet, and the name or number of a sheet, by default the first -> CSV with a line for each row."""
+    """Return a sheet, by name or number, as CSV with a line for each row."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError:
         raise ImportError(
-            "spreadsheets need python-calamine, which is not installed; pip install 'hedgerow[excel]', or export CSV"
+            "Spreadsheets require python-calamine. Run pip install python-calamine, or export CSV."
         ) from None
     _refuse_huge(data)
     try:
@@ -43,11 +43,11 @@ def csv_from_workbook(data: bytes | Path, sheet: str | None = None) -> bytes:
         page = book.get_sheet_by_name(name)
         rows = page.to_python()
     except CalamineError as reason:
-        raise DataError(f"a spreadsheet must be whole and without a password, got one that is not: {reason}") from None
+        raise DataError(f"corrupt or password-protected spreadsheet ({reason}).") from None
     if not rows:
-        raise DataError(f"a sheet must have a header and rows, got {name!r}, which is empty; name another with --sheet")
+        raise DataError(f"sheet {name!r} is empty. Select another with --sheet.")
     file = io.StringIO(newline="")
-    file.write("\n" * (page.start or (0, 0))[0])  # so that lines are the rows of the spreadsheet
+    file.write("\n" * (page.start or (0, 0))[0])  # line numbers then equal row numbers of the spreadsheet
     writer = csv.writer(file, lineterminator="\n")
     for row in rows:
         cells = [_text(cell) for cell in row]
@@ -56,15 +56,13 @@ def csv_from_workbook(data: bytes | Path, sheet: str | None = None) -> bytes:
 
 
 def write_workbook(columns: dict[str, Any], file: str | Path) -> None:
-    """Columns by name -> a spreadsheet (.xlsx) in which numbers are numbers and every text stays text."""
+    """Write columns by name to an .xlsx file; text is never read as a formula."""
     try:
         from openpyxl import Workbook
         from openpyxl.cell import WriteOnlyCell
         from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
     except ImportError:
-        raise ImportError(
-            "writing spreadsheets needs openpyxl, which is not installed; pip install 'hedgerow[excel]', or use CSV"
-        ) from None
+        raise ImportError("Writing .xlsx files requires openpyxl. Run pip install openpyxl, or use CSV.") from None
     book = Workbook(write_only=True)
     page = book.create_sheet("answers")
 
@@ -72,12 +70,12 @@ def write_workbook(columns: dict[str, Any], file: str | Path) -> None:
         if not isinstance(value, str):
             return value
         made = WriteOnlyCell(page, ILLEGAL_CHARACTERS_RE.sub("\ufffd", value)[:32767])
-        made.data_type = "s"  # not a formula, whatever it begins with
+        made.data_type = "s"  # text even if it begins like a formula
         return made
 
     lists = [list(each) for each in columns.values()]
     if lists and len(lists[0]) >= MOST_ROWS:
-        raise UsageError(f"a spreadsheet must have fewer than {MOST_ROWS:,} rows, got {len(lists[0]):,}; write CSV")
+        raise UsageError(f"A spreadsheet has fewer than {MOST_ROWS:,} rows, got {len(lists[0]):,}. Write CSV.")
     page.append([cell(name) for name in columns])
     for row in zip(*lists, strict=True):
         page.append([cell(_plain(value)) for value in row])
@@ -85,24 +83,24 @@ def write_workbook(columns: dict[str, Any], file: str | Path) -> None:
 
 
 def _refuse_huge(data: bytes | Path) -> None:
-    """Refuse a spreadsheet with a few cells far from each other: a reader makes a table of all places between them."""
+    """Raise `DataError` for distant cells, between which readers fill all positions."""
     if first_bytes(data, 2) != b"PK":
         return
     for name, parts in groupby(members(data), key=itemgetter(0)):
         if name.lower().endswith(".bin") and "worksheets" in name.lower():
-            raise DataError("a spreadsheet must be .xlsx, .ods or .xls, got .xlsb; save it as one of these")
+            raise DataError("spreadsheets must be .xlsx, .ods or .xls, got .xlsb. Save it as .xlsx.")
         found = _places((piece for _, piece in parts), repeats=name == "content.xml")
         if found[0] > max(ALWAYS_PLACES, found[1]):
             raise DataError(
-                f"a spreadsheet must have its cells close together, got {found[0]:,} places for cells in {name}; delete"
-                " what lies far outside the table, or export CSV"
+                f"cells too far apart ({found[0]:,} cell positions in {name}). Delete cells outside the table,"
+                " or export CSV."
             )
 
 
 def _places(parts: Iterator[bytes], *, repeats: bool) -> tuple[int, int]:
-    """The pieces of a file in a spreadsheet -> the places for cells it asks for, and its length."""
+    """Return the number of cell positions of a spreadsheet member, and its length."""
     if repeats:
-        text = b"".join(parts).replace(b"\0", b"")  # as UTF-16 has them
+        text = b"".join(parts).replace(b"\0", b"")  # zero bytes of UTF-16
         return _repeated_places(text), len(text)
     column, row, length, rest = 0, 0, 0, b""
     for piece in parts:
@@ -116,7 +114,7 @@ def _places(parts: Iterator[bytes], *, repeats: bool) -> tuple[int, int]:
 
 
 def _column_number(letters: bytes) -> int:
-    """``b"AB"`` -> 28."""
+    """Return the number of a column: 28 for ``b"AB"``."""
     number = 0
     for letter in letters[:10].upper():
         number = 26 * number + letter - 64
@@ -124,7 +122,7 @@ def _column_number(letters: bytes) -> int:
 
 
 def _repeated_places(text: bytes) -> int:
-    """The contents of .ods -> how many cells with a value there are if repeated ones are written out."""
+    """Count the cells of .ods contents after expanding repeats."""
     places, times = 0, 1
     for found in _ROW.finditer(text):
         tag = found[0]
@@ -138,20 +136,20 @@ def _repeated_places(text: bytes) -> int:
 
 
 def _name_of(names: list[str], wanted: str | None) -> str:
-    """The names of all sheets, and what was asked for -> the name of one."""
+    """Return the name of the selected sheet."""
     if wanted is None:
         if len(names) > 1:
-            note(f"note: sheet {names[0]!r} of {len(names)} is read; --sheet names another: {listed(names[1:])}")
+            note(f"note: Read sheet {names[0]!r} of {len(names)}. --sheet selects another: {listed(names[1:])}")
         return names[0]
     if wanted in names:
         return wanted
     if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
         return names[int(wanted) - 1]
-    raise UsageError(f"--sheet must be one of {listed(names)}, or a number from 1 to {len(names)}, got {wanted!r}")
+    raise UsageError(f"--sheet must be one of {listed(names)}, or a number from 1 to {len(names)}, got {wanted!r}.")
 
 
-def _text(cell: Any) -> str:
-    """A cell -> its text in one line: whole numbers without a point, dates as 2024-12-31."""
+def _text(cell: object) -> str:
+    """Return the text of a cell on one line, with dates as 2024-12-31."""
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float):
@@ -163,8 +161,8 @@ def _text(cell: Any) -> str:
     return " ".join(str(cell).splitlines())
 
 
-def _plain(value: Any) -> Any:
-    """A value -> what a cell can hold: what it does not know as text, NaN as nothing."""
+def _plain(value: object) -> str | int | float | bool | None:
+    """Return a value that a cell can store: None for NaN, text for other types."""
     if isinstance(value, float) and not -float("inf") < value < float("inf"):
         return None
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -1,4 +1,4 @@
-"""Checks of input and output paths, before any work."""
+"""Validation of input and output paths before any work."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 
 from hedgerow.cli.exit_codes import UsageError
 
-#: Standard input, or standard output.
+#: Standard input or standard output.
 STREAM = "-"
 
-#: What commands write, in words; an existing file is one of these, or something else.
-MODEL, PAGE, CSV, JSON, PARQUET = "a model", "a page of hedgerow", "a CSV table", "JSON lines", "a Parquet file"
-ARROW, WORKBOOK = "a file of Arrow", "a spreadsheet of answers"
+#: File types that commands write, in words; an existing file is one of these or something else.
+MODEL, PAGE, CSV, JSON, PARQUET = "a model", "a hedgerow page", "a CSV table", "JSON lines", "a Parquet file"
+ARROW, WORKBOOK = "an Arrow file", "a spreadsheet of predictions"
 STUDY = "a report of hedgerow reproduce"
 
-#: Bytes of an existing file that are looked at.
+#: Bytes of an existing file that are examined.
 _HEAD = 1 << 20
 _SUFFIXES = {".csv": CSV, ".tsv": CSV, ".jsonl": JSON, ".ndjson": JSON}
 
@@ -28,51 +28,51 @@ _SUFFIXES = {".csv": CSV, ".tsv": CSV, ".jsonl": JSON, ".ndjson": JSON}
 def check_out(
     out: str | None, kind: str, inputs: Iterable[str | None], *, force: bool = False, option: str = "--out"
 ) -> None:
-    """Refuse a file that is an input, that cannot be written, or that would replace a file of another kind.
+    """Raise `UsageError` for an output that is invalid or would overwrite a file.
+
+    Inputs are never overwritten, and files of another type only with `force`.
 
     Parameters
     ----------
     out : str or None
-        The file to write; nothing is checked for None and ``-``.
+        File to write; None and ``-`` are not checked.
     kind : str
-        What will be written; an existing file of this kind, or an empty one, may be replaced.
+        Type of the output; an existing file of this type, or an empty one, may be overwritten.
     inputs : iterable of str or None
-        Files, folders, patterns and addresses that the command reads; they are never written to.
+        Files, folders, patterns and addresses that the command reads.
     force : bool
-        Whether a file of another kind may be replaced.
+        Whether a file of another type may be overwritten.
     option : str
-        The option that names the file.
+        Option that names the file.
     """
     if out in (None, STREAM):
         return
     path = Path(str(out))
     if path.is_dir():
-        raise UsageError(f"{option} must be a file, got the folder {out!r}; add the name of a file")
+        raise UsageError(f"{option} must be a file, got the folder {out!r}.")
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"{option} must be in a folder that exists, got {out!r}; make the folder first")
+        raise UsageError(f"{option} must be in an existing folder, got {out!r}. Create the folder first.")
     _refuse_input(str(out), inputs, option)
     found = kind if force or not path.is_file() else _type_of(path)
     if found not in (kind, ""):
         raise UsageError(
-            f"{option} must be a new file or {kind}, got {out!r}, which is {found}; name another file, or add --force"
-            " to replace it"
+            f"{option} would overwrite {out!r}, which is {found}, not {kind}. Choose another file, or add --force."
         )
 
 
 def check_folder(folder: str, inputs: Iterable[str | None], option: str) -> None:
-    """Refuse a folder for output that is an input, lies in one, or has one in it."""
+    """Raise `UsageError` if an output folder is, contains or is within an input."""
     given = [each for each in inputs if each is not None]
     _refuse_input(folder, given, option)
     for each in given:
         if any(_lies_in(path, folder) for path in _expanded(each)):
             raise UsageError(
-                f"{option} must be a folder without files that the command reads, got {folder!r}, which holds"
-                f" {each!r}; name another folder"
+                f"The output would overwrite the input: {option} {folder!r} contains {each!r}. Choose another folder."
             )
 
 
 def check_study(folder: Path, data: Path | None, *, force: bool) -> None:
-    """Refuse a folder for the report of an experiment if files of something else would be replaced there."""
+    """Raise `UsageError` if the report of an experiment would overwrite other files."""
     check_folder(str(folder), [os.environ.get("HEDGEROW_DATA") if data is None else str(data)], "--out")
     page, figures = folder / "README.md", folder / "figures"
     files = [path for path in (page, folder / "report.json") if path.is_file()]
@@ -81,54 +81,53 @@ def check_study(folder: Path, data: Path | None, *, force: bool) -> None:
         others.append(figures)
     if others and not force:
         raise UsageError(
-            f"--out must be a folder without {others[0].name} of something else, got {str(folder)!r}; name another"
-            " folder, or add --force to replace it"
+            f"--out would overwrite {others[0].name} in {str(folder)!r}. Choose another folder, or add --force."
         )
 
 
 def refuse_standard_output(path: str) -> None:
-    """Refuse to read the file that standard output goes to, as in ``hedgerow predict m.hedge t.csv >> t.csv``."""
+    """Raise `UsageError` if standard output goes to an input, as by ``>> t.csv``."""
     output = _file_at(1)
     if output is not None and _identity(path) == output:
-        raise UsageError(f"standard output must not go to a file that the command reads, got {path!r}; name another")
+        raise UsageError(f"The output would overwrite the input: standard output goes to {path!r}.")
 
 
 def _refuse_input(out: str, inputs: Iterable[str | None], option: str) -> None:
-    """Refuse to write to an input, or into a folder that is one."""
+    """Raise `UsageError` if an output is an input or within an input folder."""
     for given in inputs:
         for path in () if given is None else _expanded(given):
             if _is_same(out, path):
                 raise UsageError(
-                    f"{option} must not be what the command reads, got {out!r}, which is {_words(path)}; name another"
+                    f"The output would overwrite the input: {option} {out!r} is {_words(path)}. Choose another."
                 )
             if _lies_in(out, path):
                 raise UsageError(
-                    f"{option} must not lie in a folder that the command reads, got {out!r} in {path!r}; name another"
+                    f"{option} must not be within an input folder, got {out!r} in {path!r}. Choose another."
                 )
 
 
 def _expanded(given: str) -> list[str]:
-    """A file, a folder, an address or a pattern -> the paths it stands for."""
+    """Return the paths of a file, folder, address or pattern."""
     if given == STREAM or os.path.lexists(given):
         return [given]
-    # An address may be a chain, such as simplecache::file:///table.csv; each link may be a local file.
+    # Addresses may be chains, such as simplecache::file:///table.csv, in which each link may be a local file.
     links = given.split("::") if "://" in given else [given]
     return [path for link in links for path in (glob(_local(link)) or [_local(link)])]
 
 
 def _local(address: str) -> str:
-    """The address of a local file, as fsspec has it -> its path; other addresses and paths as they are."""
+    """Return the path of a local fsspec address; others are unchanged."""
     return address.removeprefix("file://").removeprefix("local://")
 
 
 def _is_same(out: str, path: str) -> bool:
-    """Whether both are the same file, perhaps by other names or links."""
+    """Test whether two paths are the same file, also through links."""
     known = _identity(path)
     return (known is not None and _identity(out) == known) or (path != STREAM and _resolved(out) == _resolved(path))
 
 
 def _lies_in(path: str, folder: str) -> bool:
-    """Whether a path leads into a folder, or into the place of one that does not exist yet."""
+    """Test whether a path is within a folder, which need not exist."""
     place, inside = _resolved(folder), _resolved(path)
     if inside.startswith(place.rstrip("/") + "/"):
         return True
@@ -137,13 +136,13 @@ def _lies_in(path: str, folder: str) -> bool:
 
 
 def _resolved(path: str) -> str:
-    """A path without links and relative parts; an address as it is."""
+    """Return a path without links and relative parts; addresses are unchanged."""
     local = _local(path)
     return local.rstrip("/") if "://" in local else os.path.realpath(local)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """A path, or - for standard input -> what tells its file from all others; None if no such file exists."""
+    """Return device and inode of a path or standard input; None without a file."""
     if path == STREAM:
         return _file_at(0)
     try:
@@ -154,7 +153,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _file_at(descriptor: int) -> tuple[int, int] | None:
-    """A standard stream -> what tells its file from all others; None for a terminal, a pipe or a device."""
+    """Return device and inode of a standard stream; None if it is no regular file."""
     try:
         found = os.fstat(descriptor)
     except OSError:
@@ -167,12 +166,12 @@ def _words(path: str) -> str:
 
 
 def _type_of(path: Path) -> str:
-    """An existing file -> what it is, in words; nothing for an empty one."""
+    """Return the type of an existing file in words; "" for an empty one."""
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD)
     except OSError:
-        return "a file that cannot be read"
+        return "an unreadable file"
     if not head:
         return ""
     if head[:4] == b"PAR1":
@@ -185,16 +184,16 @@ def _type_of(path: Path) -> str:
     if n_header <= _HEAD and b'"hedgerow-model"' in head[8 : 8 + n_header]:
         return MODEL
     if head[:14].lower() == b"<!doctype html":
-        return PAGE if b"hedgerow report</p>" in head or b"hedgerow-why" in head else "a page of something else"
+        return PAGE if b"hedgerow report</p>" in head or b"hedgerow-why" in head else "another page"
     if b"Generated by `hedgerow reproduce" in head or head.startswith(b'{\n "title": "'):
         return STUDY
     if b"\0" in head:
-        return "something else"
+        return "another file"
     return _SUFFIXES.get(path.suffix.lower()) or _type_of_answers(head.split(b"\n", 1)[0])
 
 
 def _holds_answers(path: Path) -> bool:
-    """Whether a spreadsheet has one sheet, called answers, as `hedgerow predict` writes it."""
+    """Test whether a spreadsheet has the sheet that `hedgerow predict` writes."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open("xl/workbook.xml") as file:
             book = file.read(_HEAD)
@@ -204,7 +203,7 @@ def _holds_answers(path: Path) -> bool:
 
 
 def _type_of_answers(line: bytes) -> str:
-    """The first line of a text -> whether `hedgerow predict` has written it."""
+    """Return the type of a text file, by its first line."""
     if b"probability" not in line and b"mean_lower" not in line:
-        return "something else"
+        return "another file"
     return JSON if line.startswith(b"{") else CSV

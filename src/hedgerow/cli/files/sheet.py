@@ -1,4 +1,4 @@
-"""Columns of a file as numbers, categories and labels; errors name the lines."""
+"""Columns of a file as numbers, categories and labels; errors locate the lines."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hedgerow.util.text import folded, listed, number_of, printable
 
 Array: TypeAlias = NDArray[Any]
 
-#: An error names at most this many bad cells.
+#: Maximum number of bad cells in an error.
 MOST_NAMED = 10
-#: A longer label is text, even if it has only digits.
+#: Longer labels are text, even if they have only digits.
 MOST_DIGITS = 400
-#: A label such as 007 stays text, because its zeros may mean something.
+#: Labels such as 007 are text, because their zeros may be significant.
 _PADDED = re.compile(r"[+-]?0[0-9]")
 #: 1,5 and 1.234,50 and 1'000 and 5 % and $20.
 _NUMBER_LIKE = re.compile(r"[-+]?\s*[€$£]?\s*\d+(?:[.,'\s]\d{3})*(?:[.,]\d+)?\s*[%€$£]?")
@@ -33,53 +33,53 @@ NUMBER = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|
 
 
 class Sheet(ABC):
-    """A table as a file holds it."""
+    """A table in a file."""
 
     names: tuple[str, ...]
     n_rows: int
-    missing: frozenset[str]  # texts that stand for a missing value
-    typed: bool  # whether the file says which columns are numbers
-    reading: ReadOptions  # the options about how files are read
-    dates: frozenset[str] = frozenset()  # columns of dates, which are days since 1970
+    missing: frozenset[str]  # texts that mark a missing value
+    typed: bool  # whether the file format has column types
+    reading: ReadOptions
+    dates: frozenset[str] = frozenset()  # columns of dates, read as days since 1970
 
     @abstractmethod
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
-        """A column: numbers, booleans or objects (n_rows,), or its distinct texts, those for missing values too.
+        """Return a column: an array (n_rows,), or factors with markers of missing values.
 
-        With `text`, a file without types gives texts, also for a column of numbers.
+        With `text`, files without types return factors for numeric columns too.
         """
 
     @abstractmethod
     def where(self, row: int) -> str:
-        """A row -> words that name it, such as ``line 17``."""
+        """Return words that locate a row, such as ``line 17``."""
 
     def prepare(self, names: Iterable[str], texts: Iterable[str] = ()) -> None:  # noqa: B027
-        """Say which columns will be used, and which of them as text, so that a file is read only once."""
+        """Announce the columns to use, `texts` as text, to read the file only once."""
 
     def forget(self, name: str) -> None:  # noqa: B027
-        """Let go of a column of numbers, which is read again if it is asked for."""
+        """Release a numeric column; it is read again when it is used again."""
 
     def require(self, name: str, role: str) -> None:
-        """Refuse the name of a column that the table does not have; the nearest name is offered."""
+        """Raise `DataError` if the table lacks a column, with the closest name."""
         if name not in self.names:
             near = get_close_matches(folded(name), [folded(each) for each in self.names], n=1)
             same = [each for each in self.names if [folded(each)] == near]
-            offered = f"; did you mean {printable(same[0])!r}?" if same else self._header_hint()
-            raise DataError(f"{role} must be one of the columns ({listed(self.names, 100)}), got {name!r}{offered}")
+            hint = f" Did you mean {printable(same[0])!r}?" if same else self._header_hint()
+            raise DataError(f"{role} must be one of the columns ({listed(self.names, 100)}), got {name!r}.{hint}")
 
     def _header_hint(self) -> str:
-        """What may be wrong with a header that has no name that was asked for."""
+        """Return a hint about a header that lacks the requested column."""
         if len(self.names) == 1 and not self.typed:
-            return "; a table of one column: is a title above its header, or another delimiter than , ; tab or | in it?"
-        return "; has the file no header?" if any(map(NUMBER.fullmatch, self.names)) else ""
+            return " Is there a title above the header, or another delimiter than , ; tab or |?"
+        return " Does the file have a header?" if any(map(NUMBER.fullmatch, self.names)) else ""
 
     def cells(self, name: str) -> Array:
-        """(n_rows,): a column as it is in the file."""
+        """Return a column (n_rows,) as written in the file."""
         column = self.held(name, text=True)
         return np.append(column.values, "")[column.codes] if isinstance(column, Factors) else column
 
     def is_missing(self, name: str) -> NDArray[np.bool_]:
-        """(n_rows,): where a column has no value."""
+        """Return where a column (n_rows,) is missing."""
         column = self.held(name)
         if isinstance(column, Factors):
             return np.append(_gaps(column.values, self.missing), True)[column.codes]
@@ -88,9 +88,10 @@ class Sheet(ABC):
         return np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
 
     def column(self, name: str, *, nominal: bool | None = None) -> Array | Factors:
-        """A training column -> numbers (n_rows,) or `Factors`; with ``nominal=None`` its values decide.
+        """Return a training column as numbers (n_rows,) or factors.
 
-        In a file without types a column is numeric if more than half of its values are numbers; then all must be.
+        With ``nominal=None``, a column of a file without types is numeric if more than half of its distinct values are
+        numbers; other values then raise `DataError`.
         """
         if nominal:
             return self.factors(name)
@@ -101,32 +102,32 @@ class Sheet(ABC):
             return self.factors(name)
         numbers, bad = self._parsed(column)
         if nominal is None and are_codes(text for text in column.values.tolist() if not is_gap(text, self.missing)):
-            note(f"note: column {name!r} has codes with zeros in front, such as {_padded(column)!r}: read as text")
+            note(f"note: Column {name!r} has codes with leading zeros, such as {_padded(column)!r}: read as text.")
             return self.factors(name)
         if nominal is None and (bad.sum() >= (~np.isnan(numbers)).sum() and bad.any()):
             found = self.factors(name)
             self._refuse_disguised(name, found.values.tolist())
             return found
-        advice = "correct them, use --nominal to treat them as categories, or --missing if they mean a missing value"
+        advice = "Correct the cells, or add --nominal if they are categories, or --missing if they are missing values."
         self._require_numbers(name, bad, advice)
         return numbers
 
     def numbers(self, name: str) -> Array:
-        """A column -> numbers or booleans (n_rows,), NaN where missing; the error names the lines of other text."""
+        """Return a column as numbers or booleans (n_rows,), NaN where missing."""
         column = self.held(name)
         if isinstance(column, Factors):
             numbers, bad = self._parsed(column)
-            self._require_numbers(name, bad, "correct them: the model has learned numbers here")
+            self._require_numbers(name, bad, "Correct the cells: the column was numeric in the training data.")
             return numbers
         if column.dtype.kind == "O":
             raise DataError(
-                f"column {name!r} must hold numbers or text, got {type(_first(column)).__name__};"
-                " --dates turns dates into numbers; turn lists into columns, or leave it out with --drop"
+                f"Column {name!r} must be numbers or text, got {type(_first(column)).__name__}. --dates converts dates;"
+                " --drop ignores the column."
             )
         return column
 
     def factors(self, name: str) -> Factors:
-        """A column -> its distinct values and which of them each row has; numbers stay numbers."""
+        """Return the distinct values of a column and their codes."""
         column = self.held(name, text=True)
         if isinstance(column, Factors):
             there = ~_gaps(column.values, self.missing)
@@ -137,7 +138,7 @@ class Sheet(ABC):
         return Factors(np.where(self.is_missing(name), -1, codes), values)
 
     def labels(self, name: str) -> Array:
-        """The target -> labels (n_rows,), none missing: numbers if all are numbers, else unchanged text."""
+        """Return the labels (n_rows,) of a target: numbers if all are numeric, else text."""
         self._require_targets(name, "label")
         if not isinstance(self.held(name, text=True), Factors):
             return self.numbers(name)
@@ -145,25 +146,25 @@ class Sheet(ABC):
         return _labels_from_texts(distinct.tolist(), self.typed, self.notation)[codes]
 
     def targets(self, name: str) -> NDArray[np.float64]:
-        """The target of a regression -> numbers (n_rows,), none missing; the error names the lines of text."""
+        """Return the numbers (n_rows,) of a regression target."""
         self._require_targets(name, "number")
         column = self.held(name)
         if isinstance(column, Factors):
             numbers, bad = self._parsed(column)
-            self._require_numbers(name, bad, "correct them, or fit classes without --regression")
+            self._require_numbers(name, bad, "Correct the cells, or remove --regression.")
         else:
             numbers = self.numbers(name).astype(np.float64, copy=False)
         endless = np.isinf(numbers)
         if endless.any():
             raise DataError(
-                f"target {name!r} must hold finite numbers, got infinite or larger ones than a computer holds in"
-                f" {number_of(int(endless.sum()), 'row')}; correct them, or remove the rows",
+                f"Target {name!r} must be finite, got infinite or too large numbers in"
+                f" {number_of(int(endless.sum()), 'row')}. Correct them, or remove the rows.",
                 tuple(self.named(name, endless)),
             )
         return numbers
 
     def known_labels(self, name: str, classes: Array) -> Array:
-        """The target of a fitted model -> labels (n_rows,) of its classes; the error names the lines of others."""
+        """Return labels (n_rows,) among the classes of a fitted model."""
         self._require_targets(name, "label")
         of_text = classes.dtype.kind in "UO"
         column = self.held(name, text=of_text)
@@ -172,121 +173,128 @@ class Sheet(ABC):
         values = [str(value) if of_text else value for value in column.values.tolist()]
         known = known_places(values, classes, exact=self.reading.exact_text)
         codes = np.array(known, dtype=np.int64)[column.codes]
-        if (codes < 0).any():
+        unknown = codes < 0
+        if unknown.any():
+            example = str(self.cells(name)[int(np.argmax(unknown))])[:40]
             raise DataError(
-                f"target {name!r} must hold classes of the model ({listed(classes.tolist())}), got others in"
-                f" {number_of(int((codes < 0).sum()), 'row')};"
-                f" {'remove those rows' if (codes >= 0).any() else 'is it the right column?'}",
-                tuple(self.named(name, codes < 0)),
+                f"Target {name!r} must be one of the classes {listed(classes.tolist())}, got {example!r}"
+                f" ({number_of(int(unknown.sum()), 'row')} with other values)."
+                f" {'Is it the right column?' if unknown.all() else 'Remove these rows.'}",
+                tuple(self.named(name, unknown)),
             )
         return np.asarray(classes[codes])
 
     @property
     def notation(self) -> Notation:
-        """How the file writes numbers; typed files have numbers of their own."""
+        """Notation of numbers in the file; files with types use a point."""
         return POINT if self.typed else Notation(self.reading.decimal, self.reading.thousands)
 
     def _merged(self, name: str, found: Factors) -> Factors:
-        """Texts with codes -> one text for all its spellings, which is said."""
+        """Merge spellings of the same text, with a note."""
         one, others = merged(found)
         if others:
             pairs = [f"{listed(map(repr, more), 3)} as {text!r}" for text, more in others.items()]
-            note(f"note: column {name!r} counts {listed(pairs, 3)}; --exact-text keeps such spellings apart")
+            note(f"note: Column {name!r}: {listed(pairs, 3)}. --exact-text keeps such spellings apart.")
         return one
 
     def _refuse_disguised(self, name: str, texts: list[str]) -> None:
-        """Refuse a column if most of its texts look like numbers or dates: as categories they would teach nothing."""
-        marks = "numbers with a decimal comma, a unit or marks between thousands"
+        """Raise `DataError` for a column of text that mostly looks like numbers or dates."""
+        marks = "numbers with a decimal comma, a unit or thousands separators"
         numbers = [text for text in texts if _NUMBER_LIKE.fullmatch(text.strip())]
         dates = [text for text in texts if DATE_LIKE.fullmatch(text.strip())]
         if 2 * len(numbers) > len(texts) and all(self.notation.number(text) is not None for text in numbers):
             others = [text for text in texts if text not in numbers]
             raise DataError(
-                f"column {name!r} must hold numbers or categories, got both, such as {numbers[0]!r} and {others[0]!r};"
-                " correct the text, use --missing if it means a missing value, --nominal if all are categories, or"
-                " --drop to leave the column out"
+                f"Column {name!r} must be numeric or categorical, got both, such as {numbers[0]!r} and {others[0]!r}."
+                " Correct the text, or add --missing if it marks a missing value, --nominal to make the column"
+                " categorical, or --drop to ignore it."
             )
-        kinds = ((marks, numbers, _how_to_read(numbers)), ("dates", dates, "--dates turns them into numbers"))
+        kinds = ((marks, numbers, _how_to_read(numbers)), ("dates", dates, "--dates converts them"))
         for kind, alike, advice in kinds:
             if 2 * len(alike) > len(texts):
                 raise DataError(
-                    f"column {name!r} must hold numbers or categories, got {kind} such as {alike[0]!r}; {advice},"
-                    " --drop leaves the column out, --nominal treats them as categories"
+                    f"Column {name!r} must be numeric or categorical, got {kind} such as {alike[0]!r}. {advice};"
+                    " --drop ignores the column, --nominal makes it categorical."
                 )
 
     def _parsed(self, column: Factors) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Texts -> numbers (n_rows,), NaN where missing or bad, and which are bad (n_rows,)."""
+        """Parse a column: numbers (n_rows,), NaN where missing or bad, and which are bad."""
         numbers, bad = parse_texts(column.values, self.missing, self.notation)
         return np.append(numbers, np.nan)[column.codes], np.append(bad, False)[column.codes]
 
     def _require_targets(self, name: str, what: str) -> None:
-        """Refuse a target with missing values."""
+        """Raise `DataError` for a target with missing values."""
         gaps = self.is_missing(name)
         if gaps.any():
+            n_rows = int(gaps.sum())
             raise DataError(
-                f"target {name!r} must have a {what} in every row, got none in {number_of(int(gaps.sum()), 'row')};"
-                " fill it in, remove the rows, or leave them out with --skip-unlabelled",
+                f"Target {name!r}: {number_of(n_rows, 'row')} {'has' if n_rows == 1 else 'have'} no {what}."
+                " Fill in the target, or add --skip-unlabelled.",
                 tuple(self.named(name, gaps)),
             )
 
     def _require_numbers(self, name: str, bad: NDArray[np.bool_], advice: str) -> None:
-        """Refuse a column with bad cells; if an option would read all of them, it is advised instead."""
+        """Raise `DataError` for a column with bad cells, with advice."""
         if bad.any():
             texts = [str(text) for text in dict.fromkeys(self.cells(name)[bad].tolist())]
             advice = _option_for(texts, self.notation) or advice
             raise DataError(
-                f"column {name!r} must hold numbers, got text in {number_of(int(bad.sum()), 'row')}; {advice}",
+                f"Column {name!r}: {_not_numbers(int(bad.sum()))}. {advice}",
                 tuple(self.named(name, bad)),
             )
 
     def named(self, name: str, bad: NDArray[np.bool_]) -> list[str]:
-        """Bad rows (n_rows,) -> a line for each of the first `MOST_NAMED`."""
+        """Return a line about each of the first `MOST_NAMED` bad rows."""
         rows = np.flatnonzero(bad)
         cells = self.cells(name)
         words = [f"{self.where(row)}, column {name!r}: {str(cells[row])[:40]!r}" for row in rows[:MOST_NAMED].tolist()]
         return words + ([f"… and {len(rows) - MOST_NAMED:,} more"] if len(rows) > MOST_NAMED else [])
 
 
+def _not_numbers(n_cells: int) -> str:
+    return "1 cell is not a number" if n_cells == 1 else f"{n_cells:,} cells are not numbers"
+
+
 def _gaps(values: Array, missing: frozenset[str]) -> NDArray[np.bool_]:
-    """Texts (k,) -> (k,), whether each stands for a missing value."""
+    """Test which of the texts (k,) mark a missing value."""
     return np.fromiter((is_gap(value, missing) for value in values.tolist()), dtype=bool, count=len(values))
 
 
 def _padded(column: Factors) -> str:
-    """The first code with a zero in front."""
+    """Return the first code with a leading zero."""
     return str(next(text for text in column.values.tolist() if text.strip().startswith("0")))
 
 
 def _factors_from_numbers(numbers: Array) -> Factors:
-    """Numbers (n,) -> their distinct values and codes."""
+    """Return the distinct values of numbers (n,) and their codes."""
     values, codes = np.unique(numbers, return_inverse=True)
     return Factors(codes, values)
 
 
 def _option_for(texts: list[str], notation: Notation) -> str | None:
-    """Cells that could not be read as numbers -> the option that reads all of them; None if no option does."""
+    """Return the option that reads all of the texts as numbers, or None."""
     if all(DATE_LIKE.fullmatch(text.strip()) for text in texts):
-        return "--dates turns dates into numbers"
+        return "--dates converts dates to numbers."
     if notation != POINT or not all(_NUMBER_LIKE.fullmatch(text.strip()) for text in texts):
         return None
     found = _how_to_read(texts)
-    return found if found.startswith("--") else None
+    return f"{found}." if found.startswith("--") else None
 
 
 def _how_to_read(texts: list[str]) -> str:
-    """Numbers in another notation -> the options that read all of them, or else advice."""
+    """Return advice to read numbers in another notation."""
     if all(Notation(",").number(text) is not None is not Notation(".", ",").number(text) for text in texts):
-        return "--decimal , or --thousands , reads them, whichever the comma is"
+        return "--decimal , or --thousands , reads them, depending on the comma"
     for decimal, thousands in ((",", ""), (".", ","), (",", "."), (".", "'"), (",", " "), (".", " ")):
         notation = Notation(decimal, thousands)
         if all(notation.number(text) is not None for text in texts):
             marks = f' --thousands "{thousands}"' if thousands else ""
             return ((f"--decimal {decimal}" if decimal == "," else "") + marks).strip() + " reads them"
-    return "write them as 1234.5"
+    return "Write them as 1234.5"
 
 
 def _labels_from_texts(texts: list[str], typed: bool, notation: Notation = POINT) -> Array:
-    """Distinct texts (k,) -> whole numbers, numbers, or the texts."""
+    """Return distinct texts (k,) as integers, floats or text."""
     as_text = np.array(texts)
     plain = [text if typed else (notation.with_point(text) or text) for text in texts]
     numbers = [None if typed or _PADDED.match(text) else _plain_number(text) for text in plain]
@@ -298,12 +306,12 @@ def _labels_from_texts(texts: list[str], typed: bool, notation: Notation = POINT
 
 
 def _plain_number(text: str) -> int | float | None:
-    """One text -> int, float, or None if it is neither; words such as ``true`` and ``inf`` are not numbers here."""
+    """Parse an int or a float; None for other text, such as ``true`` and ``inf``."""
     if len(text) > MOST_DIGITS or not re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", text, re.ASCII):
         return None
     return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text, re.ASCII) else float(text)
 
 
-def _first(cells: Array) -> Any:
-    """The first cell that is not missing."""
+def _first(cells: Array) -> object:
+    """Return the first cell that is not missing."""
     return next((cell for cell in cells if cell is not None), None)

@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from glob import glob, has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hedgerow.cli.exit_codes import UsageError
+from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import STREAM, refuse_standard_output
 
 if TYPE_CHECKING:
     from hedgerow.cli.files.sheet import Sheet
     from hedgerow.cli.options import ReadOptions
+    from hedgerow.estimators.supervised import SupervisedTrees
 
 
 def read_sheet(paths: Sequence[str], reading: ReadOptions) -> Sheet:
-    """Files of one table, recognised by their first bytes -> sheet, which reads its columns when asked."""
+    """Open files of one table, whose format is detected; columns are read when used."""
     from hedgerow.cli.files.views import Dated, StackedSheet
 
     files = list(dict.fromkeys(file for path in paths for file in _matching(path)))
@@ -29,17 +30,24 @@ def read_sheet(paths: Sequence[str], reading: ReadOptions) -> Sheet:
 
 
 def _matching(path: str) -> list[str]:
-    """A path, an address, or a pattern such as ``2024-*.csv`` -> the files it stands for, sorted."""
+    """Return the sorted files of a path, an address or a pattern (``2024-*.csv``)."""
     if path == STREAM or "://" in path or Path(path).exists() or not has_magic(path):
         return [path]
     found = sorted(glob(path, recursive=True))
     if not found:
-        raise UsageError(f"data must be a file that exists, got the pattern {path!r}, which matches none")
+        raise UsageError(f"DATA must be an existing file, got the pattern {path!r}, which matches no file.")
     return found
 
 
 def _one_sheet(path: str, reading: ReadOptions) -> Sheet:
-    """One file -> sheet."""
+    """Open one file; errors about its format name it."""
+    try:
+        return _opened_sheet(path, reading)
+    except DataError as error:
+        raise DataError(f"{'standard input' if path == STREAM else path}: {error}", error.lines) from None
+
+
+def _opened_sheet(path: str, reading: ReadOptions) -> Sheet:
     from hedgerow.cli.files.arrow import ARROW, PARQUET, sheet_from_arrow
     from hedgerow.cli.files.compression import first_bytes, is_workbook, unpacked
     from hedgerow.cli.files.csv import sheet_from_csv
@@ -53,36 +61,39 @@ def _one_sheet(path: str, reading: ReadOptions) -> Sheet:
         plain = replace(reading, decimal=".", thousands="")
         return sheet_from_csv(csv_from_workbook(data, reading.sheet), plain, "row")
     if reading.sheet is not None:
-        raise UsageError(f"--sheet must be used with a spreadsheet, got {path!r}; leave it out")
+        raise UsageError(f"--sheet requires a spreadsheet, got {path!r}.")
     return sheet_from_csv(as_utf8(data, reading.encoding), reading)
 
 
-def read_model(path: str) -> Any:
-    """A model file, fully checked -> fitted estimator that answers on all cores."""
+def read_model(path: str) -> SupervisedTrees:
+    """Load a model file, to predict on all cores."""
     from hedgerow.inference.fitted import fitted_of
     from hedgerow.storage import load
 
-    model = load(model_file(path))
+    model: SupervisedTrees = load(model_file(path))
     if outputs := fitted_of(model).outputs:
         raise UsageError(
-            f"MODEL must be of one output, got one of {len(outputs)}; save one of its `outputs_` in Python and use it"
+            f"The command line does not support multi-output models, got {len(outputs)} outputs. Save one of"
+            " model.outputs_ in Python."
         )
-    return model.set_params(n_jobs=-1) if "n_jobs" in model.get_params(deep=False) else model
+    if "n_jobs" in model.get_params(deep=False):
+        model.set_params(n_jobs=-1)
+    return model
 
 
-def model_file(path: str) -> Any:
-    """A path that exists, or - -> what `hedgerow.load` takes."""
+def model_file(path: str) -> Path | io.BytesIO:
+    """Return an existing path, or standard input, for `hedgerow.load`."""
     return io.BytesIO(read_bytes(path, "model")) if path == STREAM else _existing(path, "model")
 
 
 def require_one_stdin(*paths: str | None) -> None:
-    """Refuse to read two files from one standard input."""
+    """Raise `UsageError` if several inputs are standard input."""
     if paths.count(STREAM) > 1:
-        raise UsageError("only one of MODEL and DATA may be - (standard input), got both; save one of them to a file")
+        raise UsageError("Only one input may be - for standard input.")
 
 
 def _read_again(path: str) -> bytes | Path:
-    """What can be read more than once: the path of a regular file, or all bytes of anything else."""
+    """Return the path of a regular file, or all bytes of anything else."""
     if "://" in path:
         return _from_address(path)
     if path != STREAM and (found := _existing(path, "data")).is_file():
@@ -91,36 +102,34 @@ def _read_again(path: str) -> bytes | Path:
 
 
 def _from_address(address: str) -> bytes:
-    """An address such as s3://bucket/table.csv -> all bytes of the file."""
+    """Return all bytes of a file at an address such as s3://bucket/table.csv."""
     try:
         import fsspec
     except ImportError:
-        raise ImportError(
-            f"{address!r} needs fsspec, which is not installed; pip install fsspec, or save the file first"
-        ) from None
+        raise ImportError(f"{address!r} requires fsspec. Run pip install fsspec, or download the file.") from None
     try:
         with fsspec.open(address, "rb") as file:
             return bytes(file.read())
     except (OSError, ValueError, ImportError) as reason:
-        raise UsageError(f"data must be a file that can be read, got {address!r}: {reason}") from None
+        raise UsageError(f"{address}: cannot be read ({reason}).") from None
 
 
 def read_bytes(path: str, what: str) -> bytes:
-    """All of a file."""
+    """Return all bytes of a file or of standard input."""
     if path != STREAM:
         return _existing(path, what).read_bytes()
     if sys.stdin.isatty():
-        raise UsageError(f"standard input must be a file or a pipe with {what}, got a terminal; use < or |")
+        raise UsageError(f"Standard input must be a file or a pipe with {what}, got a terminal. Use < or |.")
     refuse_standard_output(path)
     return sys.stdin.buffer.read()
 
 
 def _existing(path: str, what: str) -> Path:
-    """The path of a file that exists."""
+    """Return the path of an existing file."""
     found = Path(path)
     if not found.exists():
-        raise UsageError(f"{what} must be a file that exists, or - for standard input, got {path!r}")
+        raise UsageError(f"{what} must be an existing file, or - for standard input, got {path!r}.")
     if found.is_dir():
-        raise UsageError(f"{what} must be a file, got the folder {path!r}")
+        raise UsageError(f"{what} must be a file, got the folder {path!r}.")
     refuse_standard_output(path)
     return found

@@ -1,4 +1,4 @@
-"""Numbers and texts as people write them."""
+"""Numbers, dates and texts as people write them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from hedgerow.table import Factors
 from hedgerow.util.text import folded
 
-#: Marks that people use for one another: the spaces of French spreadsheets, the apostrophes of Swiss ones.
+#: Equivalent thousands separators: spaces in French spreadsheets, apostrophes in Swiss ones.
 _ALIKE = {" ": " \u00a0\u202f", "'": "'\u2019"}
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True)
 class Notation:
-    """How a file writes numbers: the mark before decimals, and the mark between thousands if there is one."""
+    """Notation of numbers: decimal mark, and thousands separator if any."""
 
     decimal: str = "."
     thousands: str = ""
 
     def number(self, cell: str) -> float | None:
-        """One text -> its number, or None if it is not a number in this notation.
+        """Parse a number; None if the text is not a number in this notation.
 
         Examples
         --------
@@ -46,7 +46,7 @@ class Notation:
             return _TRUTH.get(cell.strip().lower())
 
     def with_point(self, cell: str) -> str | None:
-        """A number in this notation -> the same with a point and no other mark; None for a number in another one."""
+        """Rewrite a number with a point and no separators; None for another notation."""
         if self.decimal == "." and not self.thousands:
             return cell
         if self._pattern.fullmatch(cell):
@@ -54,7 +54,7 @@ class Notation:
         return None if any(sign.isdigit() for sign in cell) else cell
 
     def in_numbers(self, texts: Iterable[str]) -> bool:
-        """Whether texts have only characters of numbers as most programs write them."""
+        """Test whether texts have only characters of plain numbers."""
         return self._characters.issuperset(" ".join(texts))
 
     def _pointed(self, cell: str) -> str:
@@ -75,26 +75,26 @@ class Notation:
         return frozenset("0123456789+-eE \t" + self.decimal + _ALIKE.get(self.thousands, self.thousands))
 
 
-#: A point before decimals, and nothing between thousands.
+#: Decimal point, no thousands separator.
 POINT = Notation()
 
 
 def parse_texts(
     values: NDArray[Any], missing: frozenset[str], notation: Notation = POINT
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Distinct texts (k,) -> numbers (k,), NaN where missing or bad, and which are bad (k,)."""
+    """Parse distinct texts (k,): numbers, NaN if missing or bad, and which are bad."""
     parsed = [np.nan if is_gap(text, missing) else notation.number(text) for text in values.tolist()]
     bad = np.array([number is None for number in parsed], dtype=bool)
     return np.array([np.nan if number is None else number for number in parsed], dtype=np.float64), bad
 
 
 def is_gap(text: str, missing: frozenset[str]) -> bool:
-    """Whether a cell stands for a missing value; spaces around it do not matter."""
+    """Test whether a cell marks a missing value, with or without spaces around it."""
     return text in missing or text.strip() in missing
 
 
 def are_codes(texts: Iterable[str]) -> bool:
-    """Whether texts are codes such as 01069: all digits, all of one length, and some with a zero in front.
+    """Test whether texts are codes such as 01069: equally long, with leading zeros.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def are_codes(texts: Iterable[str]) -> bool:
 
 
 def merged(found: Factors) -> tuple[Factors, dict[str, list[str]]]:
-    """Texts with codes -> one text, the most frequent, for all its spellings; and which others it stands for."""
+    """Merge spellings into the most frequent one; also return the others."""
     values = found.values.tolist()
     keys = [folded(text) for text in values]
     if len(set(keys)) == len(keys):
@@ -130,13 +130,13 @@ def merged(found: Factors) -> tuple[Factors, dict[str, list[str]]]:
     return Factors(code_of[found.codes], found.values[kept]), others
 
 
-def known_places(texts: Iterable[Any], known: NDArray[Any], *, exact: bool) -> list[int]:
-    """Texts and known texts (k,) -> the place of each among the known, else of its only spelling, else -1."""
+def known_places(texts: Iterable[object], known: NDArray[Any], *, exact: bool) -> list[int]:
+    """Return the index of each text or of its spelling among known texts (k,), or -1."""
     place = {label: number for number, label in enumerate(known.tolist())}
     keys: dict[str, int] = {}
     for label, number in place.items():
         if isinstance(label, str):
-            keys[folded(label)] = -1 if folded(label) in keys else number  # two known spellings: neither
+            keys[folded(label)] = -1 if folded(label) in keys else number  # ambiguous between two known spellings
     found = []
     for text in texts:
         same = place.get(text, -1)
@@ -153,20 +153,20 @@ _TIME = re.compile(r"(?:[T\s]+(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*(?:Z|\+
 
 
 def is_date_like(texts: list[str]) -> bool:
-    """Whether more than half of some texts look like dates."""
+    """Test whether more than half of the texts look like dates."""
     return 2 * sum(DATE_LIKE.fullmatch(text.strip()) is not None for text in texts) > len(texts)
 
 
 def is_ambiguous(texts: list[str]) -> bool:
-    """Whether dates such as 03/04/2024 are among texts, and none of them says which number is the day."""
+    """Test whether dates such as 03/04/2024 do not show which number is the day."""
     found = [match.groups() for text in texts if (match := _SLASHED.match(text.strip()))]
     return bool(found) and all(int(first) <= 12 and int(second) <= 12 for first, second, _ in found)
 
 
 def days_of(texts: list[str], day_first: bool | None = None) -> NDArray[np.float64]:
-    """Texts (k,) -> days since 1970, with a fraction for the time; NaN for what is no date.
+    """Return texts (k,) as days since 1970, with fractions; NaN for other text.
 
-    Dates with slashes have their day first or second as `day_first` says, or, with None, as one of them shows.
+    `day_first` is the order of dates with slashes; with None, a day above 12 determines it.
     """
     if day_first is None:
         found = [match for text in texts if (match := _SLASHED.match(text.strip()))]
@@ -175,7 +175,7 @@ def days_of(texts: list[str], day_first: bool | None = None) -> NDArray[np.float
 
 
 def days_of_objects(cells: NDArray[Any]) -> NDArray[np.float64]:
-    """Dates and times of Python (n,), None where missing -> days since 1970."""
+    """Return Python dates and times (n,) as days since 1970; NaN for None."""
     return np.array([np.nan if cell is None else _days_of_object(cell) for cell in cells], dtype=np.float64)
 
 
@@ -191,8 +191,8 @@ def _days(text: str, day_first: bool) -> float:
     return np.nan
 
 
-def _days_of_object(cell: Any) -> float:
-    """A date, or a point of time in its own zone -> days since 1970."""
+def _days_of_object(cell: datetime.date) -> float:
+    """Return a date, or a time in its own zone, as days since 1970."""
     days = (datetime.date(cell.year, cell.month, cell.day) - datetime.date(1970, 1, 1)).days
     if not isinstance(cell, datetime.datetime):
         return days

@@ -1,4 +1,4 @@
-"""Sheets of several files, of some rows, or with dates as numbers."""
+"""Sheets of several files, of selected rows, or with dates as numbers."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from hedgerow.util.text import listed, number_of
 
 
 class StackedSheet(Sheet):
-    """The rows of several files with the same columns, one file below the other."""
+    """Rows of several files with the same columns."""
 
     def __init__(self, sheets: Sequence[Sheet], paths: Sequence[str]) -> None:
         first = sheets[0]
         for sheet, path in zip(sheets, paths, strict=True):
             lacking, more = set(first.names) - set(sheet.names), set(sheet.names) - set(first.names)
             if lacking or more:
-                got = f"none named {listed(sorted(lacking))}" if lacking else f"also {listed(sorted(more))}"
-                raise DataError(f"all files must have the columns of {paths[0]!r}, got {got} in {path!r}")
+                fault = f"lacks {listed(sorted(lacking))}" if lacking else f"also has {listed(sorted(more))}"
+                raise DataError(f"{path}: {fault}. All files must have the columns of {paths[0]}.")
         self.sheets, self.paths = sheets, paths
         self.names, self.reading = first.names, first.reading
         self.missing = frozenset().union(*(sheet.missing for sheet in sheets))
@@ -40,7 +40,7 @@ class StackedSheet(Sheet):
         return sum(sheet.n_rows for sheet in self.sheets)
 
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
-        """All parts of a column: numbers if all are, else texts."""
+        """Return a column: numbers if all files have numbers, else factors."""
         parts = [sheet.held(name, text=text) for sheet in self.sheets]
         if any(isinstance(part, Factors) for part in parts):
             parts = [_texts(sheet, name) for sheet in self.sheets]
@@ -48,18 +48,18 @@ class StackedSheet(Sheet):
         return np.concatenate(whole) if whole else joined([part for part in parts if isinstance(part, Factors)])
 
     def prepare(self, names: Iterable[str], texts: Iterable[str] = ()) -> None:
-        """Read some columns of every file."""
+        """Read columns of every file."""
         names, texts = list(names), list(texts)
         for sheet in self.sheets:
             sheet.prepare(names, texts)
 
     def forget(self, name: str) -> None:
-        """Let go of a column in every file."""
+        """Release a column in every file."""
         for sheet in self.sheets:
             sheet.forget(name)
 
     def where(self, row: int) -> str:
-        """The file and the line."""
+        """Return the file and line of a row."""
         for sheet, path in zip(self.sheets, self.paths, strict=True):
             if row < sheet.n_rows:
                 return f"{path}, {sheet.where(row)}"
@@ -68,7 +68,7 @@ class StackedSheet(Sheet):
 
 
 class SomeRows(Sheet):
-    """Some rows of a sheet."""
+    """Selected rows of a sheet."""
 
     def __init__(self, sheet: Sheet, rows: NDArray[np.bool_]) -> None:
         self.sheet, self.rows = sheet, np.flatnonzero(rows)
@@ -76,7 +76,7 @@ class SomeRows(Sheet):
         self.n_rows, self.dates = len(self.rows), sheet.dates
 
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
-        """A column without the other rows, and without texts that only these have."""
+        """Return a column of the selected rows, without texts of other rows."""
         column = self.sheet.held(name, text=text)
         if not isinstance(column, Factors):
             return column[self.rows]
@@ -85,31 +85,31 @@ class SomeRows(Sheet):
         return Factors(codes.astype(column.codes.dtype), column.values[used[used >= 0]])
 
     def prepare(self, names: Iterable[str], texts: Iterable[str] = ()) -> None:
-        """Read some columns together."""
+        """Read columns together."""
         self.sheet.prepare(names, texts)
 
     def forget(self, name: str) -> None:
-        """Let go of a column."""
+        """Release a column."""
         self.sheet.forget(name)
 
     def where(self, row: int) -> str:
-        """Where the row is in the file."""
+        """Return words that locate a row in the file."""
         return self.sheet.where(int(self.rows[row]))
 
 
 def labelled_rows(sheet: Sheet, target: str) -> Sheet:
-    """A sheet -> its rows with a label; how many have none is said."""
+    """Return the labelled rows of a sheet, with a note about the others."""
     gaps = sheet.is_missing(target)
     if not gaps.any():
         return sheet
     if gaps.all():
-        raise DataError(f"target {target!r} must have a label in some row, got none; is it the right column?")
-    note(f"note: {number_of(int(gaps.sum()), 'row')} without a label left out, {int((~gaps).sum()):,} remain")
+        raise DataError(f"Target {target!r} has no labels. Is it the right column?")
+    note(f"note: Skipped {number_of(int(gaps.sum()), 'row')} without a label; {int((~gaps).sum()):,} remain.")
     return SomeRows(sheet, ~gaps)
 
 
 class Dated(Sheet):
-    """A sheet in which columns of dates are days since 1970, with further columns for the month and the weekday."""
+    """A sheet with dates as days since 1970, and columns for month and weekday."""
 
     def __init__(self, sheet: Sheet) -> None:
         self.sheet = sheet
@@ -125,7 +125,7 @@ class Dated(Sheet):
         return self.sheet.n_rows
 
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
-        """A column of the sheet; days, months or weekdays where it holds dates."""
+        """Return a column of the sheet; days, months or weekdays of dates."""
         if name in self.dates:
             return self.sheet.held(name, text=True) if text else self._days(name)
         if name in self.sheet.names:
@@ -134,17 +134,17 @@ class Dated(Sheet):
         return part_of(self._days(name.removesuffix(part)), part)
 
     def prepare(self, names: Iterable[str], texts: Iterable[str] = ()) -> None:
-        """Read some columns together."""
+        """Read columns together."""
         there = set(self.sheet.names)
         self.sheet.prepare([name for name in names if name in there], [name for name in texts if name in there])
 
     def forget(self, name: str) -> None:
-        """Let go of a column."""
+        """Release a column."""
         if name in self.sheet.names:
             self.sheet.forget(name)
 
     def where(self, row: int) -> str:
-        """Where the row is in the file."""
+        """Return words that locate a row in the file."""
         return self.sheet.where(row)
 
     def _holds_dates(self, name: str) -> bool:
@@ -158,7 +158,7 @@ class Dated(Sheet):
         return bool(there) and all(is_date(cell) for cell in there)
 
     def _days(self, name: str) -> NDArray[np.float64]:
-        """A column of dates -> days (n_rows,), NaN where missing."""
+        """Return the days (n_rows,) of a column of dates, NaN where missing."""
         column = self.sheet.held(name)
         if not isinstance(column, Factors):
             return days_of_objects(column)
@@ -166,8 +166,7 @@ class Dated(Sheet):
         there = [text for text in texts if not is_gap(text, self.missing)]
         if self.reading.day_first is None and is_ambiguous(there):
             raise DataError(
-                f"column {name!r} must show which number of a date is the day, got only such as {there[0]!r}; add"
-                " --day-first or --month-first"
+                f"Column {name!r} has ambiguous dates such as {there[0]!r}. Add --day-first or --month-first."
             )
         days = days_of(texts, self.reading.day_first)
         bad = np.array(
@@ -175,16 +174,17 @@ class Dated(Sheet):
         )
         if bad.any():
             where = np.append(bad, False)[column.codes]
+            n_cells = int(where.sum())
             raise DataError(
-                f"column {name!r} must hold dates with a year of four digits, got others in {int(where.sum()):,} of its"
-                " rows; correct them, or use --missing if they mean a missing value",
+                f"Column {name!r}: {number_of(n_cells, 'cell')} without a date with a four-digit year. Correct the"
+                " cells, or add --missing if they mark missing values.",
                 tuple(self.named(name, where)),
             )
         return np.append(days, np.nan)[column.codes]
 
 
 def _texts(sheet: Sheet, name: str) -> Factors:
-    """A column of one file -> its texts, also if it holds numbers there."""
+    """Return a column of one file as text, even if it is numeric there."""
     column = sheet.held(name, text=True)
     if isinstance(column, Factors):
         return column

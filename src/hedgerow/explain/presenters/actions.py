@@ -26,12 +26,12 @@ class ActionColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, in the order they are written."""
+        """Names of the columns, in the order they are written."""
         return ("action", *self.columns.names, "expected_cost")
 
     @property
     def json_names(self) -> tuple[str, ...]:
-        """The keys of a row in JSON."""
+        """Keys of a row in JSON."""
         return ("action", *self.columns.json_names, "expected_cost")
 
     @property
@@ -40,19 +40,19 @@ class ActionColumns:
         return self.columns.n_undecided
 
     def texts(self) -> list[list[Any]]:
-        """Return the columns before the numbers, for CSV."""
+        """Return the columns before the numbers, as text for CSV."""
         return [self.action, *self.columns.texts()]
 
     def typed(self) -> list[list[Any]]:
-        """Return the same for Parquet."""
+        """Return the columns before the numbers, for Parquet."""
         return [self.action, *self.columns.typed()]
 
     def numbers(self) -> list[Floats]:
-        """Return the columns after them."""
+        """Return the numeric columns."""
         return [*self.columns.numbers(), self.cost]
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Yield row by row, for JSON."""
+        """Yield the rows as objects for JSON."""
         for row, predicted in enumerate(self.columns.objects()):
             yield {"action": self.action[row], **predicted, "expected_cost": float(self.cost[row])}
 

@@ -1,33 +1,39 @@
-"""What people see of a prediction type, as plain data.
+"""Interface of presenters.
 
-A presenter turns models and tables into numbers, texts and tables of text; the command line prints them, and the report
-puts them on its page. `registry` lists the presenters.
+A presenter turns models and tables into numbers, texts and tables of text, which the command line prints and the report
+shows. `registry` lists the presenters.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.explain.breakdown import Lines
+from hedgerow.explain.breakdown import HasGroups, Lines
 from hedgerow.explain.request import ExplainRequest
 from hedgerow.inference.columns import Columns
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.report.request import Parts, ReportRequest
+    from hedgerow.explain.request import TableLike
+
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-#: A line that people read: its name and its text.
+#: Name and text of a line.
 Fact = tuple[str, str]
 
 
 class TargetSheet(Protocol):
-    """A table as a file holds it; the errors about its cells are those of the file."""
+    """A table from a file; errors about its cells name the file and the line."""
 
     def labels(self, name: str) -> Array:
         """Return a column as labels (n,), none missing."""
@@ -37,6 +43,14 @@ class TargetSheet(Protocol):
 
     def targets(self, name: str) -> Floats:
         """Return a column as finite numbers (n,)."""
+
+
+class Evaluation(HasGroups, Protocol):
+    """Predictions compared with true targets."""
+
+    @property
+    def tally(self) -> Any:
+        """Sums from which `Presenter.figures` computes metrics."""
 
 
 @dataclass(frozen=True)
@@ -60,34 +74,53 @@ class Figures:
 
 @dataclass(frozen=True)
 class FeedbackChange:
-    """The change of uncertainty by rows that a model has learned."""
+    """Change of uncertainty after a model has learned some rows."""
 
     values: dict[str, Any]  # for JSON
     facts: list[Fact]
 
 
 class Feedback(ABC):
-    """Asking people about rows, and learning from their answers."""
+    """Questions to people about rows, and their answers."""
 
     @abstractmethod
-    def predictions(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
+    def predictions(self, model: BaseEstimator, table: NamedColumns) -> list[dict[str, Any]]:
         """Return the prediction of each row in a few words."""
 
     @abstractmethod
-    def uncertainty(self, model: Any, table: NamedColumns) -> Array:
+    def uncertainty(self, model: BaseEstimator, table: NamedColumns) -> Array:
         """Return the uncertainty of each row (n,)."""
 
     @abstractmethod
-    def targets(self, model: Any, answers: list[Any]) -> Array:
-        """Return the targets (m,) that a reader has marked in a report; raise a ValueError for other values."""
+    def targets(self, model: BaseEstimator, answers: list[Any]) -> Array:
+        """Convert the answers saved from a report to targets (m,).
+
+        Raise a ValueError for invalid ones.
+        """
 
     @abstractmethod
     def change(self, before: Array, after: Array, rows: Array) -> FeedbackChange:
         """Compare the uncertainty of all rows (n,) before and after some of them (m,) were learned."""
 
 
+class Explainer(ABC):
+    """Explanations of single rows."""
+
+    @abstractmethod
+    def explain(self, model: BaseEstimator, X: TableLike, request: ExplainRequest) -> list[Any]:
+        """Explain each row."""
+
+    @abstractmethod
+    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns) -> NDArray[np.int64]:
+        """Choose the rows to explain by default."""
+
+    @abstractmethod
+    def overview(self, explanations: list[Any]) -> Lines:
+        """Return a table with a line for each explanation."""
+
+
 class Presenter(ABC):
-    """What people see of a prediction type. It has no state."""
+    """Stateless presentation of a prediction type."""
 
     #: Suffix of the names of estimators.
     suffix: ClassVar[str]
@@ -97,28 +130,35 @@ class Presenter(ABC):
     target_options: ClassVar[tuple[str, ...]] = ("target",)
     #: Whether targets are classes: folds are stratified, and rows may be undecided.
     has_classes: ClassVar[bool] = False
-    #: Whether `explain` and `report` support the type.
-    explained: ClassVar[bool] = True
-    #: Parameters without which the fit of a bootstrapped forest computes no out-of-bag scores.
-    oob_params: ClassVar[dict[str, Any]] = {}
+    #: Whether `report` supports the type.
+    has_page: ClassVar[bool] = True
+    #: Parameters that a bootstrapped forest needs to compute out-of-bag scores.
+    oob_params: ClassVar[dict[str, bool]] = {}
+    #: Explanations of single rows; None if the type does not support them.
+    explainer: ClassVar[Explainer | None] = None
     #: Feedback of people about single rows; None if the type does not support it.
     feedback: ClassVar[Feedback | None] = None
 
     @abstractmethod
-    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: Any = None) -> Array:
-        """Read the columns of the target, in the terms of a fitted model if there is one."""
+    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: BaseEstimator = None) -> Array:
+        """Read the columns of the target.
+
+        Labels must be classes of the fitted model, if there is one.
+        """
 
     @abstractmethod
-    def summary(self, model: Any, y: Array) -> FitSummary:
+    def summary(self, model: BaseEstimator, y: Array) -> FitSummary:
         """Summarise a fitted model and its target (n,)."""
 
     @abstractmethod
-    def columns(self, model: Any, table: NamedColumns, coverage: float | None, costs: Costs | None) -> Columns:
+    def columns(
+        self, model: BaseEstimator, table: NamedColumns, coverage: float | None, costs: Costs | None
+    ) -> Columns:
         """Return the predictions as columns of a table."""
 
     @abstractmethod
-    def evaluate(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> Any:
-        """Compare predictions with true targets (n,); the result has `tally` and `group(rows)`."""
+    def evaluate(self, model: BaseEstimator, table: NamedColumns, y: Array, coverage: float | None) -> Evaluation:
+        """Compare predictions with true targets (n,)."""
 
     @abstractmethod
     def figures(
@@ -130,24 +170,15 @@ class Presenter(ABC):
         positive: int | None = None,
         costs: Costs | None = None,
     ) -> Figures:
-        """Return the metrics of a tally, and of the evaluation it comes from if that is at hand."""
+        """Return the metrics of a tally, and of the evaluation it comes from if available."""
 
     @abstractmethod
-    def explain(self, model: Any, X: Any, request: ExplainRequest) -> list[Any]:
-        """Explain each row."""
+    def page(self, model: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
+        """Return the parts of a report.
 
-    @abstractmethod
-    def uncertain_rows(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
-        """Choose the rows that are explained if none is named."""
+        Raise a ValueError for arguments that the type does not support.
+        """
 
-    @abstractmethod
-    def overview(self, explanations: list[Any]) -> Lines:
-        """Return a table with a line for each explanation."""
-
-    @abstractmethod
-    def page(self, model: Any, X: Any, y: Any, request: Any) -> Any:
-        """Return the parts of the page of a report; arguments that the type does not support are refused."""
-
-    def unsupported(self, model: Any, option: str, value: Any) -> str | None:
-        """Return what an option of the command line must be used with, if it does not suit the model."""
+    def unsupported(self, model: BaseEstimator, option: str, value: object) -> str | None:
+        """Return the requirement of a command-line option that the model does not meet, or None."""
         return None

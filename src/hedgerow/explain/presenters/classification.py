@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.decisions import decision_in_force
 from hedgerow.explain.breakdown import Lines, cost_lines
@@ -14,6 +14,7 @@ from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.presenters.actions import with_actions
 from hedgerow.explain.presenters.base import (
     Array,
+    Explainer,
     Fact,
     Feedback,
     FeedbackChange,
@@ -22,6 +23,7 @@ from hedgerow.explain.presenters.base import (
     Presenter,
     TargetSheet,
 )
+from hedgerow.explain.report.request import Parts, ReportRequest
 from hedgerow.explain.request import ExplainRequest
 from hedgerow.explain.words import name_few, percents
 from hedgerow.inference.columns import Columns
@@ -32,27 +34,39 @@ from hedgerow.rules import resolve_rule
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation, oob_tally
+from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.util.text import listed, score, share
 
-#: A confusion matrix with more columns is shown as a list of its largest cells.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
+#: A wider confusion matrix is shown as a list of its largest cells.
 WIDEST = 9
 MOST_LISTED = 15
 #: Columns of the overview of explanations.
-HEADS = {"few": "few cases", "overlap": "overlap", "disagree": "trees", "missing": "missing", "outside": "outside"}
-#: The rates of two classes, in words.
+HEADS = {
+    "few": "few rows",
+    "overlap": "overlap",
+    "disagree": "trees",
+    "missing": "missing",
+    "out_of_range": "out of range",
+}
+#: Meanings of the rates of two classes.
 RATES = {
-    "sensitivity": "of the {positive} rows are called {positive}",
-    "specificity": "of the others are not called {positive}",
-    "positive_predictive_value": "of those called {positive} are {positive}",
-    "negative_predictive_value": "of the others are not {positive}",
+    "sensitivity": "of the {positive} rows are predicted {positive}",
+    "specificity": "of the other rows are not predicted {positive}",
+    "positive_predictive_value": "of the rows predicted {positive} are {positive}",
+    "negative_predictive_value": "of the rows not predicted {positive} are not {positive}",
 }
 
 
 class ClassificationFeedback(Feedback):
     """Feedback about undecided rows."""
 
-    def predictions(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
-        """Return the classes that remain, and the most probable one."""
+    def predictions(self, model: BaseEstimator, table: NamedColumns) -> list[dict[str, Any]]:
+        """Return the prediction set, and the most probable class."""
         sets, probability = model.predict_set(table), model.predict_proba(table)
         return [
             {
@@ -63,20 +77,20 @@ class ClassificationFeedback(Feedback):
             for chosen, shares in zip(sets, probability, strict=True)
         ]
 
-    def uncertainty(self, model: Any, table: NamedColumns) -> NDArray[np.bool_]:
+    def uncertainty(self, model: BaseEstimator, table: NamedColumns) -> NDArray[np.bool_]:
         """Return which rows (n,) are undecided."""
         return np.asarray(model.predict_set(table).sum(axis=1) > 1)
 
-    def targets(self, model: Any, answers: list[Any]) -> Array:
-        """Return the classes by their numbers."""
+    def targets(self, model: BaseEstimator, answers: list[Any]) -> Array:
+        """Convert numbers of classes to classes."""
         known = model.classes_
         wrong = [place for place in answers if not (isinstance(place, int) and 0 <= place < len(known))]
         if wrong:
-            raise ValueError(f"must name one of the {len(known)} classes of the model, got {wrong[0]!r}")
+            raise ValueError(f"must be the number of one of the {len(known)} classes of the model, got {wrong[0]!r}")
         return np.asarray(known[np.array(answers, dtype=np.int64)])
 
     def change(self, before: Array, after: Array, rows: Array) -> FeedbackChange:
-        """Count the rows that were and are undecided."""
+        """Compare the numbers of undecided rows."""
         decided = before & ~after
         values = {
             "undecided_before": int(before.sum()),
@@ -95,18 +109,42 @@ class ClassificationFeedback(Feedback):
         return FeedbackChange(values, facts)
 
 
+class ClassificationExplainer(Explainer):
+    """Explanations of prediction sets."""
+
+    def explain(self, model: BaseEstimator, X: TableLike, request: ExplainRequest) -> list[Explanation]:
+        """Explain each row by sources of uncertainty and counterfactuals."""
+        return explain_classes(model, X, request)
+
+    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns) -> NDArray[np.int64]:
+        """Choose the undecided rows."""
+        return np.flatnonzero(model.predict_set(table).sum(axis=1) > 1)
+
+    def overview(self, explanations: list[Explanation]) -> Lines:
+        """Return the sources of uncertainty of each row, and the fewest cases that would decide it."""
+        rows = []
+        for each in explanations:
+            causes = [cause.cause for cause in each.uncertainty]
+            shares = dict(zip(causes, percents(cause.share for cause in each.uncertainty), strict=True))
+            cells = [f"{shares[cause]}%" if shares[cause] else "–" for cause in HEADS]
+            rows.append([each.title.removeprefix("Row "), " or ".join(name_few(each.likely)), *cells, _fewest(each)])
+        heads = ["row", "prediction set", *HEADS.values(), "decided by"]
+        return Lines("Sources of uncertainty, and labelled cases that would decide", heads, rows, left=2)
+
+
 class ClassificationPresenter(Presenter):
     """Classifiers."""
 
     suffix = "Classifier"
     has_classes = True
+    explainer: ClassVar[Explainer | None] = ClassificationExplainer()
     feedback = ClassificationFeedback()
 
-    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: Any = None) -> Array:
-        """Read labels (n,), which are classes of a fitted model."""
+    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: BaseEstimator = None) -> Array:
+        """Read labels (n,); they must be classes of the fitted model, if there is one."""
         return sheet.labels(names[0]) if model is None else sheet.known_labels(names[0], model.classes_)
 
-    def summary(self, model: Any, y: Array) -> FitSummary:
+    def summary(self, model: BaseEstimator, y: Array) -> FitSummary:
         """Summarise classes, rule, caution, decision and out-of-bag scores."""
         classes, counts = np.unique(y, return_counts=True)
         pairs = list(zip(classes.tolist(), counts.tolist(), strict=True))
@@ -119,7 +157,7 @@ class ClassificationPresenter(Presenter):
             "decision": decision,
             "out_of_bag": out_of_bag,
         }
-        zero = " (no reserve: intervals have no width)" if caution == 0 else ""
+        zero = " (intervals have no width)" if caution == 0 else ""
         return FitSummary(
             values,
             target=("classes", f"{len(pairs):,}: {listed(f'{label} ({n:,})' for label, n in pairs)}"),
@@ -127,15 +165,20 @@ class ClassificationPresenter(Presenter):
             scores=[] if out_of_bag is None else _scores(out_of_bag),
         )
 
-    def columns(self, model: Any, table: NamedColumns, coverage: float | None, costs: Costs | None) -> Columns:
-        """Return label, set, bounds, uncertainty and, if they are known, novelty and the cheapest action."""
+    def columns(
+        self, model: BaseEstimator, table: NamedColumns, coverage: float | None, costs: Costs | None
+    ) -> Columns:
+        """Return label, set, bounds and uncertainty and, if available, novelty and the cheapest action."""
         predictor = predictor_of(model)
         found = predictor.columns(table)
         return found if costs is None else with_actions(found, predictor.opinion(predictor.read(table)), costs)
 
-    def evaluate(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> ClassificationEvaluation:
+    def evaluate(
+        self, model: BaseEstimator, table: NamedColumns, y: Array, coverage: float | None
+    ) -> ClassificationEvaluation:
         """Compare opinions and sets with the true classes."""
-        return predictor_of(model).evaluate(table, y)  # type: ignore[no-any-return]
+        predictor: ClassificationPredictor = predictor_of(model)
+        return predictor.evaluate(table, y)
 
     def figures(
         self,
@@ -146,7 +189,7 @@ class ClassificationPresenter(Presenter):
         positive: int | None = None,
         costs: Costs | None = None,
     ) -> Figures:
-        """Return metrics of labels and sets and the confusion matrix; log-loss, rates of two classes, and costs."""
+        """Return metrics, the confusion matrix and, if available, log-loss, rates of two classes and costs."""
         values, confusion = tally.figures(), tally.confusion()
         tables: list[list[Fact] | Lines] = [_metric_facts(values), _matrix(confusion)]
         scores = _scores(values)
@@ -162,47 +205,32 @@ class ClassificationPresenter(Presenter):
                 tables.append(cost_lines(values["costs"]))
         return Figures(values, tables, scores)
 
-    def explain(self, model: Any, X: Any, request: ExplainRequest) -> list[Explanation]:
-        """Explain each row by the sources of its uncertainty, and counterfactuals."""
-        return explain_classes(model, X, request)
-
-    def uncertain_rows(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
-        """Choose the undecided rows."""
-        return np.flatnonzero(self.feedback.uncertainty(model, table))
-
-    def overview(self, explanations: list[Explanation]) -> Lines:
-        """Return the sources of uncertainty of each row, and the fewest cases that would decide it."""
-        rows = []
-        for each in explanations:
-            causes = [cause.cause for cause in each.doubt]
-            shares = dict(zip(causes, percents(cause.share for cause in each.doubt), strict=True))
-            cells = [f"{shares[cause]} %" if shares[cause] else "–" for cause in HEADS]
-            rows.append([each.title.removeprefix("Row "), " or ".join(name_few(each.likely)), *cells, _fewest(each)])
-        heads = ["row", "it could be", *HEADS.values(), "settled by"]
-        return Lines("Where the doubt comes from, and what would settle it", heads, rows, left=2)
-
-    def page(self, model: Any, X: Any, y: Any, request: Any) -> Any:
-        """Return the parts of the page; `coverage`, which is about intervals, is refused."""
-        from hedgerow.explain.presenters.classification_page import (
-            classification_parts,  # here, because only reports need it
-        )
+    def page(self, model: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
+        """Return sets, metrics and cases; raise a ValueError for `coverage`."""
+        # Imported here, because only reports need it.
+        from hedgerow.explain.presenters.classification_page import classification_parts
 
         if request.coverage is not None:
-            raise ValueError(f"coverage must be None for a classifier, got {request.coverage!r}; it is for regressors")
+            raise ValueError(f"coverage must be None for a classifier, got {request.coverage!r}.")
         return classification_parts(model, X, y, request)
 
-    def unsupported(self, model: Any, option: str, value: Any) -> str | None:
-        """Refuse --coverage, which is about the intervals of regressors."""
+    def unsupported(self, model: BaseEstimator, option: str, value: object) -> str | None:
+        """Return the requirement of --coverage."""
         return f"a regressor, got a {type(model).__name__}" if option == "coverage" else None
 
 
 class PairwisePresenter(ClassificationPresenter):
-    """Classifiers whose trees are about two classes each."""
+    """Classifiers whose trees separate two classes each."""
 
-    explained = False
+    has_page = False
+    explainer = None
+
+    def page(self, model: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
+        """Raise a TypeError: the trees have no leaf counts of all classes."""
+        raise TypeError(f"report does not support {type(model).__name__}.")
 
 
-def _out_of_bag(model: Any) -> dict[str, float] | None:
+def _out_of_bag(model: BaseEstimator) -> dict[str, float] | None:
     """Return the out-of-bag scores; None without a bootstrap."""
     tally = oob_tally(predictor_of(model)) if model.bootstrap else None
     if tally is None:
@@ -223,14 +251,14 @@ def _metric_facts(values: dict[str, Any]) -> list[Fact]:
     """Format the metrics of labels and sets."""
     return [
         ("rows", f"{values['rows']:,}"),
-        ("accuracy", f"{share(values['accuracy'])} of the labels are right"),
-        ("determinacy", f"{share(values['determinacy'])} of the rows are decided: the set holds one class"),
-        ("single-set accuracy", f"{share(values['single_set_accuracy'])} of these are right"),
+        ("accuracy", f"{share(values['accuracy'])} of the labels are correct"),
+        ("determinacy", f"{share(values['determinacy'])} of the sets contain one class"),
+        ("single-set accuracy", f"{share(values['single_set_accuracy'])} of these are correct"),
         (
             "abstention accuracy",
-            f"{share(values['abstention_accuracy'])} of the labels are right where it is undecided",
+            f"{share(values['abstention_accuracy'])} of the labels of undecided rows are correct",
         ),
-        ("coverage", f"{share(values['coverage'])} of the sets hold the true class"),
+        ("coverage", f"{share(values['coverage'])} of the sets contain the true class"),
         ("mean set size", f"{values['mean_set_size']:.2f}"),
         ("u65", score(values["u65"])),
         ("u80", score(values["u80"])),
@@ -240,16 +268,16 @@ def _metric_facts(values: dict[str, Any]) -> list[Fact]:
 def _two_class_facts(found: dict[str, Any]) -> list[Fact]:
     """Format the rates of two classes."""
     positive = str(found["positive"])
-    facts = [("positive class", f"{positive} (--positive names the other)")]
+    facts = [("positive class", f"{positive} (change it with --positive)")]
     for name, words in RATES.items():
         facts.append((name.replace("_", " "), f"{_interval(found[name])} {words.format(positive=positive)}"))
     facts.append(("AUC", _interval(found["auc"], as_share=False)))
     decided = ", ".join(f"{name.replace('_', ' ')} {share(each['value'])}" for name, each in found["decided"].items())
-    return [*facts, ("where it decides", decided)]
+    return [*facts, ("decided rows only", decided)]
 
 
 def _interval(found: dict[str, Any], *, as_share: bool = True) -> str:
-    """Format an estimate: ``95.4 % (91.0 to 97.8)``."""
+    """Format an estimate: ``95.4% (91.0 to 97.8)``."""
     value, lower, upper = Estimate(**found)
     if value is None:
         return "–"
@@ -270,7 +298,7 @@ def _matrix(confusion: SetConfusion) -> Lines:
         ]
         return Lines("Rows of each true class, by set", ["true", *heads], rows)
     off = confusion.counts.copy()
-    off[np.arange(len(names)), np.arange(len(names))] = 0  # right and alone
+    off[np.arange(len(names)), np.arange(len(names))] = 0  # sets of the true class alone
     order = np.argsort(-off, axis=None, kind="stable")[:MOST_LISTED]
     cells = [(*np.unravel_index(cell, off.shape), int(off.flat[cell])) for cell in order if off.flat[cell]]
     rows = [[names[true], heads[chosen], f"{count:,}"] for true, chosen, count in cells]
@@ -287,8 +315,8 @@ def _plain(confusion: SetConfusion) -> dict[str, Any]:
 
 
 def _fewest(explanation: Explanation) -> str:
-    """Format the fewest confirmed cases in two words."""
-    if explanation.settle is None or not explanation.settle.confirmed:
+    """Format the fewest confirmed cases: ``1 more yes``."""
+    if explanation.remedies is None or not explanation.remedies.confirmed:
         return "–"
-    label, number = explanation.settle.confirmed[0]
+    label, number = explanation.remedies.confirmed[0]
     return f"{number:,} more {label}"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.explain.cases import training_rows
+from hedgerow.explain.question import Array
 from hedgerow.explain.report.answers_file import model_mark, table_mark
 from hedgerow.explain.report.cases import pack_cases
 from hedgerow.explain.report.figures import (
     ReportData,
     ReportFigures,
+    class_tables,
     figures_of,
     page_decision,
     page_rule,
@@ -22,7 +24,6 @@ from hedgerow.explain.report.figures import (
 from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.rates import calibration_plot, rate_words, two_class_rates
 from hedgerow.explain.report.request import Parts, ReportRequest, column_name, readable
-from hedgerow.explain.report.tables import class_tables
 from hedgerow.explain.report.values import shown_values
 from hedgerow.explain.report.why import WHY_BYTES, explanations_of, worth_explaining
 from hedgerow.inference.predictor import predictor_of
@@ -31,18 +32,23 @@ from hedgerow.table import Factors, NamedColumns
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
-#: Undecided rows that are shown if scripts are off.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
+#: Number of undecided rows shown without scripts.
 PLAIN_ROWS = 200
 
 
-def classification_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
-    """A classifier, rows and perhaps their classes -> the parts of the page."""
+def classification_parts(forest: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
+    """Return the parts of the report of a classifier."""
     predictor: ClassificationPredictor = predictor_of(forest)
     predictions, classes = predictions_for(predictor, X, y), predictor.classes
     marks = {"model": model_mark(predictor.fitted), "table": table_mark(predictions.table), "first": request.first_row}
     training = training_rows(predictor, request.train, request.y_train)
     codes = None if training is None else training.codes
-    if request.labels:  # from here on, only words are made
+    if request.labels:  # the readable copy serves texts only
         forest = readable(forest, request.labels)
         if training is not None and training.labels is not None:
             training = replace(training, labels=_renamed(training.labels, predictor.classes, forest.classes_))
@@ -86,12 +92,17 @@ def classification_parts(forest: Any, X: Any, y: Any, request: ReportRequest) ->
     }
     context |= {"open": figures.n_open, "decided": figures.n_rows - figures.n_open, "plain_rows": plain}
     return Parts(
-        "classes", ("arithmetic.js", "doubt.js", "classes.js"), figures, _plain(figures, found) | more, data, context
+        "classes",
+        ("arithmetic.js", "uncertainty.js", "classes.js"),
+        figures,
+        _plain(figures, found) | more,
+        data,
+        context,
     )
 
 
 def renamed_columns(table: NamedColumns, predictor: Any) -> NamedColumns:
-    """Columns -> the same with the names and categories that a model has."""
+    """Rename columns and categories as in a model."""
     known = predictor.fitted.schema.categories
     listed = [
         Factors(column.codes, known[j]) if isinstance(column, Factors) else column
@@ -102,8 +113,8 @@ def renamed_columns(table: NamedColumns, predictor: Any) -> NamedColumns:
     return NamedColumns(names, listed, {new for old, new in pairs if old in table.dates})
 
 
-def _renamed(labels: NDArray[Any], classes: NDArray[Any], names: NDArray[Any]) -> NDArray[Any]:
-    """Labels (m,), classes (K,), their readable names (K,) -> readable labels (m,); None stays."""
+def _renamed(labels: Array, classes: Array, names: Array) -> Array:
+    """Replace labels (m,) that are classes (K,) by their readable names (K,)."""
     known = dict(zip(classes.tolist(), names.tolist(), strict=True))
     return np.array([known.get(label, label) for label in labels.tolist()], dtype=object)
 
@@ -111,7 +122,7 @@ def _renamed(labels: NDArray[Any], classes: NDArray[Any], names: NDArray[Any]) -
 def _data(
     predictor: ClassificationPredictor, predictions: ReportData, rows: NDArray[np.int64], request: ReportRequest
 ) -> dict[str, Any]:
-    """Answers -> the data of the page's script, without evidence, explanations and values."""
+    """Return the data of the script, without evidence, explanations and values."""
     return {
         "classes": [cut(name) for name in predictor.classes.tolist()],
         "classNumbers": not all(isinstance(name, str) for name in predictor.classes.tolist()),
@@ -128,35 +139,37 @@ def _data(
         "truth": None if predictions.truth is None else packed(predictions.truth[rows]),
         "label": packed(predictions.label[rows]),
         "sets": [np.flatnonzero(predictions.chosen[row]).tolist() for row in rows.tolist()],
-        "opened": _opened(predictor, predictions, rows),
+        "adjusted": _adjusted(predictor, predictions, rows),
     }
 
 
-def _opened(predictor: ClassificationPredictor, predictions: ReportData, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """The cases with unseen values or novelty, and their opinions (m, K): leaves alone do not give these."""
-    doubted = predictor.adjusted_rows(predictions.batch)
-    cases = np.flatnonzero([] if doubted is None else doubted[rows])
+def _adjusted(predictor: ClassificationPredictor, predictions: ReportData, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the novel cases and those with out-of-support values, whose opinions (m, K) depend on more than leaves."""
+    adjusted = predictor.adjusted_rows(predictions.batch)
+    cases = np.flatnonzero([] if adjusted is None else adjusted[rows])
     opinion = predictions.opinion[rows[cases]]
     parts = {"probability": opinion.probability, "lower": opinion.lower, "upper": opinion.upper}
     return {"cases": cases.tolist(), "parts": {name: packed(values) for name, values in parts.items()}}
 
 
-def _plain_row(forest: Any, predictions: ReportData, row: int, request: ReportRequest) -> tuple[str, str, str, str]:
-    """An undecided row -> its name, the classes that remain, the most probable one with its bounds, the true one."""
+def _plain_row(
+    forest: BaseEstimator, predictions: ReportData, row: int, request: ReportRequest
+) -> tuple[str, str, str, str]:
+    """Return name, set, most probable class with its bounds, and true class of an undecided row."""
     label = int(predictions.label[row])
-    remains = " or ".join(cut(name) for name in forest.classes_[predictions.chosen[row]].tolist())
-    bounds = f"{100 * predictions.opinion.lower[row, label]:.1f} to {100 * predictions.opinion.upper[row, label]:.1f} %"
+    classes = " or ".join(cut(name) for name in forest.classes_[predictions.chosen[row]].tolist())
+    bounds = f"{predictions.opinion.lower[row, label]:.1%} to {predictions.opinion.upper[row, label]:.1%}"
     truth = "" if predictions.truth is None else cut(forest.classes_[predictions.truth[row]])
-    return request.called(row), remains, f"{cut(forest.classes_[label])}: {bounds}", truth
+    return request.called(row), classes, f"{cut(forest.classes_[label])}: {bounds}", truth
 
 
 def _plain(figures: ReportFigures, rates: dict[str, Estimate]) -> dict[str, Any]:
-    """Figures, and those of two classes -> plain Python."""
+    """Return the figures, including the rates of two classes, as plain Python."""
     places = [
         {"conditions": list(place.conditions), "rows": place.rows, "undecided": place.undecided}
         for place in figures.places
     ]
     novel = None if figures.novel is None else figures.novel.number
-    known = {"rows": figures.n_rows, "indeterminate": figures.n_open, "strangers": novel}
+    known = {"rows": figures.n_rows, "indeterminate": figures.n_open, "novel": novel}
     two = {"two_classes": {name: each._asdict() for name, each in rates.items()}} if rates else {}
     return known | figures.values | two | {"places": places}

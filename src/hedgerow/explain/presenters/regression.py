@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.explain.breakdown import Lines
 from hedgerow.explain.cases import number
 from hedgerow.explain.presenters.base import (
     Array,
+    Explainer,
     Fact,
     Feedback,
     FeedbackChange,
@@ -21,6 +22,7 @@ from hedgerow.explain.presenters.base import (
     TargetSheet,
 )
 from hedgerow.explain.regression import RegressionExplanation, explain_numbers
+from hedgerow.explain.report.request import Parts, ReportRequest
 from hedgerow.explain.request import ExplainRequest
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
@@ -29,91 +31,50 @@ from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.regression.columns import RegressionColumns
 from hedgerow.tasks.regression.evaluation import RegressionEvaluation
-from hedgerow.tasks.regression.predictor import COVERAGE
+from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 from hedgerow.util.text import share
 
-#: Rows that are listed, those with the widest intervals.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
+#: Number of rows listed, those with the widest intervals.
 MOST_LISTED = 20
 
 
 class RegressionFeedback(Feedback):
-    """Feedback about rows for which trees differ."""
+    """Feedback about rows on which trees disagree."""
 
-    def predictions(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
-        """Return the prediction, and how much trees differ."""
+    def predictions(self, model: BaseEstimator, table: NamedColumns) -> list[dict[str, Any]]:
+        """Return the prediction, and the disagreement of the trees."""
         pairs = zip(model.predict(table).tolist(), self.uncertainty(model, table).tolist(), strict=True)
         return [{"prediction": value, "trees_differ_by": spread} for value, spread in pairs]
 
-    def uncertainty(self, model: Any, table: NamedColumns) -> Floats:
+    def uncertainty(self, model: BaseEstimator, table: NamedColumns) -> Floats:
         """Return the standard deviation between trees (n,)."""
         return np.asarray(np.sqrt(model.predict_uncertainty(table).epistemic))
 
-    def targets(self, model: Any, answers: list[Any]) -> Floats:
-        """Return the numbers."""
+    def targets(self, model: BaseEstimator, answers: list[Any]) -> Floats:
+        """Return the numbers (m,)."""
         return np.array(answers, dtype=np.float64)
 
     def change(self, before: Array, after: Array, rows: Array) -> FeedbackChange:
-        """Compare how much trees differed and differ."""
+        """Compare the mean disagreement of the trees."""
         values = {"disagreement_before": float(before[rows].mean()), "disagreement": float(after[rows].mean())}
         text = f"± {values['disagreement_before']:.4g} before, ± {values['disagreement']:.4g} now"
         return FeedbackChange(values, [("trees differ by", text)])
 
 
-class RegressionPresenter(Presenter):
-    """Regressors."""
+class RegressionExplainer(Explainer):
+    """Explanations of predicted numbers."""
 
-    suffix = "Regressor"
-    option = "regression"
-    oob_params: ClassVar = {"oob_score": True}
-    feedback = RegressionFeedback()
-
-    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: Any = None) -> Floats:
-        """Read numbers (n,)."""
-        return sheet.targets(names[0])
-
-    def summary(self, model: Any, y: Array) -> FitSummary:
-        """Summarise the range of the target, the caution and the out-of-bag score."""
-        r2 = fitted_of(model).figures.oob_score
-        target = {"lowest": float(y.min()), "highest": float(y.max()), "mean": float(y.mean())}
-        caution, out_of_bag = float(model.caution), None if r2 is None else {"r2": float(r2)}
-        return FitSummary(
-            {"target": target, "caution": caution, "out_of_bag": out_of_bag},
-            target=("target", "from {lowest:.6g} to {highest:.6g}, mean {mean:.6g}".format(**target)),
-            parameters=f"caution {caution:g}",
-            scores=[] if out_of_bag is None else _scores(out_of_bag),
-        )
-
-    def columns(
-        self, model: Any, table: NamedColumns, coverage: float | None, costs: Costs | None
-    ) -> RegressionColumns:
-        """Return prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty."""
-        return predictor_of(model).columns(table, coverage)  # type: ignore[no-any-return]
-
-    def evaluate(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> RegressionEvaluation:
-        """Compare predictions and intervals with the true numbers."""
-        return predictor_of(model).evaluate(table, y, coverage)  # type: ignore[no-any-return]
-
-    def figures(
-        self,
-        tally: RegressionTally,
-        *,
-        coverage: float | None = None,
-        evaluated: RegressionEvaluation | None = None,
-        positive: int | None = None,
-        costs: Costs | None = None,
-    ) -> Figures:
-        """Return errors of predictions, and the coverage of intervals if there are any."""
-        values = tally.figures()
-        if "coverage" in values:
-            values["asked_coverage"] = COVERAGE if coverage is None else coverage
-        return Figures(values, [_error_facts(values)], _scores(values))
-
-    def explain(self, model: Any, X: Any, request: ExplainRequest) -> list[RegressionExplanation]:
-        """Explain each row by the training rows that it rests on."""
+    def explain(self, model: BaseEstimator, X: TableLike, request: ExplainRequest) -> list[RegressionExplanation]:
+        """Explain each row by the training rows behind its prediction."""
         return explain_numbers(model, X, request)
 
-    def uncertain_rows(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
-        """Choose the rows with the widest intervals; without intervals, those for which trees differ most."""
+    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns) -> NDArray[np.int64]:
+        """Choose the rows with the widest intervals or, without intervals, the largest variances."""
         predictor = predictor_of(model)
         batch = predictor.read(table)
         ends = predictor.interval(batch, COVERAGE) if predictor.has_residuals else None
@@ -130,36 +91,93 @@ class RegressionPresenter(Presenter):
         heads = ["row", "prediction", "from", "to", "noise ±", "trees ±"]
         return Lines("The rows with the widest intervals", heads, rows)
 
-    def page(self, model: Any, X: Any, y: Any, request: Any) -> Any:
-        """Return the parts of the page; `immutable` and `costs`, which are about classes, are refused."""
-        from hedgerow.explain.presenters.regression_page import regression_parts  # here, because only reports need it
+
+class RegressionPresenter(Presenter):
+    """Regressors."""
+
+    suffix = "Regressor"
+    option = "regression"
+    oob_params: ClassVar = {"oob_score": True}
+    explainer = RegressionExplainer()
+    feedback = RegressionFeedback()
+
+    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: BaseEstimator = None) -> Floats:
+        """Read numbers (n,)."""
+        return sheet.targets(names[0])
+
+    def summary(self, model: BaseEstimator, y: Array) -> FitSummary:
+        """Summarise the range of the target, the caution and the out-of-bag score."""
+        r2 = fitted_of(model).figures.oob_score
+        target = {"lowest": float(y.min()), "highest": float(y.max()), "mean": float(y.mean())}
+        caution, out_of_bag = float(model.caution), None if r2 is None else {"r2": float(r2)}
+        return FitSummary(
+            {"target": target, "caution": caution, "out_of_bag": out_of_bag},
+            target=("target", "from {lowest:.6g} to {highest:.6g}, mean {mean:.6g}".format(**target)),
+            parameters=f"caution {caution:g}",
+            scores=[] if out_of_bag is None else _scores(out_of_bag),
+        )
+
+    def columns(
+        self, model: BaseEstimator, table: NamedColumns, coverage: float | None, costs: Costs | None
+    ) -> RegressionColumns:
+        """Return prediction, interval, bounds of the mean, standard deviations and, if available, novelty."""
+        predictor: RegressionPredictor = predictor_of(model)
+        return predictor.columns(table, coverage)
+
+    def evaluate(
+        self, model: BaseEstimator, table: NamedColumns, y: Array, coverage: float | None
+    ) -> RegressionEvaluation:
+        """Compare predictions and intervals with the true targets."""
+        predictor: RegressionPredictor = predictor_of(model)
+        return predictor.evaluate(table, y, coverage)
+
+    def figures(
+        self,
+        tally: RegressionTally,
+        *,
+        coverage: float | None = None,
+        evaluated: RegressionEvaluation | None = None,
+        positive: int | None = None,
+        costs: Costs | None = None,
+    ) -> Figures:
+        """Return errors of predictions and, if there are intervals, their coverage."""
+        values = tally.figures()
+        if "coverage" in values:
+            values["asked_coverage"] = COVERAGE if coverage is None else coverage
+        return Figures(values, [_error_facts(values)], _scores(values))
+
+    def page(self, model: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
+        """Return intervals, metrics and cases.
+
+        Raise a ValueError for `immutable` and `costs`.
+        """
+        # Imported here, because only reports need it.
+        from hedgerow.explain.presenters.regression_page import regression_parts
 
         if request.immutable is not None and request.immutable != ():
-            raise ValueError(
-                f"immutable must be left out for a regressor, got {request.immutable!r}; it is about classes"
-            )
+            raise ValueError(f"immutable must be None for a regressor, got {request.immutable!r}.")
         if request.costs is not None:
-            raise ValueError("costs must be left out for a regressor, got some; they are about classes")
+            raise ValueError(f"costs must be None for a regressor, got {request.costs!r}.")
         if request.coverage is not None and not 0 < request.coverage < 1:
-            raise ValueError(f"coverage must be a number between 0 and 1, got {request.coverage!r}")
+            raise ValueError(f"coverage must be between 0 and 1, got {request.coverage!r}.")
         return regression_parts(model, X, y, request)
 
-    def unsupported(self, model: Any, option: str, value: Any) -> str | None:
-        """Refuse options about classes, and --coverage without out-of-bag rows, from which intervals are made."""
+    def unsupported(self, model: BaseEstimator, option: str, value: object) -> str | None:
+        """Return the requirement of options for classifiers, and of --coverage without out-of-bag rows."""
         name = type(model).__name__
         if option == "coverage" and not predictor_of(model).has_residuals:
             return f"a bootstrapped forest, got a {name} without a bootstrap"
-        refused = {
+        requirements = {
             "rule": f"a classifier, got {value!r} for a {name}",
             "decision": f"a classifier, got {value!r} for a {name}",
             "positive": f"a classifier, got {value!r}",
             "costs": f"a classifier, got a {name}",
         }
-        return refused.get(option)
+        return requirements.get(option)
 
 
 def _scores(values: dict[str, Any]) -> list[Fact]:
-    """Format R² and, if they are known, the error and the coverage of intervals."""
+    """Format R² and, if available, the error and the coverage of intervals."""
     found = [("R²", "–" if values["r2"] is None else f"{values['r2']:.4f}")]
     if "root_mean_squared_error" in values:
         found.append(("RMSE", f"{values['root_mean_squared_error']:.6g}"))
@@ -170,14 +188,14 @@ def _error_facts(values: dict[str, Any]) -> list[Fact]:
     """Format the errors of predictions."""
     facts = [
         ("rows", f"{values['rows']:,}"),
-        ("R²", "– (the targets are all the same)" if values["r2"] is None else f"{values['r2']:.4f}"),
+        ("R²", "– (constant target)" if values["r2"] is None else f"{values['r2']:.4f}"),
         ("mean absolute error", f"{values['mean_absolute_error']:.6g}"),
         ("root mean squared error", f"{values['root_mean_squared_error']:.6g}"),
     ]
     if "coverage" in values:
         level = f"{values['asked_coverage']:.0%}"
         facts += [
-            ("coverage", f"{share(values['coverage'])} of the targets lie in their {level} interval"),
+            ("coverage", f"{share(values['coverage'])} of the {level} intervals contain the target"),
             ("mean interval width", f"{values['mean_interval_width']:.6g}"),
         ]
     return facts

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.explain.cases import KnownRows, number, training_rows, value_words
 from hedgerow.explain.presenters.classification_page import renamed_columns
 from hedgerow.explain.regression import RegressionExplanation, explain_number_batch
 from hedgerow.explain.report.answers_file import model_mark, table_mark
 from hedgerow.explain.report.cases import choose_cases
-from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, most_important, novel_rows
+from hedgerow.explain.report.figures import (
+    Feature,
+    NovelRows,
+    columns_of,
+    features_of,
+    group_tables,
+    most_important,
+    novel_rows,
+)
 from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.plots import Plot, error_plots
 from hedgerow.explain.report.request import Parts, ReportRequest, column_name, readable
-from hedgerow.explain.report.tables import group_tables
 from hedgerow.explain.report.values import shown_values
 from hedgerow.explain.report.why import (
-    MOST_DOUBTFUL,
+    MOST_UNCERTAIN,
     MOST_VISITS,
     NEAREST,
     SHOWN,
@@ -30,7 +37,7 @@ from hedgerow.explain.report.why import (
     nearest_words,
     one_line,
 )
-from hedgerow.explain.text import added_features, rests_words
+from hedgerow.explain.text import support_words, top_features
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import tally_numbers
@@ -39,34 +46,39 @@ from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 from hedgerow.tasks.regression.oob import scaled_interval
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
 Floats = NDArray[np.float64]
 
-#: The rows with the widest intervals: this share of all.
+#: Fraction of the rows that counts as those with the widest intervals.
 WIDEST = 0.1
-#: Rows that are explained because they are furthest from their targets.
+#: Number of rows explained because of their large errors.
 MOST_WRONG = 20
-#: Rows that are shown if scripts are off.
+#: Number of rows shown without scripts.
 PLAIN_ROWS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionReportData:
-    """The answers of a regressor for n rows, and their targets if known."""
+    """Predictions for n rows, and their targets if given."""
 
     batch: Batch
-    table: NamedColumns  # the same rows, with names that a reader knows
+    table: NamedColumns  # the same rows, with readable names
     predicted: Floats  # (n,)
     ends: Floats | None  # (n, 2): intervals, if the model has any
     truth: Floats | None  # (n,)
 
     @property
     def width(self) -> Floats:
-        """(n,): the widths of the intervals; zero for a model without intervals."""
+        """Widths of the intervals (n,); zero for a model without intervals."""
         return np.zeros(len(self.predicted)) if self.ends is None else self.ends[:, 1] - self.ends[:, 0]
 
     @property
     def is_wide(self) -> NDArray[np.bool_]:
-        """(n,): whether the interval is among the widest tenth."""
+        """Mask of the rows with the widest tenth of intervals (n,)."""
         if self.ends is None or not (self.width > self.width.min()).any():
             return np.zeros(len(self.predicted), dtype=bool)
         return np.asarray(self.width > np.quantile(self.width, 1 - WIDEST, method="lower"))
@@ -74,7 +86,7 @@ class RegressionReportData:
 
 @dataclass(frozen=True, eq=False)
 class RegressionFigures:
-    """Everything in the report of a regressor except the cases themselves."""
+    """Content of the report of a regressor, except the cases."""
 
     n_rows: int
     has_intervals: bool
@@ -90,15 +102,15 @@ class RegressionFigures:
     plots: list[Plot]
 
 
-def regression_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
-    """A regressor, rows and perhaps their targets -> the parts of the page."""
+def regression_parts(forest: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
+    """Return the parts of the report of a regressor."""
     predictor: RegressionPredictor = predictor_of(forest)
     coverage = COVERAGE if request.coverage is None else request.coverage
     predictions = _predictions(predictor, X, y, coverage)
     marks = {"model": model_mark(predictor.fitted), "table": table_mark(predictions.table), "first": request.first_row}
     training = training_rows(predictor, request.train, request.y_train)
     codes = None if training is None else training.codes
-    if request.labels:  # from here on, only words are made
+    if request.labels:  # the readable copy serves texts only
         forest = readable(forest, request.labels)
         predictor = predictor_of(forest)
         predictions = replace(predictions, table=renamed_columns(predictions.table, predictor))
@@ -128,30 +140,31 @@ def regression_parts(forest: Any, X: Any, y: Any, request: ReportRequest) -> Par
     return Parts("numbers", ("numbers.js",), figures, _plain(figures) | more, data, context)
 
 
-def _predictions(predictor: RegressionPredictor, X: Any, y: Any, coverage: float) -> RegressionReportData:
-    """A regressor, n rows and perhaps their targets (n,) -> its answers."""
+def _predictions(
+    predictor: RegressionPredictor, X: TableLike, y: ArrayLike | None, coverage: float
+) -> RegressionReportData:
+    """Predict the rows, and check their targets (n,) if given."""
     batch = predictor.read(X, all_features=True)
     predicted, truth = predictor.predicted(batch), None
     if y is not None:
         truth = np.asarray(y, dtype=np.float64)
         if truth.shape != predicted.shape or not np.isfinite(truth).all():
             raise ValueError(
-                f"y must have one finite target for each of the {len(predicted)} rows of X, got shape {truth.shape};"
-                " leave it out if the targets are not known"
+                f"y must have one finite target for each of the {len(predicted)} rows of X, got shape {truth.shape}."
             )
     ends = predictor.interval(batch, coverage) if predictor.has_residuals else None
     return RegressionReportData(batch, columns_of(batch), predicted, ends, truth)
 
 
 def _figures(
-    forest: Any,
+    forest: BaseEstimator,
     predictor: RegressionPredictor,
     predictions: RegressionReportData,
     coverage: float,
     importance: Floats,
     training: Any,
 ) -> RegressionFigures:
-    """Answers -> the figures of the report."""
+    """Compute the figures of the report."""
     found = (
         {}
         if predictions.truth is None
@@ -182,24 +195,28 @@ def _figures(
 
 
 def _metric_rows(values: dict[str, Any], coverage: float) -> list[tuple[str, str, str]]:
-    """Figures -> name, formatted value, meaning."""
-    codebook = {
+    """Return name, formatted value and meaning of each metric."""
+    meanings = {
         "r2": ("R²", "of the variance of the targets is explained", "%"),
-        "mean_absolute_error": ("Mean absolute error", "how far predictions are off on average", ""),
-        "root_mean_squared_error": ("Root mean squared error", "the same, with large errors counting more", ""),
-        "coverage": ("Coverage", f"of the targets lie in their {coverage:.0%} interval".replace("%", " %"), "%"),
+        "mean_absolute_error": ("Mean absolute error", "mean distance between prediction and target", ""),
+        "root_mean_squared_error": (
+            "Root mean squared error",
+            "like the mean absolute error, with more weight on large errors",
+            "",
+        ),
+        "coverage": ("Coverage", f"of the {coverage:.0%} intervals contain the target", "%"),
         "mean_interval_width": ("Mean width", "of these intervals", ""),
     }
     rows = []
     for key, value in values.items():
-        name, words, form = codebook[key]
-        shown = "–" if value is None else f"{100 * value:.1f} %" if form else number(value)
-        rows.append((name, shown, words))
+        name, meaning, form = meanings[key]
+        shown = "–" if value is None else f"{value:.1%}" if form else number(value)
+        rows.append((name, shown, meaning))
     return rows
 
 
-def _model_facts(forest: Any, predictor: RegressionPredictor) -> list[tuple[str, str]]:
-    """A regressor -> names and values that describe the model."""
+def _model_facts(forest: BaseEstimator, predictor: RegressionPredictor) -> list[tuple[str, str]]:
+    """Return names and values that describe the model."""
     trees = predictor.forest
     facts = [
         ("Model", type(forest).__name__),
@@ -212,8 +229,8 @@ def _model_facts(forest: Any, predictor: RegressionPredictor) -> list[tuple[str,
 
 
 def _worth_explaining(predictions: RegressionReportData) -> NDArray[np.int64]:
-    """The rows with the widest intervals, then those that are furthest from their targets."""
-    chosen = np.argsort(-predictions.width, kind="stable")[:MOST_DOUBTFUL].tolist()
+    """Choose the rows with the widest intervals, then those with the largest errors."""
+    chosen = np.argsort(-predictions.width, kind="stable")[:MOST_UNCERTAIN].tolist()
     if predictions.truth is not None:
         chosen += np.argsort(-np.abs(predictions.predicted - predictions.truth), kind="stable")[:MOST_WRONG].tolist()
     return np.array(list(dict.fromkeys(chosen)), dtype=np.int64)
@@ -227,7 +244,10 @@ def _explained(
     request: ReportRequest,
     coverage: float,
 ) -> dict[int, dict[str, Any]]:
-    """Rows (m,) -> {row: explanation}, as many as fit into the page."""
+    """Explain rows (m,), as many as fit into the page.
+
+    Return the explanations by row.
+    """
     shap = len(predictor.forest.nodes) * len(rows) <= MOST_VISITS
 
     def explain(batch: Batch) -> list[dict[str, Any]]:
@@ -240,24 +260,21 @@ def _explained(
 
 
 def _words(estimate: RegressionExplanation, first: int) -> dict[str, Any]:
-    """An explanation -> the part that the page shows."""
-    names, adds = added_features(estimate), estimate.adds
-    added = None
-    if adds is not None:
-        at = [adds.features.index(name) for name in names]
+    """Return the part of an explanation that the page shows."""
+    names, found = top_features(estimate), estimate.contributions
+    contributions = None
+    if found is not None:
+        at = [found.features.index(name) for name in names]
         values = [f"{cut(name)} = {cut(value_words(estimate.values[name]))}" for name in names]
-        lines = [[words, adds.prediction[j], adds.width[j]] for words, j in zip(values, at, strict=True)]
-        added = {"base": adds.base["prediction"], "rows": lines}
-    doubt = [f"{what}: {', '.join(names)}" for what, names in _gaps(estimate) if names]
+        lines = [[words, found.prediction[j], found.width[j]] for words, j in zip(values, at, strict=True)]
+        contributions = {"base": found.base["prediction"], "rows": lines}
+    listed = (("missing", estimate.missing), ("outside the training range", estimate.out_of_range))
+    lacks = [f"{what}: {', '.join(features)}" for what, features in listed if features]
     return {
-        "rests": [one_line(line) for line in (*rests_words(estimate), *doubt)],
+        "support": [one_line(line) for line in (*support_words(estimate), *lacks)],
         "near": nearest_words(estimate, names[:SHOWN], first),
-        "adds": added,
+        "contributions": contributions,
     }
-
-
-def _gaps(estimate: RegressionExplanation) -> list[tuple[str, list[str]]]:
-    return [("missing", estimate.missing), ("outside the training data", estimate.outside)]
 
 
 def _data(
@@ -267,7 +284,7 @@ def _data(
     request: ReportRequest,
     coverage: float,
 ) -> dict[str, Any]:
-    """Answers -> the data of the page's script, without explanations and values."""
+    """Return the data of the script, without explanations and values."""
     data: dict[str, Any] = {
         "nRows": len(predictions.predicted),
         "rows": packed(rows + request.first_row),
@@ -279,10 +296,10 @@ def _data(
     }
     residuals = predictor.residuals("report") if predictor.has_residuals else None
     if predictions.ends is not None and residuals is not None and residuals.scaled is not None:
-        some = predictions.batch[rows]
-        moments = predictor.moments(some.codes)
+        batch = predictions.batch[rows]
+        moments = predictor.moments(batch.codes)
         plain = scaled_interval(moments, residuals, coverage)
-        data |= {"wider": _wider(plain, predictions.ends[rows], some)}
+        data |= {"wider": _wider(plain, predictions.ends[rows], batch)}
         return data | {"spread": packed(moments.spread(residuals.mean_square)), "scaled": packed(residuals.scaled)}
     return data | {
         "spread": None,
@@ -292,7 +309,7 @@ def _data(
 
 
 def _wider(plain: Floats, ends: Floats, batch: Batch) -> dict[int, list[float]]:
-    """Intervals of leaves and of the model (n, 2) -> how far unseen values move both ends outwards, by row."""
+    """Return by row how far out-of-support values move both ends of the interval (n, 2) outwards."""
     if batch.unseen is None:
         return {}
     rows = batch.unseen.rows
@@ -302,27 +319,27 @@ def _wider(plain: Floats, ends: Floats, batch: Batch) -> dict[int, list[float]]:
 
 
 def _scale(predictor: RegressionPredictor, predictions: RegressionReportData) -> list[float]:
-    """The smallest and the largest number that the pictures of intervals show."""
+    """Return the range of the drawings of intervals."""
     known = [predictions.predicted, np.array([predictor.info.low, predictor.info.high])]
     known += [] if predictions.truth is None else [predictions.truth]
     return [float(min(each.min() for each in known)), float(max(each.max() for each in known))]
 
 
 def _plain_row(predictions: RegressionReportData, row: int, request: ReportRequest) -> list[str]:
-    """A row -> its name, prediction, interval and target, for readers without scripts."""
+    """Return name, prediction, interval and target of a row, for browsers without scripts."""
     ends = ["–", "–"] if predictions.ends is None else [number(float(end)) for end in predictions.ends[row]]
     truth = [] if predictions.truth is None or predictions.ends is None else [number(float(predictions.truth[row]))]
     return [request.called(row), number(float(predictions.predicted[row])), *ends, *truth]
 
 
 def _plain(figures: RegressionFigures) -> dict[str, Any]:
-    """Figures -> plain Python."""
+    """Return the figures as plain Python."""
     places = [
         {"conditions": list(place.conditions), "rows": place.rows, "widest": place.undecided}
         for place in figures.places
     ]
     novel = None if figures.novel is None else figures.novel.number
-    known = {"rows": figures.n_rows, "strangers": novel}
+    known: dict[str, float | None] = {"rows": figures.n_rows, "novel": novel}
     if figures.has_intervals:
-        known |= {"median_interval_width": figures.middle_width, "asked_coverage": figures.coverage}  # type: ignore[dict-item]
+        known |= {"median_interval_width": figures.middle_width, "asked_coverage": figures.coverage}
     return known | figures.values | {"places": places}

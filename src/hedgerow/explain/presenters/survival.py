@@ -1,19 +1,17 @@
-"""Presenter of survival forests: risks, survival curves and their bounds."""
+"""Presenter of survival forests: risks, survival curves and bounds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.explain.breakdown import Lines
 from hedgerow.explain.presenters.base import Array, Fact, Figures, FitSummary, Floats, Presenter, TargetSheet
 from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, novel_rows
 from hedgerow.explain.report.plots import Frame, Plot
 from hedgerow.explain.report.request import Parts, ReportRequest
-from hedgerow.explain.request import ExplainRequest
 from hedgerow.inference.columns import Columns
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
@@ -22,9 +20,14 @@ from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.survival.predictor import SurvivalPredictor, concordance_index
 from hedgerow.tasks.survival.target import read_survival
 
-#: Rows that are listed: those with the widest bounds, or with the highest risk.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
+#: Number of rows listed, those with the highest risk.
 MOST_LISTED = 20
-#: Groups of equal size by risk.
+#: Number of groups of equal size by risk.
 N_GROUPS = 3
 
 
@@ -38,7 +41,7 @@ class SurvivalEvaluation:
 
     @property
     def tally(self) -> SurvivalEvaluation:
-        """The evaluation itself: a concordance index does not add up over parts of a table."""
+        """The evaluation itself, because the concordance index is no sum over parts of a table."""
         return self
 
     def group(self, rows: NDArray[np.bool_]) -> dict[str, Any]:
@@ -71,11 +74,11 @@ class SurvivalPresenter(Presenter):
     target_options = ("target", "event")
     oob_params: ClassVar = {"oob_score": True}
 
-    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: Any = None) -> Array:
+    def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: BaseEstimator = None) -> Array:
         """Read times and events (n, 2)."""
         return np.column_stack([sheet.targets(name) for name in names])
 
-    def summary(self, model: Any, y: Array) -> FitSummary:
+    def summary(self, model: BaseEstimator, y: Array) -> FitSummary:
         """Summarise times, events, the caution and the out-of-bag score."""
         times, events = read_survival(y, len(y))
         found, caution = fitted_of(model).figures.oob_score, float(model.caution)
@@ -88,11 +91,16 @@ class SurvivalPresenter(Presenter):
             scores=[] if out_of_bag is None else _scores(out_of_bag),
         )
 
-    def columns(self, model: Any, table: NamedColumns, coverage: float | None, costs: Costs | None) -> Columns:
+    def columns(
+        self, model: BaseEstimator, table: NamedColumns, coverage: float | None, costs: Costs | None
+    ) -> Columns:
         """Return risk, median time, and survival with its bounds at the middle of the grid."""
-        return predictor_of(model).columns(table, coverage)  # type: ignore[no-any-return]
+        predictor: SurvivalPredictor = predictor_of(model)
+        return predictor.columns(table, coverage)
 
-    def evaluate(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> SurvivalEvaluation:
+    def evaluate(
+        self, model: BaseEstimator, table: NamedColumns, y: Array, coverage: float | None
+    ) -> SurvivalEvaluation:
         """Compare risks with true times and events."""
         return SurvivalEvaluation(*read_survival(y, len(y)), model.predict(table))
 
@@ -110,21 +118,8 @@ class SurvivalPresenter(Presenter):
         facts = [("rows", f"{values['rows']:,}"), ("events", f"{values['events']:,}"), *_scores(values)]
         return Figures(values, [facts], _scores(values))
 
-    def explain(self, model: Any, X: Any, request: ExplainRequest) -> list[Any]:
-        """Refuse: explanations are about classes and continuous targets."""
-        raise ValueError(f"explain does not support {type(model).__name__}. Use report.")
-
-    def uncertain_rows(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
-        """Choose the rows with the widest bounds, averaged over the grid."""
-        lower, upper = model.predict_bounds(table).mean(axis=1).T
-        return np.argsort(lower - upper, kind="stable")[:MOST_LISTED]
-
-    def overview(self, explanations: list[Any]) -> Lines:
-        """Return an empty table, because there are no explanations."""
-        return Lines("The rows with the widest bounds", ["row"], [])
-
-    def page(self, model: Any, X: Any, y: Any, request: ReportRequest) -> Parts:
-        """Return curves by risk group and, if times and events are known, the concordance index."""
+    def page(self, model: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
+        """Return curves by risk group and, if times and events are given, the concordance index."""
         predictor: SurvivalPredictor = predictor_of(model)
         batch = predictor.read(X, all_features=True)
         table, curves, risk = columns_of(batch), predictor.curves(batch), predictor.risk(batch)
@@ -141,13 +136,13 @@ class SurvivalPresenter(Presenter):
             features=features_of(model.feature_importances_, predictor, table, None),
             plots=[_curves_plot(predictor, curves, bounds, risk)],
         )
-        plain = {"rows": len(risk), "strangers": None if figures.novel is None else figures.novel.number}
+        plain = {"rows": len(risk), "novel": None if figures.novel is None else figures.novel.number}
         rows = [(request.called(row), f"{risk[row]:.3g}") for row in np.argsort(-risk, kind="stable")[:MOST_LISTED]]
         return Parts("survival", (), figures, plain | dict(metrics), {}, {"riskiest": rows})
 
 
 def _curves_plot(predictor: SurvivalPredictor, curves: Floats, bounds: Floats, risk: Floats) -> Plot:
-    """Mean curves of groups by risk, with their mean bounds."""
+    """Plot the mean curves of groups by risk, with their mean bounds."""
     times = np.concatenate([[0.0], predictor.info.times])
     frame = Frame((0.0, float(times[-1])), (0.0, 1.0))
     hint = "Three groups of equal size by risk. Thin lines are their lower and upper curves."
@@ -160,12 +155,12 @@ def _curves_plot(predictor: SurvivalPredictor, curves: Floats, bounds: Floats, r
 
 
 def _steps(times: Floats, curve: Floats) -> Floats:
-    """A right-continuous curve on a grid -> its horizontal and vertical lines (m, 4)."""
+    """Return the horizontal and vertical segments (m, 4) of a right-continuous curve on a grid."""
     level = np.column_stack([times[:-1], curve[:-1], times[1:], curve[:-1]])
     fall = np.column_stack([times[1:], curve[:-1], times[1:], curve[1:]])
     return np.vstack([level, fall])
 
 
 def _scores(values: dict[str, Any]) -> list[Fact]:
-    """The concordance index, in a line."""
+    """Format the concordance index."""
     return [("concordance", f"{values['concordance']:.4f}")]

@@ -1,4 +1,4 @@
-"""Files of answers from a report, and fingerprints of the model and table they belong to."""
+"""Answers saved from a report, and fingerprints of their model and table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from reprlib import repr as shortened
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from hedgerow.inference.fitted import Fitted
 from hedgerow.table import Factors, NamedColumns
 
-#: What a file of answers says it is.
+#: Format of files of answers.
 FORMAT, VERSION = "hedgerow answers", 1
-#: Digits of a mark; more would not make it safer against mistakes.
+#: Hexadecimal digits of a fingerprint.
 DIGITS = 32
-#: No answer and no row is a number as large as this.
+#: Upper bound of answers and row numbers.
 MOST = 1e150
 
 
 class Answer(NamedTuple):
-    """What a reader said of one row, counted from 0: a class by its place, a number, or None; and a note."""
+    """Answer about one row, counted from 0: a class by number, a target or None."""
 
     row: int
     answer: float | None
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswersFile:
-    """The answers of a reader, and the marks of the model and the table they belong to."""
+    """Answers, and fingerprints of their model and table."""
 
     model: str
     table: str
@@ -42,7 +42,7 @@ class AnswersFile:
 
 
 def model_mark(fitted: Fitted) -> str:
-    """A fit -> text that differs for every other fit: of its trees, leaves, classes and names of features."""
+    """Return a fingerprint of the trees, leaves, classes and feature names of a fit."""
     digest = hashlib.sha256()
     for name, array in sorted(fitted.forest.arrays().items()):
         digest.update(name.encode())
@@ -54,7 +54,7 @@ def model_mark(fitted: Fitted) -> str:
 
 
 def table_mark(table: NamedColumns) -> str:
-    """The columns of a table as a model reads them -> text that differs for every other table."""
+    """Return a fingerprint of the columns of a table as a model reads them."""
     digest = hashlib.sha256()
     for column in table.listed:
         values = np.asarray(column.codes if isinstance(column, Factors) else column, dtype="<f8")
@@ -63,44 +63,43 @@ def table_mark(table: NamedColumns) -> str:
 
 
 def read_answers(text: str) -> AnswersFile:
-    """The text of a file that a report has saved -> answers; refused with a ValueError if it is no such file."""
+    """Read a file that a report has saved; raise a ValueError for other files."""
     try:
         held = json.loads(text)
     except (ValueError, RecursionError):
-        raise ValueError("it is not JSON") from None
+        raise ValueError("not JSON") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT:
-        raise ValueError("it was not saved by a report of hedgerow")
+        raise ValueError("Its format is unknown.")
     if held.get("version") != VERSION:
-        raise ValueError(f"its version is {shortened(held.get('version'))}, and this hedgerow reads version {VERSION}")
+        raise ValueError(f"version must be {VERSION}, got {shortened(held.get('version'))}")
     first, listed = held.get("first", 0), held.get("answers")
     if not (_is_whole(first) and isinstance(listed, list) and all(isinstance(each, dict) for each in listed)):
-        raise ValueError("it is damaged: it has no list of answers")
+        raise ValueError("corrupt: no list of answers")
     answers = [_answer(each, first) for each in listed]
     rows = Counter(each.row for each in answers if each.answer is not None)
     if twice := [row for row, times in rows.items() if times > 1]:
-        raise ValueError(f"it is damaged: row {twice[0] + first} has two answers")
+        raise ValueError(f"corrupt: two answers for row {twice[0] + first}")
     return AnswersFile(str(held.get("model")), str(held.get("table")), answers)
 
 
-def _answer(each: dict[str, Any], first: int) -> Answer:
-    """One entry of the file -> an answer."""
-    answer: Any = each.get("answer")
-    row: Any = each.get("row")
+def _answer(each: dict[str, object], first: int) -> Answer:
+    """Check one entry of the file."""
+    answer, row = each.get("answer"), each.get("row")
     if not (answer is None or (_is_number(answer) and abs(answer) < MOST)):
-        raise ValueError(f"it is damaged: an answer is {shortened(answer)}")
+        raise ValueError(f"corrupt: invalid answer {shortened(answer)}")
     if not _is_whole(row) or not first <= row < MOST:
-        raise ValueError(f"it is damaged: a row is {shortened(row)}")
+        raise ValueError(f"corrupt: invalid row {shortened(row)}")
     return Answer(row - first, answer, bool(each.get("unsure", False)), str(each.get("note", "")))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> TypeGuard[int]:
     return _is_number(value) and isinstance(value, int)
 
 
 def _plain_zeros(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers -> the same with one kind of zero and one kind of NaN."""
+    """Replace negative zeros and all NaN payloads by one zero and one NaN."""
     return np.where(np.isnan(values), np.nan, values + 0.0)

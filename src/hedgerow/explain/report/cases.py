@@ -9,28 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.plausibility import preference
+from hedgerow.explain.question import Array
 from hedgerow.explain.report.pack import evenly, packed
 from hedgerow.forest.forest import Forest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Most bytes for the evidence of all cases in the page; if it takes more, fewer cases are kept.
+#: Size limit of the evidence of all cases in the page, in bytes; fewer cases are kept if it is exceeded.
 EVIDENCE_BYTES = 1_100_000
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The leaves of m cases, with each distinct vector of counts stored once.
+    """Leaf counts of m cases, with each distinct vector stored once.
 
     Attributes
     ----------
     counts : (D, K)
-        The distinct vectors: rows of each class.
+        The distinct vectors of class counts.
     start : (m + 1,)
         The first entry of each case.
     content, times : (entries,)
-        A row of `counts`, and in how many trees the case reaches a leaf with these counts.
+        A row of `counts`, and the number of trees in which the case reaches a leaf with these counts.
     """
 
     counts: Floats
@@ -39,10 +40,10 @@ class Contents:
     times: Ints
 
     def pack(self) -> dict[str, Any]:
-        """JSON with sparse counts, and for each vector of counts the weight of evidence for its largest class.
+        """Return sparse counts for JSON, with the weight of evidence for the largest class of each vector.
 
-        That weight is the root of an equation, which the page need not solve again; the rules Dempster, cautious and
-        plausibility need nothing else.
+        The rules Dempster, cautious and plausibility use this weight, the root of an equation that the script does
+        not solve.
         """
         leaf, label = np.nonzero(self.counts)
         n_entries = np.bincount(leaf, minlength=len(self.counts))
@@ -57,12 +58,12 @@ class Contents:
         }
 
 
-def contents_of(forest: Forest, codes: NDArray[Any]) -> Contents:
-    """Forest, codes (p, m) -> the evidence of the leaves that m rows reach, without the order of the trees."""
+def contents_of(forest: Forest, codes: Array) -> Contents:
+    """Collect the evidence of the leaves that samples (p, m) reach, without the order of the trees."""
     leaves, unseen = forest.leaves(codes), forest.unseen_rows(codes)
     reached, where = np.unique(leaves + forest.leaf_start[:-1], return_inverse=True)
     held, where = forest.evidence.read(reached), where.reshape(leaves.shape)
-    if len(unseen):  # rows that go down both sides of splits have counts of their own
+    if len(unseen):  # rows that follow both sides of splits have their own counts
         mixed = forest.mixed_counts(codes[:, unseen]).reshape(-1, forest.n_classes)
         where[unseen] = len(held) + np.arange(len(mixed)).reshape(len(unseen), -1)
         held = np.concatenate([held, mixed])
@@ -80,10 +81,9 @@ def contents_of(forest: Forest, codes: NDArray[Any]) -> Contents:
 
 
 def choose_cases(is_open: NDArray[np.bool_], most: int, wanted: Ints | None = None) -> Ints:
-    """Which rows are undecided (n,), how many may be kept -> the rows to keep: all, or undecided rows first.
+    """Choose at most `most` rows: the wanted ones, then undecided, then decided ones.
 
-    The wanted rows come before others. If there is not room for all other undecided (or decided) rows, they are taken
-    evenly from the table.
+    If the undecided (or decided) rows do not all fit, they are taken evenly from the table.
     """
     if len(is_open) <= most:
         return np.arange(len(is_open))
@@ -96,9 +96,9 @@ def choose_cases(is_open: NDArray[np.bool_], most: int, wanted: Ints | None = No
 
 
 def pack_cases(
-    forest: Forest, codes: NDArray[Any], is_open: NDArray[np.bool_], most: int, wanted: Ints | None = None
+    forest: Forest, codes: Array, is_open: NDArray[np.bool_], most: int, wanted: Ints | None = None
 ) -> tuple[Ints, dict[str, Any]]:
-    """Forest, codes (p, n), undecided (n,), rows to keep first -> those kept, and their evidence within the budget."""
+    """Choose the rows to keep, and pack their evidence within the size limit."""
     while True:
         rows = choose_cases(is_open, most, wanted)
         evidence = contents_of(forest, np.ascontiguousarray(codes[:, rows])).pack()

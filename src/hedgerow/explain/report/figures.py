@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import metrics
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, columns_from_labels
-from hedgerow.explain.question import chosen_classes
+from hedgerow.explain.breakdown import Lines, cost_lines, figures_by, group_lines
+from hedgerow.explain.question import Array, chosen_classes
 from hedgerow.explain.report.places import Place, undecided_places
+from hedgerow.explain.report.request import ReportRequest, column_name
 from hedgerow.explain.report.values import usual_words
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.novelty import PredictionNovelty
@@ -23,49 +25,57 @@ from hedgerow.rules import Rule
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.bins import Codes
 from hedgerow.table.codebook import DATES
+from hedgerow.tasks.classification.costs import Costs
+from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.tasks.regression.evaluation import RegressionEvaluation
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
 
 Floats = NDArray[np.float64]
 
-#: If the confusion matrix has more columns, those of larger sets are added up.
+#: In a wider confusion matrix, columns of sets with several classes are summed.
 WIDEST = 8
-#: The level of p-values at which a row is a stranger, unless the forest has one, and how many strangers are listed.
-STRANGE, LISTED_STRANGERS = 0.01, 50
-#: What it means that 0 was chosen.
-ZERO_CAUTION = "; no other would have made sets better, so intervals have no width"
-#: Undecided rows are described by this many features, the most important ones.
+#: Default significance level of novelty, and number of novel rows listed.
+NOVEL, LISTED_NOVEL = 0.01, 50
+#: Meaning of a caution of 0.
+ZERO_CAUTION = "; no larger caution has a higher out-of-bag u65, so intervals have no width"
+#: Number of features that describe undecided rows, the most important ones.
 DESCRIBING = 12
 
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """The answers of a forest for n rows, and their true classes if known."""
+    """Predictions for n rows, and their true classes if given."""
 
     batch: Batch
-    table: NamedColumns  # the same rows, with names that a reader knows
+    table: NamedColumns  # the same rows, with readable names
     opinion: Opinion
     chosen: NDArray[np.bool_]  # (n, K)
-    truth: NDArray[np.int64] | None  # (n,): labels of the true classes
+    truth: NDArray[np.int64] | None  # (n,): indices of the true classes
 
     @property
     def label(self) -> NDArray[np.int64]:
-        """(n,): label of the most probable class."""
+        """Index of the most probable class (n,)."""
         return np.asarray(self.opinion.probability.argmax(axis=1))
 
     @property
     def is_open(self) -> NDArray[np.bool_]:
-        """(n,): whether more than one class remains."""
+        """Mask of undecided rows (n,)."""
         return np.asarray(self.chosen.sum(axis=1) > 1)
 
     @property
     def wrong(self) -> NDArray[np.bool_] | None:
-        """(n,): whether the label is not the true class."""
+        """Mask of wrong labels (n,)."""
         return None if self.truth is None else np.asarray(self.label != self.truth)
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column: its kind, its values in training, its missing values here, and its importance."""
+    """A feature: its type, its values in training, its missing values in the report, and its importance."""
 
     name: str
     nominal: bool
@@ -76,16 +86,16 @@ class Feature:
 
 @dataclass(frozen=True)
 class NovelRows:
-    """Rows that are not like the training rows: those whose p-value is at most the level."""
+    """Rows with novelty p-values at or below the level."""
 
     level: float
     number: int
-    listed: list[tuple[int, float, str, bool]]  # row, p-value, strangest feature, whether the answer is doubtful
+    listed: list[tuple[int, float, str, bool]]  # row, p-value, most unusual feature, whether it is uncertain
 
 
 @dataclass(frozen=True, eq=False)
 class ReportFigures:
-    """Everything in a report except the cases themselves."""
+    """Content of the report of a classifier, except the cases."""
 
     n_rows: int
     n_open: int
@@ -102,32 +112,33 @@ class ReportFigures:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Rows of each true class by set, as they are shown."""
+    """Numbers of rows of each true class by set, as displayed."""
 
     columns: list[str]
     rows: list[tuple[str, list[int]]]
 
 
-def predictions_for(predictor: ClassificationPredictor, X: Any, y: Any = None) -> ReportData:
-    """A forest, n rows and perhaps their classes (n,) -> its answers."""
+def predictions_for(predictor: ClassificationPredictor, X: TableLike, y: ArrayLike | None = None) -> ReportData:
+    """Predict the rows, and check their classes (n,) if given."""
     batch = predictor.read(X, all_features=True)
     opinion = predictor.opinion(batch)
     truth = None
     if y is not None:
         given = np.asarray(y)
         if given.shape != (len(opinion),):
-            raise ValueError(
-                f"y must have one class for each of the {len(opinion)} rows of X, got shape {given.shape};"
-                " leave it out if the classes are not known"
-            )
+            raise ValueError(f"y must have shape ({len(opinion)},), one class per row of X, got {given.shape}.")
         truth = columns_from_labels(given, len(predictor.classes), predictor.classes)[0]
     return ReportData(batch, columns_of(batch), opinion, chosen_classes(predictor, opinion), truth)
 
 
 def figures_of(
-    forest: Any, predictor: ClassificationPredictor, predictions: ReportData, importance: Floats, training: Codes | None
+    forest: BaseEstimator,
+    predictor: ClassificationPredictor,
+    predictions: ReportData,
+    importance: Floats,
+    training: Codes | None,
 ) -> ReportFigures:
-    """A forest, its answers, the importance of its features (p,), training rows (p, m) -> figures of the report."""
+    """Compute the figures of the report, given importances (p,) and training rows (p, m)."""
     wrong, is_open = predictions.wrong, predictions.is_open
     values = _values(predictor.classes, predictions)
     return ReportFigures(
@@ -146,34 +157,40 @@ def figures_of(
 
 
 def novel_rows(
-    forest: Any, novelty: PredictionNovelty | None, table: NamedColumns, is_open: NDArray[np.bool_]
+    forest: BaseEstimator, novelty: PredictionNovelty | None, table: NamedColumns, is_open: NDArray[np.bool_]
 ) -> NovelRows | None:
-    """How unusual rows are -> those that are strangers, the strangest first; None if the forest cannot tell."""
+    """List the novel rows, the most unusual first.
+
+    None if the forest does not support novelty.
+    """
     if novelty is None:
         return None
-    level, p = forest.novelty or STRANGE, novelty.p_value
+    level, p = forest.novelty or NOVEL, novelty.p_value
     order = np.lexsort([novelty.within, p])[: int((p <= level).sum())].tolist()
     listed = [
         (row, float(p[row]), name_of(table, int(novelty.feature[row])), bool(is_open[row]))
-        for row in order[:LISTED_STRANGERS]
+        for row in order[:LISTED_NOVEL]
     ]
     return NovelRows(level, len(order), listed)
 
 
 def most_important(importance: Floats, table: NamedColumns) -> NamedColumns:
-    """The most important columns, with names; rules about the others would be chance."""
+    """Select the most important columns; rules about others would be chance."""
     order = np.argsort(-importance, kind="stable")[:DESCRIBING].tolist()
     names = tuple(name_of(table, number) for number in order)
     return NamedColumns(names, [table.listed[number] for number in order], table.dates)
 
 
 def name_of(table: NamedColumns, number: int) -> str:
-    """The column's name, or ``x[i]``."""
+    """Return the name of a column, or ``x[i]``."""
     return table.names[number] if table.names else f"x[{number}]"
 
 
-def _values(classes: NDArray[Any], predictions: ReportData) -> dict[str, float | None]:
-    """Answers -> figures of labels and sets; without true classes, only those that do not need them."""
+def _values(classes: Array, predictions: ReportData) -> dict[str, float | None]:
+    """Compute the metrics of labels and sets.
+
+    Without true classes, only those that do not need them.
+    """
     sets = predictions.chosen
     known: dict[str, float | None] = {
         "determinacy": float(np.mean(~predictions.is_open)),
@@ -194,31 +211,34 @@ def _values(classes: NDArray[Any], predictions: ReportData) -> dict[str, float |
     }
 
 
-#: The name of each figure, its format, and what it means.
+#: Name, format and meaning of each metric.
 _MEANING = {
-    "accuracy": ("Accuracy", "%", "of all labels are right"),
-    "determinacy": ("Decided", "%", "of the rows: one class remains"),
-    "single_set_accuracy": ("Right where decided", "%", "of the decided rows"),
-    "abstention_accuracy": ("Right where undecided", "%", "of the labels, if they were used anyway"),
-    "coverage": ("Coverage", "%", "of the sets hold the true class"),
-    "mean_set_size": ("Classes per set", "2", "on average; 1 is fully decided"),
-    "u65": ("u65", "3", "a right pair of classes is worth 0.65, a right single class 1"),
-    "u80": ("u80", "3", "the same, but a right pair of classes is worth 0.80"),
+    "accuracy": ("Accuracy", "%", "of all labels are correct"),
+    "determinacy": ("Decided", "%", "of the sets contain one class"),
+    "single_set_accuracy": ("Accuracy of decided rows", "%", "of these labels are correct"),
+    "abstention_accuracy": ("Accuracy of undecided rows", "%", "of these labels are correct"),
+    "coverage": ("Coverage", "%", "of the sets contain the true class"),
+    "mean_set_size": ("Mean set size", "2", "classes; 1 if all rows are decided"),
+    "u65": ("u65", "3", "utility: a correct class counts 1, a set of two classes with the true one 0.65"),
+    "u80": ("u80", "3", "utility: like u65, but such a set counts 0.80"),
 }
 
 
 def _metric_rows(values: dict[str, float | None]) -> list[tuple[str, str, str]]:
-    """Figures -> name, formatted value, meaning."""
+    """Return name, formatted value and meaning of each metric."""
     lines = []
     for key, value in values.items():
-        name, form, codebook = _MEANING[key]
-        shown = "–" if value is None else f"{100 * value:.1f} %" if form == "%" else f"{value:.{form}f}"
-        lines.append((name, shown, codebook))
+        name, form, meaning = _MEANING[key]
+        shown = "–" if value is None else f"{value:.1%}" if form == "%" else f"{value:.{form}f}"
+        lines.append((name, shown, meaning))
     return lines
 
 
-def _confusion(classes: NDArray[Any], predictions: ReportData) -> Confusion:
-    """Answers -> rows of each true class by set; if there are many larger sets, they are added up."""
+def _confusion(classes: Array, predictions: ReportData) -> Confusion:
+    """Count the rows of each true class by set.
+
+    If there are many, sum those of sets with several classes.
+    """
     assert predictions.truth is not None
     found: SetConfusion = metrics.confusion_matrix_with_sets(
         classes[predictions.truth], predictions.chosen, classes=classes
@@ -230,8 +250,35 @@ def _confusion(classes: NDArray[Any], predictions: ReportData) -> Confusion:
     return Confusion(heads, [(str(name), row) for name, row in zip(classes.tolist(), counts.tolist(), strict=True)])
 
 
-def _model_facts(forest: Any, predictor: ClassificationPredictor) -> list[tuple[str, str]]:
-    """A forest -> names and values that describe the model."""
+def class_tables(
+    evaluated: ClassificationEvaluation | None, request: ReportRequest, classes: Array
+) -> tuple[dict[str, Any], list[Lines]]:
+    """Return metrics by group and costs, also as tables, given the original classes (K,); empty if not evaluated."""
+    found, tables = group_tables(evaluated, request)
+    if evaluated is not None and request.costs is not None:
+        found["costs"] = evaluated.costs(Costs.of(request.costs, classes))
+        tables.insert(0, cost_lines(found["costs"]))
+    return found, tables
+
+
+def group_tables(
+    evaluated: ClassificationEvaluation | RegressionEvaluation | None, request: ReportRequest
+) -> tuple[dict[str, Any], list[Lines]]:
+    """Return metrics by group, also as tables; empty if not evaluated."""
+    if evaluated is None or not request.by:
+        return {}, []
+    by, labels = figures_by(evaluated, request.by), request.labels or {}
+    tables = [
+        group_lines(
+            column_name(name, labels), {labels.get(name, {}).get(group, group): groups[group] for group in groups}
+        )
+        for name, groups in by.items()
+    ]
+    return {"by": by}, tables
+
+
+def _model_facts(forest: BaseEstimator, predictor: ClassificationPredictor) -> list[tuple[str, str]]:
+    """Return names and values that describe the model."""
     trees = predictor.forest
     caution = f"{predictor.caution:g}" + (", chosen on out-of-bag rows" if isinstance(forest.caution, str) else "")
     if isinstance(forest.caution, str) and predictor.caution == 0:
@@ -242,7 +289,7 @@ def _model_facts(forest: Any, predictor: ClassificationPredictor) -> list[tuple[
         ("Model", type(forest).__name__),
         ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
         ("Rule", in_words(predictor.plain_rule)),
-        ("Calibration", _mapin_words(predictor)),
+        ("Calibration", _calibration_words(predictor)),
         ("Caution", caution),
         ("Decision", in_words(predictor.decision)),
         ("Classes", named),
@@ -253,32 +300,32 @@ def _model_facts(forest: Any, predictor: ClassificationPredictor) -> list[tuple[
     return facts
 
 
-def _mapin_words(predictor: ClassificationPredictor) -> str:
-    """Whether probabilities are mapped by what out-of-bag rows teach, and if not, why."""
-    learned = predictor.calibration
-    if learned.why:
-        return f"none: {learned.why}"
-    return f"probabilities are mapped by what was learned on {learned.n_rows:,} out-of-bag rows"
+def _calibration_words(predictor: ClassificationPredictor) -> str:
+    """Describe the calibrator, or why there is none."""
+    calibration = predictor.calibration
+    if calibration.why:
+        return f"none: {calibration.why}"
+    return f"fitted to {calibration.n_rows:,} out-of-bag rows"
 
 
-def in_words(made: Any) -> str:
-    """A rule or decision -> its name, and the first sentence about it."""
+def in_words(made: Rule | Decision) -> str:
+    """Describe a rule or decision by its name and the first sentence of its docstring."""
     about = (type(made).__doc__ or "").strip().split("\n\n")[0].replace("``", "").replace("`", "")
     about = " ".join(about.split())
-    if re.search(r"[\[\]=<>Σ]", about):  # a formula is for another page
+    if re.search(r"[\[\]=<>Σ]", about):  # formulas would confuse readers
         return about.split(":")[0] if ":" in about else plain_name(made)
     return f"{plain_name(made)}: {about}"
 
 
-def plain_name(made: Any) -> str:
-    """A rule or decision -> the words of its name, and the parameters that are not the usual ones."""
+def plain_name(made: Rule | Decision) -> str:
+    """Return the name of a rule or decision in words, with the parameters that are not the defaults."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(made).__name__)
     unusual = re.search(r"\((.*)\)$", str(made), re.S)
     return words + (f" ({unusual[1].replace('=', ' ')})" if unusual and unusual[1] else "")
 
 
 def features_of(importance: Floats, predictor: Predictor, table: NamedColumns, training: Codes | None) -> list[Feature]:
-    """A table -> its columns, the most important first."""
+    """Describe the columns of a table, the most important first."""
     found = []
     for number in np.argsort(-importance, kind="stable").tolist():
         column = table.listed[number]
@@ -297,7 +344,10 @@ def features_of(importance: Floats, predictor: Predictor, table: NamedColumns, t
 
 
 def columns_of(batch: Batch) -> NamedColumns:
-    """Rows that a model has read -> their columns, nominal ones with the categories of the training table."""
+    """Return the columns of a batch.
+
+    Categorical ones with the categories of the training table.
+    """
     assert batch.table is not None
     schema, listed = batch.table.schema, list[Any](batch.columns)
     for number, known in enumerate(schema.categories):
@@ -308,7 +358,7 @@ def columns_of(batch: Batch) -> NamedColumns:
 
 
 def page_rule(rule: Rule) -> dict[str, Any]:
-    """A rule -> ``name`` in the script (None if the script does not have it), ``options`` and ``text``.
+    """Describe a rule for the script: ``name`` (None if it does not support the rule), ``options`` and ``text``.
 
     Examples
     --------
@@ -321,7 +371,7 @@ def page_rule(rule: Rule) -> dict[str, Any]:
 
 
 def page_decision(decision: Decision) -> dict[str, Any]:
-    """A decision -> ``name`` in the script (None if the script does not have it), ``options`` and ``text``.
+    """Describe a decision for the script: ``name`` (None if it does not support it), ``options`` and ``text``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Arrays as short JSON, which a page turns back into typed arrays."""
+"""Arrays as short JSON, and other encodings of data in a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int16": "i16", "floa
 
 
 def packed(values: NDArray[Any]) -> dict[str, str]:
-    """Numbers (any shape) -> the smallest typed array that holds them exactly, little-endian, as base64.
+    """Encode numbers of any shape as the smallest exact typed array, little-endian, in base64.
 
     Examples
     --------
@@ -25,12 +25,12 @@ def packed(values: NDArray[Any]) -> dict[str, str]:
     {'t': 'u16', 'd': 'AQACACwB'}
     """
     flat = np.ravel(values)
-    kind = _smallest(flat)
-    return {"t": _NAMES[kind], "d": base64.b64encode(flat.astype(np.dtype(kind).newbyteorder("<")).tobytes()).decode()}
+    name = _smallest(flat)
+    return {"t": _NAMES[name], "d": base64.b64encode(flat.astype(np.dtype(name).newbyteorder("<")).tobytes()).decode()}
 
 
-def safe_json(value: Any) -> str:
-    """JSON that is safe inside a ``script`` element: none of its characters can end the element or begin another.
+def safe_json(value: object) -> str:
+    """Encode JSON for a ``script`` element, without characters that could end the element or start another.
 
     Examples
     --------
@@ -44,18 +44,18 @@ def safe_json(value: Any) -> str:
 
 
 def evenly(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """At most `most` of the rows, evenly spread."""
+    """Select at most `most` of the rows, evenly spread."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, max(most, 0)).astype(np.int64)]
 
 
-def cut(value: Any, longest: int = LONGEST) -> str:
-    """Any value -> text on one line, cut if it is too long."""
+def cut(value: object, longest: int = LONGEST) -> str:
+    """Format a value on one line, cut if it is too long."""
     words = " ".join(str(value).split())
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
 
 def _smallest(flat: NDArray[Any]) -> str:
-    """(n,) -> the name of a type that keeps every number."""
+    """Return the name of the smallest type that represents all numbers (n,) exactly."""
     if not np.array_equal(flat, np.floor(flat)):
         return "float64"
     low, high = (flat.min(), flat.max()) if len(flat) else (0, 0)

@@ -1,4 +1,4 @@
-"""Reports: one self-contained HTML page."""
+"""Reports as self-contained HTML files."""
 
 from __future__ import annotations
 
@@ -11,129 +11,140 @@ from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import hedgerow
 from hedgerow.explain.cases import number as number_words
-from hedgerow.explain.presenters.registry import explaining_presenter
+from hedgerow.explain.presenters.registry import presenter_of
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.request import Parts, ReportRequest, checked_groups, checked_names
 from hedgerow.export.svg import COLOURS
 from hedgerow.table.output import index_names
 from hedgerow.util.disk import write_whole
-from hedgerow.util.text import tied, whole
+from hedgerow.util.text import number_of, tied, whole
 
-#: By default the page keeps the evidence of this many rows.
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
+#: Default number of rows with evidence in the page.
 MAX_CASES = 1000
-#: By default the search for smallest changes takes this many seconds.
+#: Default time limit of the search for counterfactuals, in seconds.
 SECONDS = 5.0
-#: Features listed with the model.
+#: Number of features listed with the model.
 LISTED_FEATURES = 40
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A finished report: one self-contained HTML page.
+    """A report: one self-contained HTML file.
 
     Attributes
     ----------
     html : str
         The page.
     figures : dict
-        Its figures: ``rows``, ``indeterminate`` (of a classifier), ``strangers`` (None if the forest cannot tell),
-        ``places`` and, if the classes or targets are known, the metrics.
+        Its figures: ``rows``, ``indeterminate`` (undecided rows of a classifier), ``novel`` (None if the forest
+        has no novelty), ``places`` and, if classes or targets are given, the metrics.
     """
 
     html: str
     figures: dict[str, Any]
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file, which appears whole or not at all -> its path."""
+        """Write the report to a file atomically, and return its path."""
         write_whole(path, self.html.encode())
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """The page in a frame, for notebooks."""
+        """Return the report in a frame, for notebooks."""
         return f'<iframe title="hedgerow report" width="100%" height="900" srcdoc="{escape(self.html)}"></iframe>'
 
     def __repr__(self) -> str:
-        predictions = f"{self.figures['rows']:,} rows"
+        rows = f"{self.figures['rows']:,} rows"
         if "indeterminate" in self.figures:
-            predictions += f", {self.figures['indeterminate']:,} undecided"
-        return f"Report({predictions}, {len(self.html.encode()) / 1e6:.2f} MB)"
+            rows += f", {self.figures['indeterminate']:,} undecided"
+        return f"Report({rows}, {len(self.html.encode()) / 1e6:.2f} MB)"
 
 
 def make_report(
-    forest: Any,
-    X: Any,
-    y: Any = None,
+    forest: BaseEstimator,
+    X: TableLike,
+    y: ArrayLike | None = None,
     *,
-    names: Any = None,
-    title: str = "What the forest knows, and what it does not",
+    names: ArrayLike | None = None,
+    title: str = "Predictions and their uncertainty",
     max_cases: int = MAX_CASES,
     explained: str = "some",
     time_limit: float = SECONDS,
-    train: Any = None,
-    y_train: Any = None,
+    train: TableLike | None = None,
+    y_train: ArrayLike | None = None,
     first_row: int = 0,
     immutable: Iterable[int | str] | None = None,
     labels: Mapping[str, Mapping[str, str]] | None = None,
     coverage: float | None = None,
-    by: Mapping[str, Any] | None = None,
+    by: Mapping[str, ArrayLike] | None = None,
     costs: Any = None,
+    groups: ArrayLike | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """A fitted forest and rows -> a page with metrics, where the undecided cases are, and the details of each case.
+    """Make a report with metrics, rules that describe undecided rows, and details of each case.
 
-    The reader can change rule, caution and decision; the page then folds the leaf counts of the cases again.
+    Readers can change rule, caution and decision; the page then recomputes all opinions from the leaf counts.
 
     Parameters
     ----------
     forest : fitted classifier or regressor of hedgerow
-        The page starts with its rule, caution and decision; that of a regressor is about intervals.
+        The page starts with its rule, caution and decision. The report of a regressor shows intervals.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Rows the forest has not been trained on.
+        Held-out rows.
     y : array-like of shape (n_samples,), default=None
-        Their classes or targets; without them the report has no metrics.
+        Classes or targets of X; without them the report has no metrics.
     names : array-like of shape (n_samples,), default=None
-        Names of the rows; None uses the index of a pandas frame, or their numbers.
+        Names of the rows; None uses the index of a pandas frame, or row numbers.
     title : str
-        The headline.
+        Title of the report.
     max_cases : int, default=1000
-        Most rows that are shown in detail, undecided ones first; fewer if their leaves take too much space.
+        Number of rows shown in detail, undecided ones first; fewer if their leaves take too much space.
     explained : {"some", "all"}, default="some"
-        Which undecided rows are explained in words: the most doubtful hundred and a few of each place where undecided
-        rows are, as far as they fit into half a megabyte; or all that are shown in detail.
+        Undecided rows to explain in words: "some" explains the hundred most uncertain ones and a few of each rule
+        about undecided rows, within half a megabyte; "all" explains all that are shown in detail.
     time_limit : float, default=5.0
-        Seconds to search for the smallest changes that would settle undecided rows, for all rows together; 0 means no
-        search. If this is too short, the changes found may not be the smallest, the page says so, and another run may
-        find others.
+        Seconds to search for counterfactuals of undecided rows, for all rows together; 0 means no search. If it is too
+        short, the counterfactuals may not be the smallest, which the page notes, and may differ between runs.
     train, y_train : as X and y, default=None
-        The training rows and their classes, to show those nearest to an undecided row if the forest has not kept them,
-        as after loading.
+        Training rows and their classes, for the nearest cases; required only if the forest has not kept them, for
+        instance after loading.
     first_row : int, default=0
-        Number of the first row, both of X and of the training rows.
+        Number of the first row of X and of the training rows.
     immutable : iterable of int or str, default=None
-        Features, by number or name, that the smallest change must not change; None means the ``immutable_features``
-        of the forest.
+        Features, by number or name, that counterfactuals must not change; None means the ``immutable_features`` of the
+        forest.
     labels : mapping of str to mapping of str to str, default=None
-        Readable names: column -> value as text -> name; the value "" names the column itself. A column that is no
-        feature is about the classes.
+        Readable names of values (as text) by column; the value "" names the column itself. A column that is not a
+        feature names the classes.
     coverage : float, default=None
-        Of a regressor: the share of targets that intervals should hold; None means .9.
+        Target coverage of the intervals of a regressor; None means 0.9.
     by : mapping of str to array-like of shape (n_samples,), default=None
-        Columns, by name, whose values divide the rows into groups; the page has the figures of each group. Many
-        different numbers are divided into four groups. Needs y.
+        Columns, by name, whose values divide the rows into groups, with metrics for each group. Numeric columns with
+        many values are divided into four groups. Requires y.
     costs : mapping of str to array-like of shape (n_classes,), or data frame, default=None
-        Of a classifier: actions and what each costs if each class is true, in the order of ``classes_``; the page
-        has the cost of a row if one follows the model. An action "look again" is for undecided rows. Needs y.
+        Actions of a classifier and their costs for each true class, in the order of ``classes_``; the report shows the
+        mean cost per row. An action "look again" applies to undecided rows. Requires y.
+    groups : array-like of shape (n_samples,), default=None
+        Group labels of dependent rows, such as the visits of a patient; the page counts groups too.
     progress : callable, default=None
-        Is called with the number of rows explained so far, and of all that will be.
+        Function that is called with the number of rows explained so far, and the total.
 
     Returns
     -------
     Report
-        With ``html``, ``figures`` and ``save(path)``.
+        Its attribute ``html`` is the page; ``save(path)`` writes it.
 
     Examples
     --------
@@ -145,9 +156,9 @@ def make_report(
     >>> report.figures["rows"], "</html>" in report.html
     (75, True)
     """
-    presenter = explaining_presenter(forest, "report")
+    presenter = presenter_of(forest)
     if y is None and (by or costs is not None):
-        raise ValueError("y must be given with by and costs, got none; both need to know what is true")
+        raise ValueError("by and costs require y.")
     called = checked_names(index_names(X) if names is None else names, _n_rows(X))
     request = ReportRequest(
         called, max_cases, explained, time_limit, train, y_train, first_row, immutable, labels, coverage,
@@ -155,29 +166,31 @@ def make_report(
     )  # fmt: skip
     request.check()
     parts: Parts = presenter.page(forest, X, y, request)
-    page = _rendered(parts, request, title)
-    return Report(whole(page), parts.plain)
+    n_groups = None if groups is None else _n_groups(groups, _n_rows(X))
+    page = _rendered(parts, request, title, "" if n_groups is None else f" in {number_of(n_groups, 'group')}")
+    return Report(whole(page), parts.plain if n_groups is None else {**parts.plain, "groups": n_groups})
 
 
 def page_from(template: str, scripts: tuple[str, ...], data: Any, **context: Any) -> str:
-    """A template and scripts among the assets, and what they show -> a page that contains its style and script."""
+    """Render a template with its style and scripts, which are names of assets."""
     from markupsafe import Markup
 
     ready, style, script = _assets(template, scripts)
-    return ready.render(  # type: ignore[no-any-return]
+    html: str = ready.render(
         version=hedgerow.__version__,
         policy=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
-        style=Markup(style),  # style and script are our own files; everything from the data is escaped or JSON
+        style=Markup(style),  # assets are trusted; everything from the data is escaped or JSON
         script=Markup(script),
         data=Markup(safe_json(data)),
         **context,
     )
+    return html
 
 
 @lru_cache(maxsize=4)
 def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
-    """-> the compiled template, the style and the script, which are the same in all pages of a kind."""
+    """Return the compiled template, the style and the script."""
     import jinja2
 
     assets = files("hedgerow.explain.report") / "assets"
@@ -195,15 +208,15 @@ def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
     environment.filters |= {
         "cut": cut,
         "broken": _broken,
-        "about": _roughly,
-        "percent": lambda share: f"{100 * share:.1f} %",
+        "approximate": _approximate,
+        "percent": "{:.1%}".format,
         "short": number_words,
     }
     return environment.get_template(template), style, script
 
 
-def _rendered(parts: Parts, request: ReportRequest, title: str) -> str:
-    """The parts of a page -> the page."""
+def _rendered(parts: Parts, request: ReportRequest, title: str, in_groups: str = "") -> str:
+    """Render the parts of a report."""
     figures = parts.figures
     novel = [] if figures.novel is None else [row for row, *_ in figures.novel.listed]
     return page_from(
@@ -213,6 +226,7 @@ def _rendered(parts: Parts, request: ReportRequest, title: str) -> str:
         title=title,
         figures=figures,
         n=figures.n_rows,
+        in_groups=in_groups,
         features=figures.features[:LISTED_FEATURES],
         n_features=len(figures.features),
         top_importance=max((feature.importance for feature in figures.features), default=0.0) or 1.0,
@@ -222,25 +236,34 @@ def _rendered(parts: Parts, request: ReportRequest, title: str) -> str:
 
 
 def _n_rows(X: Any) -> int:
-    """The number of rows of any table."""
+    """Return the number of rows of a table."""
     shape = getattr(X, "shape", None)
     return int(shape[0]) if shape is not None else len(X)
 
 
-def _tied(predictions: Any) -> Any:
-    """What a template says -> the same without a place to break the line between a number and its sign."""
-    return (
-        tied(predictions) if type(predictions) is str else predictions
-    )  # not what is already markup: style, script and data
+def _n_groups(groups: ArrayLike, n_rows: int) -> int:
+    """Return the number of distinct groups of n rows."""
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"groups must have one label for each of the {n_rows} rows, got shape {labels.shape}.")
+    return len(np.unique(labels))
 
 
-def _roughly(expected: float) -> str:
-    """How many rows are expected -> words."""
+def _tied(value: object) -> object:
+    """Prevent line breaks between a number and its sign.
+
+    Style, script and data, which are markup, do not change.
+    """
+    return tied(value) if type(value) is str else value
+
+
+def _approximate(expected: float) -> str:
+    """Format an expected number of rows."""
     return "less than one" if expected < 1 else f"about {expected:,.0f}"
 
 
-def _broken(text: Any) -> Any:
-    """A text -> its beginning, with places to break the line after underscores and none within dates."""
+def _broken(text: object) -> Markup:
+    """Cut a text, and allow line breaks after underscores but not within dates."""
     from markupsafe import Markup
 
     parts = re.split(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?)", tied(cut(text)))
@@ -251,7 +274,7 @@ def _broken(text: Any) -> Any:
 
 
 def _class_colours() -> str:
-    """The style of the classes, in colours that colour-blind readers can tell apart."""
+    """Return the style of the classes, in colours suitable for colour-blind readers."""
     return "".join(
         f".k{k} {{ fill: {colour}; background-color: {colour}; }} .line.k{k} {{ fill: none; stroke: {colour}; }}\n"
         for k, colour in enumerate(COLOURS)
@@ -259,5 +282,5 @@ def _class_colours() -> str:
 
 
 def _digest(text: str) -> str:
-    """A script or style -> its name in a content security policy."""
+    """Return the hash of a script or style for a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

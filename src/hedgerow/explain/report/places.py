@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
 from hedgerow.explain.report.pack import evenly
-from hedgerow.export.describe import Split, number_words, split_of
+from hedgerow.export.describe import Category, Split, number_words, split_of
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.storage.values import estimator_named
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.codebook import DATES, date_words
+from hedgerow.table.named import Listed
 from hedgerow.table.schema import Kind
 
 #: Show at most this many rules.
 MOST_PLACES = 5
-#: A place has at least this many rows, and at least this many undecided ones.
+#: Fewest rows of a place, and fewest undecided ones.
 FEWEST, FEWEST_UNDECIDED = 10, 5
-#: A place is shown if so many undecided rows would be rarer by chance than this, over all thresholds that were tried.
+#: Significance level of a place, corrected for the number of thresholds tried.
 BY_CHANCE = 0.05
-#: So many undecided rows of a place are its examples.
+#: Number of undecided rows of a place that are its examples.
 EXAMPLES = 5
 #: Name at most this many categories, and count the rest.
 MOST_NAMED = 4
@@ -32,7 +32,7 @@ MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class Place:
-    """Rows that meet some conditions: how many there are, how many of them are undecided, and some of these."""
+    """Rows that meet conditions: their number, the number of undecided ones, and examples of these."""
 
     conditions: tuple[str, ...]
     rows: int
@@ -41,22 +41,22 @@ class Place:
 
     @property
     def rate(self) -> float:
-        """Share of the rows that are undecided."""
+        """Fraction of undecided rows."""
         return self.undecided / self.rows
 
 
 def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Place]:
-    """n rows and which are undecided (n,) -> at most five places with clearly more of them than elsewhere.
+    """Find at most five places where undecided rows concentrate.
 
-    A small tree is grown to tell undecided rows from decided ones; its leaves are the places. A leaf is left out if as
-    many undecided rows could well be there by chance. Places describe the given rows; they do not predict.
+    The places are leaves of a small tree that separates undecided from decided rows. Leaves whose number of undecided
+    rows is not significant are left out. Places describe the given rows; they do not predict.
 
     Parameters
     ----------
     table : NamedColumns
         The rows.
     is_open : bool (n,)
-        Which of them are undecided.
+        Which rows are undecided.
 
     Returns
     -------
@@ -74,36 +74,36 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
         return []
     small = {"max_leaf_nodes": 10, "max_depth": 4, "min_samples_leaf": max(FEWEST, n_rows // 50), "max_features": None}
     forest = estimator_named("RandomForestClassifier")(1, bootstrap=False, random_state=0, **small).fit(table, is_open)
-    predictor = predictor_of(forest)  # a forest keeps its rows, so that the table is read once
+    predictor = predictor_of(forest)  # a forest keeps its rows, so the table is binned once
     reached, tree = predictor.forest.leaf_nodes(predictor.fitted.rows.codes)[:, 0], predictor.fitted.tree(0)
     tried = n_rows * len(table.listed)
-    gaps = [_has_gaps(column) for column in table.listed]
+    has_missing = [_has_missing(column) for column in table.listed]
     places = []
     for leaf in np.unique(reached).tolist():
         here = reached == leaf
         undecided = np.flatnonzero(here & is_open)
         examples = tuple(evenly(undecided, EXAMPLES).tolist())
-        place = Place(_conditions(tree, leaf, gaps), int(here.sum()), len(undecided), examples)
+        place = Place(_conditions(tree, leaf, has_missing), int(here.sum()), len(undecided), examples)
         if place.undecided >= FEWEST_UNDECIDED and _by_chance(place, is_open) * tried <= BY_CHANCE:
             places.append(place)
-    # Sort by how many more rows are undecided than expected from the share of all rows.
+    # Largest excess of undecided rows first.
     return sorted(places, key=lambda place: place.rows * is_open.mean() - place.undecided)[:MOST_PLACES]
 
 
 def _by_chance(place: Place, is_open: NDArray[np.bool_]) -> float:
-    """How probable as many undecided rows are among as many rows drawn at random from the table."""
+    """Return the probability of at least as many undecided rows among randomly drawn rows."""
     return float(hypergeom.sf(place.undecided - 1, len(is_open), int(is_open.sum()), place.rows))
 
 
 @dataclass
 class _Range:
-    """What a path says about one feature."""
+    """Constraints of a path on one feature."""
 
     name: str
     low: float = -np.inf
     high: float = np.inf
-    allowed: list[Any] | None = None
-    known: list[Any] = field(default_factory=list)
+    allowed: list[Category] | None = None
+    known: list[Category] = field(default_factory=list)
     kind: Kind = "number"
     missing: bool = True
     only_missing: bool = False
@@ -129,7 +129,7 @@ class _Range:
             self.missing &= split.missing_left == left
 
     def words(self) -> str:
-        """The condition in words."""
+        """Describe the condition."""
         if self.only_missing:
             return f"{self.name} missing"
         tail = " or missing" if self.missing else ""
@@ -146,51 +146,51 @@ class _Range:
         both = f"after {low} and up to {high}" if self.kind in DATES else f"between {low} and {high}"
         return f"{self.name} {both}{tail}"
 
-    def _keep(self, values: list[Any], every: list[Any]) -> None:
+    def _keep(self, values: list[Category], every: list[Category]) -> None:
         """Keep only the categories that are still possible."""
         self.known = every
         self.allowed = [value for value in values if self.allowed is None or value in self.allowed]
 
 
-def _conditions(tree: Tree, leaf: int, gaps: list[bool]) -> tuple[str, ...]:
-    """A leaf -> the conditions that its rows meet, one per feature, in the order of the path."""
+def _conditions(tree: Tree, leaf: int, has_missing: list[bool]) -> tuple[str, ...]:
+    """Describe the conditions of a leaf, one per feature, in the order of the path."""
     path = [leaf]
     while tree.parent[path[-1]] >= 0:
         path.append(int(tree.parent[path[-1]]))
     ranges: dict[int, _Range] = {}
     for above, below in zip(path[:0:-1], path[-2::-1], strict=True):
         split = split_of(tree.at(above))
-        request = ranges.setdefault(
+        limits = ranges.setdefault(
             split.feature,
-            _Range(split.name, kind=tree.schema.kinds[split.feature], missing=gaps[split.feature]),
+            _Range(split.name, kind=tree.schema.kinds[split.feature], missing=has_missing[split.feature]),
         )
-        request.take(split, below - int(tree.first_child[above]))
+        limits.take(split, below - int(tree.first_child[above]))
     return tuple(each.words() for each in ranges.values())
 
 
-def _has_gaps(column: Any) -> bool:
-    """A column -> whether a value is missing."""
-    return bool((column.codes < 0).any() if isinstance(column, Factors) else np.isnan(column).any())
+def _has_missing(column: Listed) -> bool:
+    """Return whether a column has missing values."""
+    return bool((column.codes < 0).any() if isinstance(column, Factors) else np.isnan(np.asarray(column)).any())
 
 
-def _number_words(value: float, kind: Kind) -> str:
-    """A threshold -> text without trailing zeros, or a date."""
-    if kind in DATES:
-        return date_words(value, kind)
+def _number_words(value: float, column_kind: Kind) -> str:
+    """Format a threshold without trailing zeros, or as a date."""
+    if column_kind in DATES:
+        return date_words(value, column_kind)
     words = number_words(value, 2)
     return words if "e" in words or "." not in words else words.rstrip("0").rstrip(".")
 
 
-def _category_words(allowed: list[Any], known: list[Any]) -> str:
-    """Allowed and known categories -> ``is a or b``, or ``is not c`` if that is shorter."""
+def _category_words(allowed: list[Category], known: list[Category]) -> str:
+    """Describe the allowed categories: ``is a or b``, or ``is not c`` if that is shorter."""
     others = [value for value in known if value not in allowed]
     if others and len(others) < len(allowed):
         return f"is not {_either(others)}"
     return f"is {_either(allowed)}"
 
 
-def _either(values: list[Any]) -> str:
-    """Values -> ``a, b or c``; only the first few are named."""
+def _either(values: list[Category]) -> str:
+    """Join values: ``a, b or c``, and the number of others if there are many."""
     named = [str(value) for value in (values if len(values) <= MOST_NAMED + 1 else values[:MOST_NAMED])]
     more = len(values) - len(named)
     named += [f"{more:,} others"] if more > 0 else []

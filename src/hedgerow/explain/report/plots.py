@@ -1,4 +1,4 @@
-"""Points and lines of small plots."""
+"""Small plots of a report."""
 
 from __future__ import annotations
 
@@ -12,25 +12,29 @@ from hedgerow.explain.report.pack import evenly
 
 Floats = NDArray[np.float64]
 
-#: Most points of a picture; they are taken evenly from the table.
+#: Largest number of points of a plot, taken evenly from the table.
 MOST_POINTS = 1500
-#: The frame of a picture: left, right, top and bottom, of 360 by 260.
+#: The frame of a plot: left, right, top and bottom, of 360 by 260.
 LEFT, RIGHT, TOP, BOTTOM = 66, 350, 10, 216
+
+
+Line = tuple[str, float, float, float, float]
+Word = tuple[float, float, str, str]
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture: a path of dots, lines (class and two ends), words (place, anchor, text), a title and what it shows."""
+    """A plot: title, caption, a path of dots, lines (class and two ends), and words (position, anchor, text)."""
 
     title: str
     hint: str
     path: str
-    lines: list[tuple[str, float, float, float, float]]
-    words: list[tuple[float, float, str, str]]
+    lines: list[Line]
+    words: list[Word]
 
 
 def error_plots(predicted: Floats, truth: Floats, ends: Floats | None) -> list[Plot]:
-    """Predictions and targets (n,), perhaps intervals (n, 2) -> targets against predictions, and residuals."""
+    """Plot targets and residuals against predictions (n,) and, with intervals (n, 2), errors against widths."""
     rows = evenly(np.arange(len(truth)), MOST_POINTS)
     predictions, true = predicted[rows], truth[rows]
     low, high = float(min(predictions.min(), true.min())), float(max(predictions.max(), true.max()))
@@ -41,7 +45,7 @@ def error_plots(predicted: Floats, truth: Floats, ends: Floats | None) -> list[P
     plots = [
         both.plot(
             "Targets against predictions",
-            "A point on the line is predicted exactly.",
+            "Points on the line are predicted exactly.",
             predictions,
             true,
             ("predicted", "true"),
@@ -49,7 +53,7 @@ def error_plots(predicted: Floats, truth: Floats, ends: Floats | None) -> list[P
         ),
         around.plot(
             "Residuals against predictions",
-            "Target minus prediction. A good model leaves no pattern.",
+            "Target minus prediction. A good model shows no pattern.",
             predictions,
             residual,
             ("predicted", "residual"),
@@ -62,7 +66,7 @@ def error_plots(predicted: Floats, truth: Floats, ends: Floats | None) -> list[P
 
 
 def _by_width(predicted: Floats, truth: Floats, ends: Floats) -> Plot:
-    """Whether wide intervals belong to large errors: the mean error of rows in ten groups of growing width."""
+    """Plot the mean error of ten groups of rows by width of the interval."""
     width, error = ends[:, 1] - ends[:, 0], np.abs(truth - predicted)
     groups = [each for each in np.array_split(np.argsort(width, kind="stable"), 10) if len(each)]
     wide = np.array([width[each].mean() for each in groups])
@@ -74,7 +78,7 @@ def _by_width(predicted: Floats, truth: Floats, ends: Floats) -> Plot:
 
 @dataclass(frozen=True)
 class Frame:
-    """The ranges of the two axes."""
+    """Ranges of the two axes."""
 
     across: tuple[float, float]
     up: tuple[float, float]
@@ -88,15 +92,15 @@ class Frame:
         names: tuple[str, str],
         line: tuple[float, float, float, float] | None,
     ) -> Plot:
-        """Points, the names of the axes and perhaps a line -> the picture."""
+        """Draw points, the names of the axes and optionally a line."""
         places = zip(self._x(x).tolist(), self._y(y).tolist(), strict=True)
         path = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places)
-        frame = [("grid", LEFT, BOTTOM, RIGHT, BOTTOM), ("grid", LEFT, TOP, LEFT, BOTTOM)]
+        frame: list[Line] = [("grid", LEFT, BOTTOM, RIGHT, BOTTOM), ("grid", LEFT, TOP, LEFT, BOTTOM)]
         if line is not None:
             ends = np.array(line)
             (x1, x2), (y1, y2) = self._x(ends[::2]).tolist(), self._y(ends[1::2]).tolist()
             frame.append(("now", round(x1, 1), round(y1, 1), round(x2, 1), round(y2, 1)))
-        words = [
+        words: list[Word] = [
             (LEFT, BOTTOM + 16, "start", number(self.across[0])),
             (RIGHT, BOTTOM + 16, "end", number(self.across[1])),
             ((LEFT + RIGHT) / 2, BOTTOM + 34, "middle", names[0]),
@@ -104,12 +108,12 @@ class Frame:
             (LEFT - 6, TOP + 10, "end", number(self.up[1])),
             (LEFT - 6, (TOP + BOTTOM) / 2, "end", names[1]),
         ]
-        return Plot(title, hint, path, frame, words)  # type: ignore[arg-type]
+        return Plot(title, hint, path, frame, words)
 
-    def with_lines(self, plot: Plot, kind: str, ends: Floats) -> Plot:
-        """A picture -> the same with lines of a class, of which the ends (m, 4) are given."""
+    def with_lines(self, plot: Plot, css_class: str, ends: Floats) -> Plot:
+        """Add lines of a CSS class, whose ends (m, 4) are given."""
         x, y = self._x(ends[:, ::2]).round(1).tolist(), self._y(ends[:, 1::2]).round(1).tolist()
-        more = [(kind, a[0], b[0], a[1], b[1]) for a, b in zip(x, y, strict=True)]
+        more = [(css_class, a[0], b[0], a[1], b[1]) for a, b in zip(x, y, strict=True)]
         return replace(plot, lines=[*plot.lines, *more])
 
     def _x(self, values: Floats) -> Floats:
@@ -120,5 +124,5 @@ class Frame:
 
 
 def _share(values: Floats, low: float, high: float) -> Floats:
-    """Numbers -> where they lie between two others, 0 to 1."""
+    """Scale numbers linearly from [low, high] to [0, 1]."""
     return np.asarray((values - low) / (high - low) if high > low else np.full(len(values), 0.5))

@@ -1,32 +1,38 @@
-"""Arguments of a report, and the parts of its page."""
+"""Arguments and parts of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from hedgerow.explain.breakdown import Groups
+from hedgerow.explain.question import Array
 from hedgerow.explain.report.pack import cut
 from hedgerow.inference.evaluation import group_rows
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
 from hedgerow.table.codebook import DATES, PARTS
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from hedgerow.explain.request import TableLike
+
 
 @dataclass(frozen=True, eq=False)
 class ReportRequest:
-    """The arguments of `make_report`; see there."""
+    """Arguments of `make_report`, which documents them."""
 
     names: list[str] | None
     max_cases: int
     explained: str
     time_limit: float
-    train: Any
-    y_train: Any
+    train: TableLike | None
+    y_train: ArrayLike | None
     first_row: int
     immutable: Iterable[int | str] | None
     labels: Mapping[str, Mapping[str, str]] | None
@@ -36,25 +42,22 @@ class ReportRequest:
     progress: Callable[[int, int], None]
 
     def called(self, row: int) -> str:
-        """The name of a row, or its number."""
+        """Return the name of a row, or its number."""
         return str(row + self.first_row) if self.names is None else self.names[row]
 
     def check(self) -> None:
-        """Refuse what cannot be meant."""
+        """Raise a ValueError for invalid arguments."""
         if not (isinstance(self.max_cases, int | np.integer) and self.max_cases >= 1):
-            raise ValueError(f"max_cases must be a whole number >= 1, got {self.max_cases!r}; 1000 is usual")
+            raise ValueError(f"max_cases must be an int >= 1, got {self.max_cases!r}.")
         if self.explained not in ("some", "all"):
-            raise ValueError(
-                f"explained must be 'some' or 'all', got {self.explained!r}; 'all' explains every undecided row of the"
-                " page"
-            )
+            raise ValueError(f"explained must be 'some' or 'all', got {self.explained!r}.")
         if not self.time_limit >= 0:
-            raise ValueError(f"time_limit must be a number >= 0, got {self.time_limit!r}; 0 means no search")
+            raise ValueError(f"time_limit must be a number of seconds >= 0, got {self.time_limit!r}.")
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The parts of a page: its template and scripts, the figures it shows, the same as plain Python, and its data."""
+    """Parts of a report: template, scripts, figures (also as plain Python), and the data of the scripts."""
 
     template: str
     scripts: tuple[str, ...]
@@ -65,39 +68,36 @@ class Parts:
 
 
 def checked_groups(by: Mapping[str, Any] | None, n_rows: int) -> Groups:
-    """Column -> its values (n,), or the rows (n,) of each of its groups -> the rows of groups."""
+    """Return the rows (n,) of each group by column, given groups or the values (n,) of columns."""
     found = {}
     for name, given in (by or {}).items():
         groups = given if isinstance(given, Mapping) else group_rows(name, np.asarray(given))
         found[name] = {str(group): np.asarray(rows, dtype=bool) for group, rows in groups.items()}
         for rows in found[name].values():
             if rows.shape != (n_rows,):
-                raise ValueError(
-                    f"by must have a value for each of the {n_rows} rows, got shape {rows.shape} for {name!r}; pass"
-                    " those of X"
-                )
+                raise ValueError(f"by[{name!r}] must have shape ({n_rows},), one value per row of X, got {rows.shape}.")
     return found
 
 
-def checked_names(names: Any, n_rows: int) -> list[str] | None:
-    """Names (n,) or None -> text or None."""
+def checked_names(names: ArrayLike | None, n_rows: int) -> list[str] | None:
+    """Convert names (n,) to text."""
     if names is None:
         return None
     called = [cut(name) for name in np.asarray(names).tolist()]
     if len(called) != n_rows:
-        raise ValueError(f"names must have one name for each of the {n_rows} rows, got {len(called)}; pass those of X")
+        raise ValueError(f"names must have one name for each of the {n_rows} rows of X, got {len(called)}.")
     return called
 
 
-#: Column -> value, as text -> its readable name; the value "" stands for the name of the column itself.
+#: Readable names of values (as text) by column; the value "" stands for the column itself.
 ReadableNames = Mapping[str, Mapping[str, str]]
 
 
-def readable(model: Any, labels: ReadableNames | None) -> Any:
-    """A fitted model -> one whose features, categories and classes have readable names.
+def readable(model: BaseEstimator, labels: ReadableNames | None) -> Any:
+    """Copy a fitted model with readable names of features, categories and classes.
 
-    A column of `labels` that is no feature is about the classes. The result is for words only: it does not read tables,
-    whose columns and categories have their own names.
+    A column of `labels` that is not a feature names the classes. The copy serves texts only: it cannot predict tables
+    with the original names.
 
     Examples
     --------
@@ -121,7 +121,10 @@ def readable(model: Any, labels: ReadableNames | None) -> Any:
 
 
 def _readable_names(fitted: Fitted, labels: ReadableNames) -> tuple[str, ...]:
-    """A fitted model -> readable names of its features; the month and the weekday of a date are named like the date."""
+    """Return readable names of the features.
+
+    Months and weekdays of a date are named after the date.
+    """
     names = fitted.codebook.names
     dates = [name for name, kind in zip(names, fitted.schema.kinds, strict=True) if kind in DATES]
     of_dates = {date + part: column_name(date, labels) + part for date in dates for part in PARTS}
@@ -129,21 +132,18 @@ def _readable_names(fitted: Fitted, labels: ReadableNames) -> tuple[str, ...]:
 
 
 def column_name(name: str, labels: ReadableNames | None) -> str:
-    """The name of a column -> its readable name."""
+    """Return the readable name of a column."""
     return (labels or {}).get(name, {}).get("", name)
 
 
-def _renamed(values: NDArray[Any], names: Mapping[str, str]) -> NDArray[Any]:
-    """Values (m,) -> readable names where there are any."""
-    predictions = [names.get(_key(value), value) for value in values.tolist()]
-    return np.array(
-        predictions
-        if all(a is b for a, b in zip(predictions, values.tolist(), strict=True))
-        else list(map(str, predictions)),
-        dtype=object,
-    )
+def _renamed(values: Array, names: Mapping[str, str]) -> Array:
+    """Replace values (m,) by readable names where there are any."""
+    given = values.tolist()
+    found = [names.get(_key(value), value) for value in given]
+    is_same = all(a is b for a, b in zip(found, given, strict=True))
+    return np.array(found if is_same else list(map(str, found)), dtype=object)
 
 
 def _key(value: Any) -> str:
-    """A value -> how a table of names writes it."""
+    """Return the key of a value in a table of names."""
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,9 +1,9 @@
-"""Explanations short enough for a page."""
+"""Short explanations for a report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,46 +21,57 @@ from hedgerow.explain.words import percents, remedy_words
 from hedgerow.inference.batch import Batch
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
-#: This many of the undecided cases are explained, the most doubtful ones, and a few more of each place.
-MOST_DOUBTFUL = 100
-#: Most bytes for the explanations of these in the page.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+#: Number of undecided cases explained, the most uncertain ones, besides a few of each place.
+MOST_UNCERTAIN = 100
+#: Size limit of these explanations, in bytes.
 WHY_BYTES = 500_000
-#: Cases are explained in blocks of so many, and progress is told after each.
+#: Number of cases explained between two reports of progress.
 AT_A_TIME = 20
-#: What each feature adds is computed if so many nodes have to be visited at most, which takes a few seconds.
+#: Feature contributions are computed for at most this many node visits, which take a few seconds.
 MOST_VISITS = 30_000_000
-#: Nearest training rows that are shown, and features shown with them.
+#: Numbers of nearest training rows, and of features shown with them.
 NEAREST, SHOWN = 4, 3
-#: Longer sentences are cut.
+#: Length limit of sentences, in characters.
 LONGEST_SENTENCE = 400
 
 
-def worth_explaining(predictions: ReportData, places: list[Place]) -> NDArray[np.int64]:
-    """What a forest said, and where undecided rows are -> the most doubtful of them and a few of each place, in turn.
+class HasBatch(Protocol):
+    """Predictions with the batch they belong to."""
 
-    A row is the more doubtful the more the upper bounds of other classes exceed the lower bound of its label.
+    @property
+    def batch(self) -> Batch:
+        """The batch."""
+
+
+def worth_explaining(predictions: ReportData, places: list[Place]) -> NDArray[np.int64]:
+    """Choose the most uncertain undecided rows, and a few of each place.
+
+    Uncertainty is the excess of the largest upper probability of other classes over the lower probability of the label.
     """
     rows, label = np.flatnonzero(predictions.is_open), predictions.label
     others = predictions.opinion.upper[rows].copy()
     others[np.arange(len(rows)), label[rows]] = -np.inf
     ahead = others.max(axis=1, initial=-np.inf) - predictions.opinion.lower[rows, label[rows]]
-    uncertain = rows[np.argsort(-ahead, kind="stable")[:MOST_DOUBTFUL]].tolist()
+    uncertain = rows[np.argsort(-ahead, kind="stable")[:MOST_UNCERTAIN]].tolist()
     examples = [row for place in places for row in place.examples]
     return np.array(list(dict.fromkeys(uncertain + examples)), dtype=np.int64)
 
 
 def explanations_of(
-    forest: Any,
+    forest: BaseEstimator,
     predictor: ClassificationPredictor,
     predictions: ReportData,
     rows: NDArray[np.int64],
     training: KnownRows | None,
     request: ReportRequest,
-    room: int | None,
+    max_bytes: int | None,
 ) -> dict[int, dict[str, Any]]:
-    """A forest, what it said, and the rows (m,) to explain -> {row: explanation}, as many as fit into `room` bytes.
+    """Explain rows (m,), as many as fit into `max_bytes`; return the explanations by row.
 
-    The search for the smallest change of a row takes an equal part of the seconds.
+    The time limit of the search for counterfactuals is divided equally among the rows.
     """
     options: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, request.time_limit / max(1, len(rows)))}
     options["shap"] = len(predictor.forest.nodes) * len(rows) <= MOST_VISITS
@@ -70,27 +81,27 @@ def explanations_of(
         found = explain_batch(forest, predictor, batch, training, **options)
         return [_words(explanation, request.first_row) for explanation in found]
 
-    return explained_within(room, predictions, rows, request.progress, explain)
+    return explained_within(max_bytes, predictions, rows, request.progress, explain)
 
 
 def explained_within(
-    room: int | None,
-    predictions: Any,
+    max_bytes: int | None,
+    predictions: HasBatch,
     rows: NDArray[np.int64],
     progress: Callable[[int, int], None],
     explain: Callable[[Batch], list[dict[str, Any]]],
 ) -> dict[int, dict[str, Any]]:
-    """Rows (m,), a function from a batch to the words about each row -> {row: words}.
+    """Explain rows (m,) in blocks, as many as fit into `max_bytes`.
 
-    These are all rows, or as many as fit into `room` bytes.
+    Return the results of `explain` by row.
     """
     lines: dict[int, dict[str, Any]] = {}
     for start in range(0, len(rows), AT_A_TIME):
-        some = rows[start : start + AT_A_TIME]
-        for row, words in zip(some.tolist(), explain(predictions.batch[some]), strict=True):
-            if room is not None:
-                room -= len(safe_json(words).encode(errors="backslashreplace"))
-                if room < 0:
+        block = rows[start : start + AT_A_TIME]
+        for row, words in zip(block.tolist(), explain(predictions.batch[block]), strict=True):
+            if max_bytes is not None:
+                max_bytes -= len(safe_json(words).encode(errors="backslashreplace"))
+                if max_bytes < 0:
                     return lines
             lines[row] = words
         progress(len(lines), len(rows))
@@ -98,25 +109,29 @@ def explained_within(
 
 
 def _words(explanation: Explanation, first: int) -> dict[str, Any]:
-    """An explanation -> the part that the page shows."""
-    shares = percents([cause.share for cause in explanation.doubt])
-    doubt = [[share, one_line(cause.text)] for share, cause in zip(shares, explanation.doubt, strict=True) if share > 0]
+    """Return the part of an explanation that the page shows."""
+    causes = explanation.uncertainty
+    shares = percents([cause.share for cause in causes])
+    sources = [[share, one_line(cause.text)] for share, cause in zip(shares, causes, strict=True) if share > 0]
     return {
         "sentence": one_line(explanation.sentence),
-        "doubt": doubt,
-        "settle": [one_line(line) for line in remedy_words(explanation)],
+        "uncertainty": sources,
+        "remedies": [one_line(line) for line in remedy_words(explanation)],
         "rules": [one_line(line) for line in explanation.rules],
         "near": nearest_words(explanation, shown_features(explanation)[:SHOWN], first),
-        "adds": _added(explanation),
-        "gaps": None in explanation.values.values()
-        or any(cause.share > 0 for cause in explanation.doubt if cause.cause == "outside"),
+        "contributions": _contributions(explanation),
+        "partial": None in explanation.values.values()
+        or any(cause.share > 0 for cause in causes if cause.cause == "out_of_range"),
     }
 
 
 def nearest_words(
     explanation: Explanation | RegressionExplanation, names: list[str], first: int
 ) -> dict[str, Any] | None:
-    """The nearest training rows with some features; None if the model has not kept its rows."""
+    """Return the nearest training rows with the named features.
+
+    None if they are not available.
+    """
     if not explanation.cases:
         return None
     return {
@@ -130,8 +145,11 @@ def nearest_words(
     }
 
 
-def _added(explanation: Explanation) -> dict[str, Any] | None:
-    """What the features that matter add to the label and to the width; None if these are not sums over trees."""
+def _contributions(explanation: Explanation) -> dict[str, Any] | None:
+    """Return the largest contributions to the label and to the width.
+
+    None if they were not computed.
+    """
     shap = explanation.shap
     if shap is None:
         return None
@@ -145,5 +163,5 @@ def _added(explanation: Explanation) -> dict[str, Any] | None:
 
 
 def one_line(words: str) -> str:
-    """A sentence on one line, cut if it is too long."""
+    """Format a sentence on one line, cut if it is too long."""
     return cut(words, LONGEST_SENTENCE)

@@ -1,13 +1,13 @@
-"""Experiments: the name of a paper -> its tables and figures beside ours.
+"""Experiments of papers, compared with their published results.
 
-Each paper is a folder named by author and year. It holds the paper's figures (``paper.json``, with table and section),
+Each paper is a folder named by author and year. It has the published numbers (``paper.json``, with table and section),
 the protocol on top of the public API (``protocol.py``), the report on the results (``summary.py``), and the generated
-verdict with its figures (``README.md``). All papers share:
+verdict with its plots (``README.md``). All papers share:
 
 =============  ============================================================================================
-`frame`        units of work -> results, in parallel, each saved as soon as it is done
-`report`       tables, figures and sentences -> terminal, Markdown, JSON
-`statistics`   scores of methods -> ranks, tests, stars
+`frame`        units of work, run in parallel and saved one by one
+`report`       tables, plots and sentences for terminal, Markdown and JSON
+`statistics`   ranks, tests and stars
 =============  ============================================================================================
 """
 
@@ -17,19 +17,19 @@ from importlib import import_module
 
 from hedgerow.study.experiments.frame import Experiment
 
-#: A paper's name -> the module of its experiment; a new paper is one line here and one folder.
+#: Modules of experiments by paper; a new paper is one line here and one folder.
 PAPERS = {
     "zhang-2021": "hedgerow.study.experiments.zhang_2021",
     "busch-2021": "hedgerow.study.experiments.busch_2021",
     "sutton-2012": "hedgerow.study.experiments.sutton_2012",
     "lectures": "hedgerow.study.experiments.lectures",
 }
-#: Further studies of a paper: questions that it leaves open.
+#: Extensions of a paper: questions that it leaves to future work.
 STUDIES = {("busch-2021", "forests"): "hedgerow.study.experiments.forests"}
 
 
 def find_experiment(paper: str, study: str | None = None) -> Experiment:
-    """A paper's name, perhaps a further study of it -> its experiment.
+    """Return the experiment of a paper, or of an extension of it.
 
     Examples
     --------
@@ -39,10 +39,10 @@ def find_experiment(paper: str, study: str | None = None) -> Experiment:
     'busch-2021-forests'
     """
     if paper not in PAPERS:
-        raise ValueError(f"paper must be one of {', '.join(PAPERS)}, got {paper!r}; choose one of these")
+        raise ValueError(f"paper must be one of {', '.join(PAPERS)}, got {paper!r}.")
     if study is not None and (paper, study) not in STUDIES:
         known = [f"{of} {name}" for of, name in STUDIES]
-        raise ValueError(f"study must be one of those there are ({', '.join(known)}), got {study!r} of {paper}")
+        raise ValueError(f"study must be one of {', '.join(known)}, got {study!r} of {paper}.")
     module = PAPERS[paper] if study is None else STUDIES[paper, study]
     experiment: Experiment = import_module(module).EXPERIMENT
     return experiment

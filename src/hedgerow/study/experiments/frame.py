@@ -1,4 +1,4 @@
-"""Frame: an experiment -> its results, unit by unit, saved on disk, and its report."""
+"""Experiments as units of work, with results saved on disk."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of work that needs no other; its result is one small file.
+    """A piece of work that depends on no other; its result is one small file.
 
     Parameters
     ----------
     key : str
         Name of the file.
     arguments : dict
-        Arguments of `Experiment.work`, as JSON. A saved result is used only if its arguments are the same.
+        Arguments of `Experiment.work`, as JSON. A saved result is reused only if its arguments are equal.
     cost : float
         Duration relative to other units; the longest units start first.
     """
@@ -38,20 +38,20 @@ class Unit:
 
 @dataclass(frozen=True)
 class Results:
-    """Arguments and result of every unit, and the data sets that are not available, with the reason."""
+    """Arguments and results of all units, and reasons for unavailable data sets."""
 
     done: tuple[tuple[Arguments, Result], ...]
     absent: dict[str, str]
     quick: bool
 
     def of(self, **wanted: Any) -> list[tuple[Arguments, Result]]:
-        """The units whose arguments have these values."""
+        """Return the units with these argument values."""
         return [pair for pair in self.done if all(pair[0].get(name) == value for name, value in wanted.items())]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A paper: the data it needs, the work to do, and the report on the results.
+    """A paper: its data sets, the units of work, and the report on the results.
 
     Parameters
     ----------
@@ -79,27 +79,27 @@ def reproduce(
     jobs: int = -1,
     progress: bool = True,
 ) -> StudyReport:
-    """Do the units of an experiment that are not yet done, write report and figures, and return the report.
+    """Run the units of an experiment that are not saved yet, and write its report.
 
     Parameters
     ----------
     experiment : Experiment
     out : Path
-        Folder for the results, made if necessary. Units of an earlier run, even a quick or interrupted one, are reused.
+        Folder for the results, created if necessary. Units of an earlier run, even a quick one, are reused.
     data : Path, default=None
         Folder of data sets, see `hedgerow.datasets`.
     quick : bool, default=False
-        Whether to do only a part of the units, for a first result.
+        Whether to run only some of the units, for a first result.
     jobs : int, default=-1
         Number of processes; -1 for one per core.
     progress : bool, default=True
-        Whether to show a bar on standard error.
+        Whether to show a progress bar on standard error.
 
     Returns
     -------
     Report
     """
-    _require("pyarrow", "matplotlib")  # fail before the work, not after it
+    _require("pyarrow", "matplotlib")  # raise before the work, not after it
     present, absent = _look_for(experiment.sets(quick), data)
     units = experiment.plan(present, quick)
     store = out / "units"
@@ -118,17 +118,14 @@ def reproduce(
 
 
 def _require(*modules: str) -> None:
-    """Refuse to start without the packages that data and figures need."""
+    """Raise `ImportError` without the packages for data and plots."""
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
-        raise ImportError(
-            f"reproducing a paper needs {' and '.join(modules)}, but {' and '.join(missing)} is not installed;"
-            " pip install 'hedgerow[reproduce]'"
-        )
+        raise ImportError(f"Reproducing a paper requires {' and '.join(modules)}. Run pip install {' '.join(missing)}.")
 
 
 def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[str, str]]:
-    """Names -> the available sets, and why the others are not available; an error if none is."""
+    """Return the available data sets, and reasons for the others."""
     present, absent, online = [], {}, True
     for name in names:
         try:
@@ -136,7 +133,9 @@ def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[
             present.append(name)
         except DatasetError as reason:
             absent[name] = str(reason)
-            online = online and not isinstance(reason, UnreachableError)  # wait only once for a server that is silent
+            online = online and not isinstance(
+                reason, UnreachableError
+            )  # wait only once for a server that does not answer
     if names and not present:
         raise DatasetError(next(iter(absent.values())))
     return present, absent
@@ -145,7 +144,7 @@ def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[
 def _worked(
     work: Callable[[Arguments, Path | None], Result], units: Sequence[Unit], data: Path | None, jobs: int
 ) -> Iterator[tuple[Unit, Result]]:
-    """Units -> each with its result, as soon as it is done."""
+    """Yield each unit with its result as soon as it is done."""
     if jobs == 1 or len(units) < 2:
         yield from ((unit, work(unit.arguments, data)) for unit in units)
         return
@@ -158,12 +157,12 @@ def _worked(
 def _with_result(
     work: Callable[[Arguments, Path | None], Result], unit: Unit, data: Path | None
 ) -> tuple[Unit, Result]:
-    """A unit -> the unit and its result, so that results may come in any order."""
+    """Return a unit with its result, because results arrive in any order."""
     return unit, work(unit.arguments, data)
 
 
 def _kept(store: Path, unit: Unit) -> Result | None:
-    """The result of an earlier run with the same arguments, or None."""
+    """Return the saved result of an earlier run with equal arguments, or None."""
     try:
         kept = json.loads((store / f"{unit.key}.json").read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
@@ -173,13 +172,13 @@ def _kept(store: Path, unit: Unit) -> Result | None:
 
 
 def _keep(store: Path, unit: Unit, result: Result) -> None:
-    """Write a result; the file appears only when it is complete."""
+    """Save a result; the file is renamed into place when complete."""
     kept = json.dumps({"arguments": unit.arguments, "result": result})
     write_whole(store / f"{unit.key}.json", kept.encode())
 
 
 class _bar:
-    """A progress bar on standard error that counts cost; ``with _bar(...) as step: step(cost)``."""
+    """A progress bar on standard error, in units of cost: ``with _bar(...) as step``."""
 
     def __init__(self, name: str, units: Sequence[Unit], done: dict[str, Result], shown: bool) -> None:
         from rich.console import Console

@@ -1,4 +1,4 @@
-"""Report: tables, figures and sentences -> terminal, Markdown and JSON."""
+"""Reports with tables, plots and sentences, for terminal, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ PROSE = 35  # characters; longer cells are sentences, which may wrap
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Cells of text under a header; the first column is aligned left, the others right."""
+    """A table of text with a header and a left-aligned first column."""
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
-    brief: bool = True  # whether the terminal shows it; the written report always does
+    brief: bool = True  # whether the terminal shows it; the written report always has it
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing; `draw` takes an empty matplotlib figure of this size in inches."""
+    """A plot; `draw` takes an empty Matplotlib figure of this size in inches."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class StudyReport:
-    """The results: a verdict in sentences, then tables and figures; `data` holds the raw figures."""
+    """A verdict in sentences, then tables and plots; `data` has the raw results."""
 
     title: str
     source: str
@@ -52,7 +52,7 @@ class StudyReport:
     data: dict[str, Any] = field(default_factory=dict)
 
     def show(self, console: Console) -> None:
-        """Print tables, then the verdict."""
+        """Print the tables, then the verdict."""
         from rich.table import Table as RichTable
 
         for part in self.parts:
@@ -71,7 +71,7 @@ class StudyReport:
             console.print(f"* {_rich(sentence)}", highlight=False, soft_wrap=True)
 
     def write(self, folder: Path) -> None:
-        """Write README.md, figures and report.json into a folder."""
+        """Write README.md, plots and report.json to a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         figures = {}
         for part in self.parts:
@@ -81,7 +81,7 @@ class StudyReport:
         write_whole(folder / "report.json", (json.dumps(self.as_json(), indent=1) + "\n").encode())
 
     def as_json(self) -> dict[str, Any]:
-        """Everything except the drawings."""
+        """Return everything except the plots."""
         tables = [
             {
                 "title": part.title,
@@ -95,7 +95,7 @@ class StudyReport:
         return {"title": self.title, "verdict": list(self.verdict), "tables": tables, "data": self.data}
 
     def _markdown(self, figures: dict[str, str]) -> str:
-        """The whole report as one page."""
+        """Return the report as Markdown."""
         lines = [
             f"# {self.title}",
             "",
@@ -117,13 +117,13 @@ class StudyReport:
 
 
 def _markdown_table(table: ReportTable) -> list[str]:
-    """A table -> lines of Markdown."""
+    """Return a table as lines of Markdown."""
     rule = ["---"] + ["---:"] * (len(table.header) - 1)
     return ["| " + " | ".join(cells) + " |" for cells in (table.header, rule, *table.rows)]
 
 
 def _save(figure: Figure, folder: Path) -> str:
-    """Draw and write a figure -> the name of its file, relative to the folder."""
+    """Draw and save a plot; return its file name relative to the folder."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -140,13 +140,13 @@ def _save(figure: Figure, folder: Path) -> str:
         figure.draw(canvas)
         name = f"figures/{figure.name}.{figure.format}"
         (folder / "figures").mkdir(exist_ok=True)
-        metadata = {"Date": None} if figure.format == "svg" else None  # the same numbers give the same bytes
+        metadata = {"Date": None} if figure.format == "svg" else None  # equal numbers give equal bytes
         with whole_file(folder / name) as passing:
             canvas.savefig(passing, dpi=90, format=figure.format, metadata=metadata)
     return name
 
 
 def _rich(text: str) -> str:
-    """Markdown's bold marks -> those of rich; code marks are dropped, square brackets escaped."""
+    """Convert Markdown to rich markup, without code marks."""
     escaped = text.replace("[", "\\[").replace("`", "")
     return re.sub(r"\*\*(.+?)\*\*", r"[bold]\1[/bold]", escaped)

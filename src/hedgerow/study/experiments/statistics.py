@@ -1,4 +1,4 @@
-"""Statistics: scores of methods -> ranks, tests, stars."""
+"""Ranks, tests and stars."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEVELS = (0.05, 0.01, 0.001)
 
 
 def stars(p_value: float) -> str:
-    """A p-value -> no star, or one for .05, two for .01, three for .001.
+    """Return the stars of a p-value, one for each of `LEVELS` above it.
 
     Examples
     --------
@@ -24,7 +24,9 @@ def stars(p_value: float) -> str:
 
 
 def t_test(one: ArrayLike, other: ArrayLike) -> float:
-    """Two samples -> p-value of Student's t-test for equal means; 1 where both are constant and equal.
+    """Return the p-value of Student's t-test for equal means of two samples.
+
+    It is 1 where both samples are constant and equal.
 
     Examples
     --------
@@ -40,9 +42,9 @@ def t_test(one: ArrayLike, other: ArrayLike) -> float:
 
 
 def pairwise_wins(scores: ArrayLike) -> tuple[Floats, Floats]:
-    """Scores (sets, methods) -> how often the row beats the column (M, M), and Wilcoxon p-values, Bonferroni-corrected.
+    """Return wins of rows over columns (M, M) and p-values, from scores (sets, M).
 
-    A tie counts half. The correction multiplies by the number of pairs.
+    A tie counts half. P-values are Wilcoxon's, Bonferroni-corrected: multiplied by the number of pairs.
 
     Examples
     --------
@@ -63,7 +65,7 @@ def pairwise_wins(scores: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _signed_rank(gap: Floats) -> float:
-    """Differences (n,) -> p-value of Wilcoxon's signed-rank test, exact where no two differences are equal."""
+    """Return the p-value of Wilcoxon's signed-rank test, exact if there are no ties."""
     from scipy.stats import wilcoxon
 
     if not gap.any():

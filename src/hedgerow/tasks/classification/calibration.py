@@ -1,4 +1,4 @@
-"""Out-of-bag calibration of the probabilities of a forest."""
+"""Out-of-bag calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ from hedgerow.rules import Rule, Setting, resolve_rule
 
 Floats = NDArray[np.float64]
 
-NOT_ASKED = Calibration(why="it was not asked for")
-NO_BAGS = Calibration(why="no row lies outside a bag, because there is no bootstrap")
-ROWS_LOST = Calibration(why="the forest does not have its training rows")
+NOT_ASKED = Calibration(why="calibration=None")
+NO_BAGS = Calibration(why="bootstrap=False leaves no out-of-bag rows")
+ROWS_LOST = Calibration(why="the training rows are not available")
 
 
 def calibration_of(fitted: Fitted, given: Any, rule: Rule, threads: Callable[[int], int]) -> Calibration:
-    """Return the calibrator of a rule, `given` as the user set it, learned when first needed.
+    """Return the calibrator of a rule, fitting it when first needed.
 
-    A model without its training rows keeps the calibrator that it has, if it is for the same rule and classes.
+    `given` is the rule as the user set it. A model without its training rows keeps its calibrator if that belongs to
+    the same rule and number of classes.
     """
     if why := calibration_obstacle(rule):
         return Calibration(why=why)
@@ -56,37 +57,40 @@ def calibration_of(fitted: Fitted, given: Any, rule: Rule, threads: Callable[[in
 
 
 def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Calibration:
-    """A forest, its training rows and a rule -> the calibrator, learned on out-of-bag rows of certain class."""
-    some = rows_to_learn_on(rows.n_rows, forest.n_classes)
+    """Fit the calibrator of a rule on out-of-bag rows with certain labels."""
+    sample = rows_to_learn_on(rows.n_rows, forest.n_classes)
     target = rows.target
-    labels, weights = target.labels[some], None if target.sure_weights is None else target.sure_weights[some]
+    labels, weights = target.labels[sample], None if target.sure_weights is None else target.sure_weights[sample]
     if rule.plain_mean and target.soft is None:
-        return learn_on_sample(forest, Sample(some, rows.codes_of(some), labels, weights), rows.bags, n_threads)
-    probability = _out_of_bag(forest, rows, rule, prior, n_threads)[some]
-    probability[~rows.oob_mask.certain[some]] = np.nan
-    found = _learned(probability, some, labels, weights, forest.n_trees, rows.bags)
-    return found if rule.steady else replace(found, gain=1.0)  # evidence that adds up was scaled to the whole forest
+        return learn_on_sample(forest, Sample(sample, rows.codes_of(sample), labels, weights), rows.bags, n_threads)
+    probability = _out_of_bag(forest, rows, rule, prior, n_threads)[sample]
+    probability[~rows.oob_mask.certain[sample]] = np.nan
+    found = _learned(probability, sample, labels, weights, forest.n_trees, rows.bags)
+    return found if rule.steady else replace(found, gain=1.0)  # `as_forest` has already scaled additive evidence
 
 
 def learn_on_sample(forest: Forest, sample: Sample, bags: Bags, n_threads: int) -> Calibration:
-    """A forest whose probabilities are means of shares, and some of its training rows -> the calibrator."""
+    """Fit the calibrator of a rule that averages class shares on a sample of rows."""
     probability = forest.oob_probability(sample.codes, sample.rows, sample.labels, bags, n_threads)
     return _learned(probability, sample.rows, sample.labels, sample.weights, forest.n_trees, bags)
 
 
 def rule_key(rule: Any) -> str:
-    """A rule or its name -> the key under which its calibrator is stored."""
+    """Return the key under which the calibrator of a rule, or of its name, is stored."""
     return _key_of_name(rule) if isinstance(rule, str) else _key_of(rule)
 
 
 @lru_cache(maxsize=64)
 def _key_of_name(name: str) -> str:
-    """The name of a rule -> its key, made once: it takes longer than the answer about a row."""
+    """Return the key of a named rule; building it takes longer than one prediction."""
     return _key_of(resolve_rule(name))
 
 
 def _key_of(rule: Rule) -> str:
-    """A rule -> its class and parameters; ``repr`` would import what loading a file must not."""
+    """Return class and parameters of a rule.
+
+    ``repr`` would import modules that loading a file must not import.
+    """
     return f"{type(rule).__qualname__}{sorted(rule.get_params().items())}"
 
 
@@ -98,7 +102,7 @@ def _learned(
     n_trees: int,
     bags: Bags,
 ) -> Calibration:
-    """Out-of-bag probabilities (m, K) of rows (m,), NaN if in all bags, classes and weights -> the calibrator."""
+    """Fit a calibrator on out-of-bag probabilities (m, K); NaN for rows in all bags."""
     usable = ~np.isnan(probability[:, 0])
     of_usable = None if weights is None else weights[usable].astype(np.float64)
     groups = None if bags.units is None else bags.units[rows[usable]]
@@ -107,7 +111,7 @@ def _learned(
 
 
 def _out_of_bag(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Floats:
-    """-> (n, K): out-of-bag probabilities of all rows under the rule; NaN if a row is in all bags."""
+    """Return out-of-bag probabilities of all rows, (n, K); NaN for rows in all bags."""
     oob_mask = rows.oob_mask
     setting = Setting.of(forest.n_classes, 1.0, prior)
     opinion = fold(forest, rows.codes, rule, setting, oob_mask=replace(oob_mask, as_forest=True), n_threads=n_threads)

@@ -16,7 +16,7 @@ from hedgerow.util.text import whole
 if TYPE_CHECKING:
     from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
-#: The parts of `predict_uncertainty` that are written.
+#: Columns of `predict_uncertainty` in the output.
 PARTS = ("total", "aleatoric", "epistemic", "conflict", "vacuity")
 
 Array = NDArray[Any]
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ClassificationColumns:
-    """The predictions of a classifier for n rows."""
+    """Predictions of a classifier for n rows."""
 
     classes: Array  # (K,)
     label: Array  # (n,)
@@ -37,22 +37,22 @@ class ClassificationColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, in the order they are written."""
+        """Column names in output order."""
         bounds = [f"{end}_{name}" for name in self.classes.tolist() for end in ("lower", "upper")]
         return ("label", "set", "probability", *bounds, *self.uncertainty, *self._of_novelty)
 
     @property
     def json_names(self) -> tuple[str, ...]:
-        """The keys of a row in JSON."""
+        """Keys of a row in JSON."""
         return ("label", "set", "probability", "lower", "upper", "uncertainty", *self._of_novelty)
 
     @property
     def n_undecided(self) -> int:
-        """How many sets hold several classes."""
+        """Number of undecided rows."""
         return int((self.chosen.sum(axis=1) > 1).sum())
 
     def texts(self) -> list[list[Any]]:
-        """Label and set, the classes of a set in one cell."""
+        """Return labels and prediction sets, each set as one text cell."""
         packed = np.packbits(self.chosen, axis=1)
         rows = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
         _, examples, which = np.unique(rows, return_index=True, return_inverse=True)
@@ -60,11 +60,11 @@ class ClassificationColumns:
         return [self.label.tolist(), np.array(distinct, dtype=object)[which].tolist()]
 
     def typed(self) -> list[list[Any]]:
-        """Label and set, the set a list of classes."""
+        """Return labels and prediction sets, each set as a list of classes."""
         return [self.label.tolist(), self.sets()]
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Row by row, for JSON."""
+        """Yield one dictionary per row, for JSON."""
         labels, names = self.label.tolist(), [str(name) for name in self.classes.tolist()]
         parts = {kind: values.tolist() for kind, values in self.uncertainty.items()}
         for row, members in enumerate(self.sets()):
@@ -80,24 +80,24 @@ class ClassificationColumns:
             yield cells | {name: float(values[row]) for name, values in self._of_novelty.items()}
 
     def sets(self) -> list[list[Any]]:
-        """(n,): the classes of each set."""
+        """Return the classes of each prediction set, n lists."""
         names = self.classes.tolist()
         return [[names[k] for k in np.flatnonzero(row)] for row in self.chosen]
 
     def numbers(self) -> list[Floats]:
-        """The columns after label and set."""
+        """Return the numeric columns, which follow label and set."""
         n_rows = len(self.label)
         of_classes = self.bounds.reshape(n_rows, -1).T
         return [self.probability, *of_classes, *self.uncertainty.values(), *self._of_novelty.values()]
 
     @property
     def _of_novelty(self) -> dict[str, Floats]:
-        """The last column, if the model knows its training rows."""
+        """Novelty column; empty if novelty is not available."""
         return {} if self.novelty is None else {"novelty": self.novelty}
 
 
 def classification_columns(predictor: ClassificationPredictor, X: Any) -> ClassificationColumns:
-    """Predict label, set, bounds, uncertainty and, if the model has it, novelty."""
+    """Predict label, set, bounds, uncertainty and, if available, novelty."""
     classes = _whole_classes(predictor.classes)
 
     def predict(batch: Batch) -> dict[str, Any]:
@@ -119,12 +119,12 @@ def classification_columns(predictor: ClassificationPredictor, X: Any) -> Classi
 
 
 def _whole_classes(classes: Array) -> Array:
-    """Classes -> the same; text of an old model file that no table can hold is written with escapes."""
+    """Return the classes; escape text from old model files that no table can hold."""
     if classes.dtype.kind not in "UO":
         return classes
     return np.array([whole(name) if isinstance(name, str) else name for name in classes.tolist()], dtype=object)
 
 
 def _escaped(label: object) -> str:
-    """A class within a set -> text with a backslash before each bar or backslash."""
+    """Return a class as text, with bars and backslashes escaped."""
     return str(label).replace("\\", "\\\\").replace(BAR, "\\" + BAR)

@@ -1,4 +1,4 @@
-"""Costs: what each action costs if each class is true -> the cheapest action, and what decisions cost."""
+"""Costs of actions, the cheapest action, and the expected cost of decisions."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from hedgerow.util.text import folded
 
 Floats = NDArray[np.float64]
 
-#: The action of those who want to know more before they decide.
+#: Action that defers the decision.
 LOOK_AGAIN = "look again"
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What each action costs if each class is true."""
+    """Cost of each action for each true class."""
 
     actions: tuple[str, ...]  # (A,)
     table: Floats  # (K, A)
-    of_class: NDArray[np.int64]  # (K,), the action that treats a class as true; -1 if no action does
+    of_class: NDArray[np.int64]  # (K,), the action named after each class; -1 if there is none
 
     @classmethod
     def of(cls, given: Costs | Mapping[Any, Any], classes: NDArray[Any]) -> Costs:
-        """Action -> its costs (K,), one for each class in the order of `classes` -> costs."""
+        """Read costs: a mapping from each action to K costs in the order of `classes`."""
         if isinstance(given, Costs):
             return given
         table = {str(action): np.asarray(costs, dtype=np.float64) for action, costs in given.items()}
@@ -37,32 +37,36 @@ class Costs:
             if costs.shape != classes.shape or not np.isfinite(costs).all():
                 raise ValueError(
                     f"costs must have a finite number for each of the {len(classes)} classes, in the order of classes_,"
-                    f" got shape {costs.shape} for {action!r}; add those that are missing"
+                    f" got shape {costs.shape} for {action!r}."
                 )
         if not table:
-            raise ValueError("costs must have an action or more, got none; leave it out")
+            raise ValueError("costs must have at least one action, got an empty mapping.")
         actions = [folded(action) for action in table]
         same = [actions.index(name) if name in actions else -1 for name in map(folded, map(str, classes.tolist()))]
         return cls(tuple(table), np.stack(list(table.values()), axis=1), np.array(same, dtype=np.int64))
 
     def cheapest(self, probability: Floats) -> NDArray[np.int64]:
-        """Probabilities (n, K) -> the action of the lowest expected cost (n,)."""
+        """Return the action with the lowest expected cost for probabilities (n, K), (n,)."""
         opinion = SimpleNamespace(lower=probability, upper=probability, probability=probability)
         return np.asarray(ExpectedUtility(-self.table.T).choose(opinion).argmax(axis=1))
 
     def of_sets(self, sets: NDArray[np.bool_]) -> NDArray[np.int64] | None:
-        """Sets (n, K) -> the action of the one class, or to look again (n,); None if such an action has no costs."""
+        """Return the action of each prediction set, (n,).
+
+        A set of one class gives the action of that class, any other set `LOOK_AGAIN`. Returns None if one of these
+        actions has no costs.
+        """
         again = [number for number, action in enumerate(self.actions) if folded(action) == LOOK_AGAIN]
         if not again or (self.of_class < 0).any():
             return None
         return np.where(sets.sum(axis=1) == 1, self.of_class[sets.argmax(axis=1)], again[0])
 
     def mean(self, truth: NDArray[np.int64], actions: NDArray[np.int64]) -> float:
-        """True classes (n,) and actions (n,) -> the cost of a row."""
+        """Return the mean cost per row of actions (n,), given true classes (n,)."""
         return float(self.table[truth, actions].mean())
 
     def figures(self, truth: NDArray[np.int64], probability: Floats, sets: NDArray[np.bool_]) -> dict[str, float]:
-        """What is true, and what a model says -> the cost of a row if one follows it, in several ways."""
+        """Return the mean cost per row of several ways to act on predictions."""
         found = {"cheapest_action": self.mean(truth, self.cheapest(probability))}
         by_sets = self.of_sets(sets)
         if by_sets is not None:

@@ -1,4 +1,4 @@
-"""Choose: a criterion with an open parameter and a table -> the criterion that is best on held-out rows."""
+"""Choice of a criterion parameter by cross-validation."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def choose_lam(
     n_threads: int = 1,
     groups: Groups | None = None,
 ) -> Criterion:
-    """Tables, each codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows.
+    """Return the criterion with the ``lam`` that classifies most held-out rows.
 
-    With a ``size_cost``, this cost of the leaves of a tree is subtracted from the number of these rows. All candidates
-    use the same folds. Among equally good ones the largest ``lam``, which grows larger trees, is chosen. If every table
-    has fewer rows than folds, the middle of the range is chosen. With `groups`, of a single table, a fold holds
-    all rows of a group or none.
+    Each table has codes (p, n) and labels. A ``size_cost`` times the number of leaves is subtracted from the number of
+    correct rows. All candidates use the same folds, and ties go to the largest ``lam``, which grows larger trees. If
+    every table has fewer rows than folds, the middle candidate is chosen. `groups` are kept together in folds and are
+    supported for a single table only.
     """
     candidates: list[Criterion] = settings.criterion.candidates()
     worth = [_worth(codes, bins, labels, settings, n_trees, n_threads, groups) for codes, labels in tables]
@@ -51,9 +51,9 @@ def _worth(
     n_threads: int,
     groups: Groups | None,
 ) -> NDArray[np.float64] | None:
-    """Codes (p, n) and labels -> how many held-out rows each candidate classifies correctly, less what leaves cost.
+    """Count correct held-out rows of each candidate, less the cost of leaves.
 
-    None if there are too few rows.
+    Returns None if there are too few rows.
     """
     candidates = settings.criterion.candidates()
     numbers = _first_numbers(labels)
@@ -62,7 +62,7 @@ def _worth(
         return None
     worth = np.zeros(len(candidates))
     fold_of = _folds(numbers, n_folds, settings.seed)
-    if groups is not None:  # all rows of a group are where its first row is
+    if groups is not None:  # a group is in the fold of its first row
         fold_of = fold_of[np.unique(groups.of_row, return_index=True)[1]][groups.of_row]
     for fold in range(n_folds):
         train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
@@ -85,14 +85,14 @@ def _worth(
 
 
 def _first_numbers(labels: ClassLabels) -> NDArray[np.uint16]:
-    """Labels -> (n,): the class of each row; the most probable one if it may have several."""
+    """Return the class of each row, (n,); the most probable one for uncertain labels."""
     if labels.rows is None:
         return labels.numbers
     return labels.numbers[np.flatnonzero(np.diff(labels.rows, prepend=-1))]
 
 
 def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.int64]:
-    """(n,) classes -> (n,) folds: rows are shuffled, then dealt to the folds class by class."""
+    """Deal shuffled rows to folds class by class, (n,)."""
     shuffled = np.random.default_rng(seed).permutation(len(numbers))
     by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
     folds = np.empty(len(numbers), dtype=np.int64)

@@ -13,10 +13,10 @@ Floats = NDArray[np.float64]
 
 
 def discount_factor(novelty: PredictionNovelty, level: float | None) -> Floats:
-    """Return the share of an opinion that is left for each row, (n,), from 0 to 1.
+    """Return the factor by which the opinion about each row is discounted, (n,).
 
-    It is the p-value divided by the level. A table of few rows has no small p-values, so beyond its most unusual row
-    the factor falls with the square of the distance.
+    It is the p-value divided by the level, at most 1. A small table has no small p-values, so the factor of rows beyond
+    its most unusual row also falls with the square of their distance.
     """
     if level is None:
         return np.ones(len(novelty.p_value))
@@ -24,7 +24,7 @@ def discount_factor(novelty: PredictionNovelty, level: float | None) -> Floats:
 
 
 def discounted(opinion: Opinion, factor: Floats) -> Opinion:
-    """Return the opinion about n samples after discounting by a factor for each, (n,)."""
+    """Discount the opinions about n samples by a factor each, (n,)."""
     rows = np.flatnonzero(factor < 1)
     if not len(rows):
         return opinion

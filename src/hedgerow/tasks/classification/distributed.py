@@ -1,4 +1,4 @@
-"""Classes: the labels of a table on a cluster -> class numbers and weights, and what they add to nodes and leaves."""
+"""Classification targets of a table on a cluster."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class DistributedClasses(DistributedTarget):
-    """The labels of a table.
+    """Labels of a table on a cluster.
 
     Parameters
     ----------
-    class_weight : Any
+    class_weight : None, str or dict
         The parameter of the estimator.
     classes : (K,) array
-        The classes, sorted; an empty array before they are known.
+        The classes, sorted; empty until all partitions have been read.
     weight_of_class : (K,) float64 or None
-        Factors by which the weights of rows are multiplied.
+        Factors for the row weights of each class.
     """
 
     class_weight: Any = None
@@ -68,18 +68,18 @@ class DistributedClasses(DistributedTarget):
 
     @property
     def balances_bags(self) -> bool:
-        """Whether classes weigh the same in the bag of every tree, instead of in the table."""
+        """Whether classes are balanced in the bag of every tree, not in the table."""
         return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
 
     def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
-        """Labels of a partition -> which of its classes each row has, and these classes."""
+        """Read the labels of a partition as class numbers, and the classes."""
         with warnings.catch_warnings():  # a partition of few rows may have many classes
             warnings.simplefilter("ignore")
             classes, values = read_classes(y, n_rows)
         return values, classes
 
     def known(self, engine: Engine, summary: list[Any], given: list[Handle]) -> Self:
-        """Classes of each partition -> the classes of the table, with their weights."""
+        """Combine the classes of all partitions, and resolve their weights."""
         known = replace(self, classes=_all_classes(summary))
         if self.class_weight is None or self.balances_bags:
             return known
@@ -87,26 +87,28 @@ class DistributedClasses(DistributedTarget):
         return replace(known, weight_of_class=class_weights(self.class_weight, known.classes, amounts))
 
     def labels(self, given: Targets) -> NDArray[np.intp]:
-        """Labels of a partition -> (n,) class numbers."""
+        """Return the class numbers of a partition, (n,)."""
         if given.summary is None:
             return np.empty(0, dtype=np.intp)
         return np.asarray(np.searchsorted(self.classes, given.summary)[given.values])
 
     def weigh(self, given: Targets) -> Weighed:
-        """Labels of a partition -> class numbers of the rows whose weight is above zero."""
+        """Return the class numbers of rows with positive weight, and their weights."""
         labels, weights = self.labels(given), given.weights
         if self.weight_of_class is not None:
             weights = self.weight_of_class[labels] * (1.0 if weights is None else weights)
         return Weighed.of(labels.astype(np.uint16), weights)
 
     def class_rows(self, values: Array) -> NDArray[np.intp]:
-        """(K,): rows of each class."""
+        """Count the rows of each class, (K,)."""
         return np.bincount(values, minlength=len(self.classes))
 
     def resolve(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
-        """Choose how weights become whole numbers, and what a model keeps of the rows and classes."""
+        """Choose the fixed point of the weights, and summarise rows and classes."""
         if table.n_rows == 0:
-            raise ValueError(f"class_weight must leave some row a weight above zero, got {self.class_weight!r}")
+            raise ValueError(
+                f"class_weight must leave at least one row with a positive weight, got {self.class_weight!r}."
+            )
         settings = settings_for(table.n_rows, len(self.classes))
         fixed = None
         if table.is_weighted or self.balances_bags:
@@ -122,22 +124,22 @@ class DistributedClasses(DistributedTarget):
         )
 
     def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64] | None:
-        """The rows for a map of probabilities.
+        """Return the rows on which to fit the calibrator; None if it cannot be fitted.
 
-        Only the maps of rules whose probabilities are means of class shares can be learned on single training rows.
+        Single training rows are enough only for rules whose probabilities are means of class shares.
         """
         rule, wanted = resolve_rule(estimator.rule), estimator.calibration == "oob"
         learns = wanted and not calibration_obstacle(rule) and rule.plain_mean
         return rows_to_learn_on(n_rows, n_classes) if learns else None
 
     def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
-        """Learn the map of probabilities."""
+        """Fit the calibrator."""
         learned = learn_on_sample(fitted.forest, sample, bags, n_threads)
         fitted.learned.put("calibration", rule_key(estimator.rule), learned)
 
 
 class PartitionClasses(PartitionTarget):
-    """Class numbers and weights of the rows of a part, in `ClassLabels`."""
+    """Class numbers and weights of the rows of a partition, in `ClassLabels`."""
 
     core: ClassLabels
     per_row = ("numbers", "weights")
@@ -145,34 +147,34 @@ class PartitionClasses(PartitionTarget):
 
     @property
     def truth(self) -> Array:
-        """(n,): class numbers."""
+        """Class numbers, (n,)."""
         return self.core.numbers
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows weigh differently."""
+        """Whether row weights differ."""
         return self.core.weights is not None
 
     @property
     def n_sums(self) -> int:
-        """One for each class."""
+        """One sum per class."""
         return self.core.n_classes
 
     @property
     def groups(self) -> NDArray[np.uint16] | None:
-        """(n,): class numbers."""
+        """Class numbers, (n,)."""
         return self.core.numbers
 
     def amounts(
         self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
     ) -> tuple[Array, Floats | None]:
-        """(r,): the weight of each row in the bag."""
+        """Return the weight of each row in the bag, (r,)."""
         if self.core.weights is None:
             return times, None
         return _weights_inside(self.take(rows).core, times, balance).astype(np.float64), None
 
     def gathered(self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None) -> Self:
-        """Labels whose weights are multiplied by how often the bag holds each row."""
+        """Return labels with weights multiplied by the multiplicities of the bag."""
         labels = self.take(rows).core
         weights = None if labels.weights is None else _weights_inside(labels, times, balance)
         return type(self)(replace(labels, weights=weights, balance_bag=False))
@@ -180,33 +182,33 @@ class PartitionClasses(PartitionTarget):
     def count(
         self, sense: str, times: NDArray[np.uint32], spans: list[tuple[int, int]], balance: Floats | None
     ) -> NDArray[np.int64]:
-        """(2, spans, K): rows of each class, and their weight in units."""
+        """Count rows of each class and their weight in units, (2, spans, K)."""
         labels, counted = self.core, times_counted(sense, times).astype(np.int64)
         found = np.zeros((2, len(spans), labels.n_classes), dtype=np.int64)
         amounts = [counted]
         if labels.weights is not None:
             weights = _weights_inside(labels, times, balance)
-            if sense != "inbag":  # what a balanced bag has rounded to one unit stays above zero
+            if sense != "inbag":  # a weight that balancing rounded up to one unit stays positive
                 weights = np.maximum(weights > 0, weights // np.maximum(times, 1).astype(np.int64))
             amounts.append(weights * (counted > 0))
         for i, (first, last) in enumerate(spans):
             for row, each in enumerate(amounts):
-                # These are sums of whole numbers below 2**53, which are exact in a double.
+                # Sums of whole numbers below 2**53 are exact in a double.
                 sums = np.bincount(labels.numbers[first:last], weights=each[first:last], minlength=labels.n_classes)
                 found[row, i] = sums.astype(np.int64)
         return found
 
 
 def _all_classes(summary: list[Array]) -> Array:
-    """Classes of each partition -> all classes, sorted."""
+    """Return the sorted classes of all partitions."""
     kinds = {classes.dtype.kind for classes in summary}
     if len(kinds) > 1 and kinds - set("iufb"):
-        raise ValueError(f"y must hold labels of one kind in all partitions, got {sorted(kinds)}; convert them")
+        raise ValueError(f"y must have labels of one type in all partitions, got dtype kinds {sorted(kinds)}.")
     return np.unique(np.concatenate(summary))
 
 
 def _exact_amounts(engine: Engine, given: list[Handle], target: DistributedClasses) -> list[int]:
-    """The exact weight of the rows of each class in all partitions."""
+    """Return the exact total weight of each class over all partitions."""
     asked = engine.ask("classes", _amounts_in, given, engine.put("target", target))
     return [sum(each) for each in zip(*engine.gather(asked, "partition {} (classes)"), strict=True)]
 
@@ -216,7 +218,7 @@ def _amounts_in(given: tuple[Any, Targets], target: DistributedClasses) -> list[
 
 
 def _make(n_classes: int, fixed: FixedPoint | None, balances_bags: bool, weighed: Weighed) -> PartitionClasses:
-    """Class numbers and weights of one partition -> labels for the core."""
+    """Return the labels of one partition for the core."""
     weights = weighed.weights
     if weights is None and balances_bags:
         weights = np.ones(len(weighed.values))
@@ -225,7 +227,7 @@ def _make(n_classes: int, fixed: FixedPoint | None, balances_bags: bool, weighed
 
 
 def _weight_scale(table: WeighedTable, fixed: FixedPoint | None) -> float:
-    """The scale by which weights are divided in the leaves."""
+    """Return the scale by which leaves divide weights."""
     if not table.is_weighted:
         return 1.0
     if fixed is not None and _spread_of_weights(table, partial(_off_by, fixed)).high == 0:
@@ -234,7 +236,7 @@ def _weight_scale(table: WeighedTable, fixed: FixedPoint | None) -> float:
 
 
 def _weight_unit(table: WeighedTable, fixed: FixedPoint | None) -> float:
-    """The unit to which weights of later rows are rounded in the leaves."""
+    """Return the unit to which leaves round the weights of later rows."""
     if fixed is None or fixed.unit != 1.0:
         return weight_steps(None, 1.0) if fixed is None else fixed.unit
     total = int(_spread_of_weights(table, partial(_in_units, fixed)).sum)
@@ -258,12 +260,12 @@ def _in_units(fixed: FixedPoint, weights: Floats) -> Floats:
 
 
 def _off_by(fixed: FixedPoint, weights: Floats) -> Floats:
-    """How far weights in fixed point are from those given."""
+    """Return the rounding errors of weights in fixed point."""
     return np.asarray(np.abs(fixed.of(weights) * fixed.unit - weights))
 
 
 def _weights_inside(labels: ClassLabels, times: NDArray[np.uint32], balance: Floats | None) -> NDArray[np.int64]:
-    """(n,): weights times multiplicities, balanced if classes are balanced, as the grower computes them."""
+    """Return row weights times multiplicities, balanced as the grower does it, (n,)."""
     assert labels.weights is not None
     weights: NDArray[np.int64] = labels.weights * np.maximum(times, 1).astype(np.int64)
     if balance is None:

@@ -1,4 +1,4 @@
-"""Evaluation of a classifier: on other rows, out of bag, and of values of rule, caution and decision."""
+"""Evaluation of a classifier: on held-out rows, out of bag, and over a grid."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-#: Rows whose out-of-bag opinions are in memory at once, in each thread.
+#: Number of rows per thread whose out-of-bag opinions are in memory at once.
 BLOCK_ROWS = 16_384
-#: The parameters of which values can be tried without growing trees again.
+#: Parameters that can be tuned without growing trees again.
 TUNABLE = ("rule", "caution", "decision")
 
 
 @dataclass(frozen=True, eq=False)
 class ClassificationEvaluation:
-    """The predictions of a classifier about n rows, and their true classes."""
+    """Predictions of a classifier for n rows, and the true classes."""
 
     classes: Array  # (K,)
     truth: NDArray[np.int64]  # (n,)
@@ -44,21 +44,21 @@ class ClassificationEvaluation:
 
     @property
     def tally(self) -> SetTally:
-        """Sums from which the figures of labels and sets follow."""
+        """Tally of labels and prediction sets."""
         return self.tally_of(np.ones(len(self.truth), dtype=bool))
 
     def tally_of(self, rows: NDArray[np.bool_]) -> SetTally:
-        """The same of some rows (n,)."""
+        """Tally labels and prediction sets of the selected rows, (n,)."""
         label, numbers = self.probability.argmax(axis=1), np.arange(len(self.classes))
         found = tally_sets(self.truth[rows], label[rows], self.sets[rows], classes=numbers)
         return replace(found, classes=self.classes)
 
     def log_loss(self) -> float:
-        """The mean of minus the logarithm of the probability of the true class."""
+        """Return the mean log-loss."""
         return mean_log_loss(self.probability, self.truth)
 
     def two_classes(self, positive: int) -> dict[str, Any]:
-        """Rates of labels, with intervals; the same where the set holds one class; and the area under the ROC curve."""
+        """Return binary rates of all labels and of decided rows, and the AUC."""
         probability = self.probability[:, positive]
         is_so, called = self.truth == positive, self.probability.argmax(axis=1) == positive
         decided = self.sets.sum(axis=1) == 1
@@ -71,11 +71,11 @@ class ClassificationEvaluation:
         }
 
     def costs(self, costs: Costs) -> dict[str, float]:
-        """What a row costs if one follows the model."""
+        """Return the mean cost per row of several ways to act on predictions."""
         return costs.figures(self.truth, self.probability, self.sets)
 
     def group(self, rows: NDArray[np.bool_]) -> dict[str, Any]:
-        """Figures of some rows (n,)."""
+        """Return metrics of the selected rows, (n,)."""
         found = self.tally_of(rows).figures()
         return {
             "rows": found["rows"],
@@ -86,7 +86,7 @@ class ClassificationEvaluation:
 
 
 def evaluate_classifier(predictor: ClassificationPredictor, table: NamedColumns, y: Array) -> ClassificationEvaluation:
-    """Compare predictions with the true classes (n,); opinions are of a block of rows at a time."""
+    """Compare predictions with the true classes (n,), in blocks of rows."""
     n_rows = len(y)
     probability = np.empty((n_rows, len(predictor.classes)))
     sets = np.empty(probability.shape, dtype=bool)
@@ -98,20 +98,20 @@ def evaluate_classifier(predictor: ClassificationPredictor, table: NamedColumns,
 
 
 def mean_log_loss(probability: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
-    """Return the mean log-loss of probabilities (n, K); none of them counts as less than 2e-16."""
+    """Return the mean log-loss of probabilities (n, K), clipped below at 2e-16."""
     given = probability[np.arange(len(truth)), truth]
     return float(-np.log(np.maximum(given, np.finfo(np.float64).eps)).mean())
 
 
 def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
-    """Return the tally of labels and sets of out-of-bag rows; None if there are none.
+    """Tally labels and prediction sets of out-of-bag rows; None if there are none.
 
-    It is that of `ClassificationPredictor.try_out`, which has the opinions about all rows in memory.
+    The result is that of `ClassificationPredictor.try_out`, which keeps the opinions about all rows in memory.
     """
     evidence, decision = predictor.oob_evidence(), resolve_decision(predictor.given_decision)
     known = predictor.oob_rows()
     target = known.target
-    if not decision.is_ready:  # it is calibrated on the opinions about all rows
+    if not decision.is_ready:  # calibration needs the opinions about all rows
         trial, used = predictor.try_out(evidence, evidence.rule, predictor.caution, predictor.given_decision)
         return _tally(predictor, target.labels[used], trial.opinion, trial.sets) if used.any() else None
     require_certain(evidence.known)
@@ -143,7 +143,7 @@ def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
 def _tally(
     predictor: ClassificationPredictor, labels: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]
 ) -> SetTally:
-    """Return the tally of the opinion and the sets of n rows, given class numbers (n,)."""
+    """Tally opinions and prediction sets of n rows with class numbers (n,)."""
     numbers = np.arange(len(predictor.classes))
     found = tally_sets(labels, opinion.probability.argmax(axis=1), sets, classes=numbers)
     return replace(found, classes=predictor.classes)
@@ -152,9 +152,9 @@ def _tally(
 def grid_scores(
     predictor: ClassificationPredictor, metric: Any, param_grid: dict[str, Any]
 ) -> list[tuple[float, dict[str, Any]]]:
-    """Return all combinations of values of rule, caution and decision with their scores, best first.
+    """Score all combinations of rule, caution and decision, best first.
 
-    `metric` is a name of `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
+    `metric` is a name from `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
     """
     _check_grid(param_grid)
     evidence, target, calibrator = predictor.oob_evidence(), predictor.oob_rows().target, predictor.cross_calibration()
@@ -171,13 +171,13 @@ def grid_scores(
 
 
 def _check_grid(param_grid: dict[str, Any]) -> None:
-    """Refuse parameters and values that cannot be tried."""
+    """Raise if the grid has other parameters or invalid values."""
     unknown = [name for name in param_grid if name not in TUNABLE]
     if unknown or not param_grid or not all(len(values) for values in param_grid.values()):
         raise ValueError(
-            f"param_grid must map 'rule', 'caution' or 'decision' to non-empty lists, got {param_grid!r}; for other"
-            " parameters trees must be grown again, as GridSearchCV does"
+            f"param_grid must map 'rule', 'caution' or 'decision' to non-empty lists, got {param_grid!r}."
+            " Use GridSearchCV for parameters that need new trees."
         )
     for caution in param_grid.get("caution", []):
         if not (isinstance(caution, int | float | np.number) and caution >= 0):
-            raise ValueError(f"caution in param_grid must be a number >= 0, got {caution!r}; list numbers to try")
+            raise ValueError(f"caution in param_grid must be a number >= 0, got {caution!r}.")

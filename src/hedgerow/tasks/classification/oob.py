@@ -1,4 +1,4 @@
-"""Out-of-bag metrics of a classifier, and the groups of its decisions."""
+"""Out-of-bag metrics of a classifier, and groups of decisions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 def needs_trial(metric: Any) -> bool:
-    """Whether a metric needs the sets of a trial; otherwise labels are enough."""
+    """Return whether a metric needs prediction sets and not only labels."""
     return not (metric is True or metric == "accuracy" or callable(metric))
 
 
@@ -33,10 +33,10 @@ def oob_metrics(
     used: NDArray[np.bool_],
     calibration: Calibration,
 ) -> tuple[float, Floats]:
-    """Out-of-bag evidence and a trial on the rows used (n,) -> ``oob_score_`` and ``oob_decision_function_``."""
+    """Return ``oob_score_`` and ``oob_decision_function_`` of a trial."""
     if calibration.why or (used != evidence.is_covered).any():
         probability = calibration.of(evidence.combine(weights=trial.weights).probability)
-    else:  # all rows that are not in the trial are in all bags
+    else:  # rows outside the trial are in all bags
         probability = np.zeros((len(used), len(classes)))
     if not calibration.why:
         probability[used] = trial.opinion.probability
@@ -47,7 +47,10 @@ def oob_metrics(
 def soft_label_metrics(
     metric: Any, classes: NDArray[Any], rows: TrainingRows, evidence: Evidence, calibration: Calibration
 ) -> tuple[float, Floats]:
-    """What `oob_metrics` returns for a metric of labels, with the same bits; only one table (n, K) is in memory."""
+    """Compute `oob_metrics` for a metric of labels, with one (n, K) array in memory.
+
+    The result is bitwise identical.
+    """
     require_certain(evidence.known)
     used, labels = evidence.is_covered & evidence.known, rows.target.labels
     probability = evidence.as_forest().probability()
@@ -67,7 +70,7 @@ def soft_label_metrics(
 
 
 def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
-    """``oob_score_`` on out-of-bag rows of certain class; NaN if no row is like that."""
+    """Return ``oob_score_``; NaN without out-of-bag rows of certain class."""
     if not len(y):
         return np.nan
     if callable(metric):
@@ -78,23 +81,23 @@ def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Flo
 def _probability_of_all(
     rows: TrainingRows, evidence: Evidence, probability: Floats, weights: Floats | None, calibration: Calibration
 ) -> Floats:
-    """``oob_decision_function_``: (m, K), for all rows that were given."""
+    """Return ``oob_decision_function_``, (m, K), for all rows passed to `fit`."""
     probability[~evidence.is_covered] = 1 / probability.shape[1]
     if rows.kept is None:
         return probability
-    # No bag holds rows without weight, so all trees predict them.
+    # Rows without weight are in no bag, so all trees predict them.
     everyone = replace(evidence, codes=rows.all_codes, oob_mask=None)
     of_all = calibration.of(everyone.combine(weights=weights).probability)
     of_all[rows.kept] = probability
     return of_all
 
 
-#: A column with more distinct values has no groups for which something could be promised.
+#: Largest number of distinct values of a group column; more leave too few rows per group.
 MOST_GROUPS = 100
 
 
 def groups_in(fitted: Fitted, codes: Codes, decision: str | Decision) -> NDArray[np.str_] | None:
-    """Codes (p, n) -> the group of each row as text (n,), "" for missing; None if the decision has no groups."""
+    """Return the group of each row as text, (n,), "" if missing; None without groups."""
     column = group_column(fitted, decision)
     if column is None:
         return None
@@ -105,7 +108,7 @@ def groups_in(fitted: Fitted, codes: Codes, decision: str | Decision) -> NDArray
 
 
 def group_column(fitted: Fitted, decision: str | Decision) -> int | None:
-    """The number of the column whose values are the groups of a decision; None if it has no groups."""
+    """Return the index of the group column of a decision; None without groups."""
     groups = None if isinstance(decision, str) else resolve_decision(decision).groups
     if groups is None:
         return None
@@ -113,17 +116,17 @@ def group_column(fitted: Fitted, decision: str | Decision) -> int | None:
     if fitted.bins.n_bins[column] > MOST_GROUPS:
         raise ValueError(
             f"groups must name a column with at most {MOST_GROUPS} distinct values, got {groups!r} with"
-            f" {int(fitted.bins.n_bins[column])}; add a column that cuts it into a few ranges, and fit again"
+            f" {int(fitted.bins.n_bins[column])}. Add a column that bins its values, and refit."
         )
     return column
 
 
 def _column_of(fitted: Fitted, groups: Any) -> int:
-    """The name or number of a column -> its number."""
+    """Return the index of a column given by name or index."""
     names, n_features = fitted.codebook.names, fitted.schema.n_features
     if isinstance(groups, str) and groups in names:
         return names.index(groups)
     if isinstance(groups, int | np.integer) and not isinstance(groups, bool) and 0 <= groups < n_features:
         return int(groups)
-    some = ", ".join(map(repr, names[:10])) + (" …" if len(names) > 10 else "")
-    raise ValueError(f"groups must be the name or number of one of the {n_features} columns, {some}, got {groups!r}")
+    known = ", ".join(map(repr, names[:10])) + (" …" if len(names) > 10 else "")
+    raise ValueError(f"groups must be the name or index of one of the {n_features} columns ({known}), got {groups!r}.")

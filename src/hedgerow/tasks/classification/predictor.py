@@ -1,4 +1,4 @@
-"""Predictor of classifiers: probabilities, opinions, prediction sets and their uncertainty."""
+"""Predictor of classifiers."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ Floats = NDArray[np.float64]
 
 
 class ClassificationPredictor(Predictor):
-    """The predictor of a classifier under its rule, caution and decision.
+    """Predictor of a classifier under its rule, caution and decision.
 
-    Opinions are wider than those of the leaves where values are unseen, and discounted where rows are novel. What
-    follows from parameters is resolved when first needed: probabilities do not depend on caution, for instance.
+    Opinions widen for out-of-support values and are discounted for novel rows. Caution, calibrator, tree weights and
+    decision are resolved when first needed, because probabilities, for instance, do not depend on caution.
     """
 
     kind = "classes"
@@ -70,7 +70,7 @@ class ClassificationPredictor(Predictor):
     # ---- predictions ------------------------------------------------------------------------
 
     def probability(self, batch: Batch) -> Floats:
-        """Return probabilities, (n, K); for rows with uncertain cells, the mean over their completions."""
+        """Return probabilities, (n, K), averaged over completions of uncertain cells."""
         plain = self.plain_probability(batch.codes)
         if not batch.uncertain:
             return plain
@@ -84,19 +84,22 @@ class ClassificationPredictor(Predictor):
         return self.named(self.probability(batch))
 
     def confidence(self, batch: Batch) -> Floats:
-        """Return the probability of the label, (n,), lower where values are unseen or rows are novel."""
+        """Return the probability of the label, (n,).
+
+        It is that of the adjusted opinion for rows that are novel or have out-of-support values.
+        """
         sure, rows = np.asarray(across(self.probability(batch), "max")[:, 0]), self.adjusted_rows(batch)
         if rows is not None:
             sure[rows] = self.opinion(batch).probability[rows].max(axis=1)
         return sure
 
     def opinion(self, batch: Batch) -> Opinion:
-        """Return the opinion of the forest; for rows with uncertain cells, over their completions."""
+        """Return the opinion of the forest, over all completions of uncertain cells."""
         opinion = self.adjusted(self.combined(batch.codes), batch)
         if not batch.uncertain:
             return opinion
         if self.novelty_level is not None:
-            raise ValueError(f"novelty must be None for uncertain cells, got {self.novelty_level!r}; set it to None")
+            raise ValueError(f"novelty must be None for uncertain cells, got {self.novelty_level!r}.")
 
         def opinion_of(those: Completions) -> Opinion:
             return self._widened(self.combined(those.codes), those.codes, those.unknown(batch.unseen))
@@ -124,7 +127,7 @@ class ClassificationPredictor(Predictor):
         return both
 
     def uncertainty(self, batch: Batch) -> PredictionUncertainty:
-        """Return the uncertainty of n samples, by source."""
+        """Return the uncertainty of n samples by source."""
         rule, codes = self.plain_rule, batch.codes
         if rule.merge != "add" or rule.needs_weights:
             opinion, parts = self.opinion(batch), self.evidence(codes).uncertainty()
@@ -159,7 +162,7 @@ class ClassificationPredictor(Predictor):
         return forest_variance(self.forest, codes, rows.codes, rows.target.labels, rows.bags, threads)
 
     def columns(self, X: Any, coverage: float | None = None) -> ClassificationColumns:
-        """Return label, set, bounds, uncertainty and novelty as columns; there are no intervals to cover anything."""
+        """Return predictions as columns; `coverage` is ignored."""
         return classification_columns(self, X)
 
     def under(self, rule: Any = None, caution: float | None = None) -> Self:
@@ -176,44 +179,44 @@ class ClassificationPredictor(Predictor):
 
     @staticmethod
     def whole_score(y: NDArray[Any], predicted: NDArray[Any]) -> float:
-        """Return the share of rows for which the classes of all outputs, (n, m), are correct."""
+        """Return the share of rows whose classes (n, m) are all correct."""
         return float((y == predicted).all(axis=1).mean())
 
     def tally(self, X: Any, y: Any, coverage: float | None = None) -> SetTally:
-        """Return how many labels and sets are correct."""
+        """Tally labels and prediction sets."""
         if coverage is not None:
-            raise ValueError(f"coverage must be None for a classifier, which has no intervals, got {coverage!r}")
+            raise ValueError(f"coverage must be None for a classifier, got {coverage!r}.")
         return tally_sets(y, *self.labels_and_sets(self.read(X)), classes=self.classes)
 
     def evaluate(self, table: NamedColumns, y: NDArray[Any], coverage: float | None = None) -> ClassificationEvaluation:
-        """Return predictions about rows, and their true classes, to compute metrics from."""
+        """Return predictions for rows, with their true classes, to compute metrics from."""
         return evaluate_classifier(self, table, y)
 
     # ---- classes and training rows --------------------------------------------------------------
 
     @property
     def info(self) -> ClassInfo:
-        """The classes, and their shares in the training rows."""
+        """Classes and their shares in the training rows."""
         return self.fitted.info  # type: ignore[return-value]
 
     @property
     def classes(self) -> NDArray[Any]:
-        """(K,): the labels."""
+        """Classes, (K,)."""
         return self.fitted.info.names
 
     @property
     def known_rows(self) -> TrainingRows | None:
-        """The training rows, if there are out-of-bag rows; otherwise None."""
+        """Training rows, if some are out of bag; otherwise None."""
         return self.fitted.oob_rows
 
     @property
     def immutable(self) -> tuple[int | str, ...]:
-        """Features, by number or name, that counterfactuals must not change."""
+        """Features, by index or name, that counterfactuals must not change."""
         return tuple(self.params.immutable_features or ())
 
     @property
     def wanted_features(self) -> NDArray[np.uint8] | None:
-        """(p,): the features to encode, if the table is wide; None means all."""
+        """Features to encode in a wide table, (p,); None means all."""
         wanted = self.fitted.wanted_features
         column = None if wanted is None else group_column(self.fitted, self.given_decision)
         return wanted if wanted is None or column is None else np.maximum(wanted, np.arange(len(wanted)) == column)
@@ -235,7 +238,10 @@ class ClassificationPredictor(Predictor):
         return np.asarray(self.predicted(Batch(codes)).argmax(axis=1)) if y is None else self.info.numbers_of(y)
 
     def drift_classes(self, y: Any) -> NDArray[Any]:
-        """Return the known classes, followed by those of `y` that are new: a new class is drift, not an error."""
+        """Return the known classes, followed by new classes in `y`.
+
+        A new class is drift, not an error.
+        """
         if y is None:
             return self.classes
         known = self.classes.tolist()
@@ -243,7 +249,7 @@ class ClassificationPredictor(Predictor):
         return np.array([*known, *new], dtype=object) if new else self.classes
 
     def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
-        """Return the positions of the labels of n rows among the classes, (n,)."""
+        """Return the indices of the labels of n rows in `classes`, (n,)."""
         found, labels = read_classes(y, n_rows)
         return np.asarray(among_classes(found, classes)[labels])
 
@@ -262,12 +268,12 @@ class ClassificationPredictor(Predictor):
         return opinion if groups is None else replace(opinion, groups=groups)
 
     def adjusted(self, opinion: Opinion, batch: Batch) -> Opinion:
-        """Return the opinion of leaves about a batch, wider for unseen values and discounted for novelty."""
+        """Widen an opinion for out-of-support values, and discount it for novelty."""
         opinion, novelty = self._widened(opinion, batch.codes, batch.unseen), self.novelty(batch)
         return opinion if novelty is None else discounted(opinion, discount_factor(novelty, self.novelty_level))
 
     def adjusted_rows(self, batch: Batch) -> NDArray[np.bool_] | None:
-        """Return which rows `adjusted` may change, (n,); None if there are none."""
+        """Return which rows `adjusted` may change, (n,); None for no rows."""
         unseen, novelty = batch.unseen, self.novelty(batch)
         if unseen is None and novelty is None:
             return None
@@ -280,34 +286,34 @@ class ClassificationPredictor(Predictor):
 
     @property
     def novelty_level(self) -> float | None:
-        """The p-value below which opinions are discounted; None if they are not."""
+        """The p-value below which opinions are discounted; None for no discounting."""
         return self.params.novelty
 
     def novelty(self, batch: Batch) -> PredictionNovelty | None:
-        """Return the novelty of a batch, if opinions are discounted for it."""
+        """Return the novelty of a batch, if opinions are discounted."""
         return None if self.novelty_level is None else batch.novelty
 
     def _widened(self, opinion: Opinion, codes: Codes, unseen: UnseenValues | None) -> Opinion:
-        """Return the opinion of leaves about codes (p, n), wider where values are unseen."""
+        """Widen an opinion about codes (p, n) for out-of-support values."""
         return opinion if unseen is None else widened(opinion, codes, unseen, self.fitted, self.combined)
 
     @lazy_property
     def _opinion_plan(self) -> FoldPlan[Opinion]:
-        """The fold from leaves to opinions."""
+        """Fold from leaves to opinions."""
         weights = checked_weights(self.weights, self.rule, self.forest.n_trees)
         return self._plan(self.rule, self.rule.key(), weights)
 
     @lazy_property
     def _uncertainty_plan(self) -> FoldPlan[Any]:
-        """The fold from leaves to opinions and their uncertainty, under a rule that adds without weights."""
+        """Fold from leaves to opinions and uncertainty, for additive unweighted rules."""
         return self._plan(UncertaintyWith(self.plain_rule), (Uncertainty, self.plain_rule.key()), None)
 
     def _plan(self, what: Any, key: Any, weights: Floats | None) -> FoldPlan[Any]:
-        """Return the fold of a reducer whose leaf states are kept under a key."""
+        """Return the fold of a reducer whose leaf states are cached under a key."""
         return FoldPlan(self.forest, what, self.setting, None, weights, self.forest.cache, key)
 
     def _with_threads(self, codes: Codes, plan: FoldPlan[Any]) -> FoldPlan[Any]:
-        """Return the plan with the threads that are worth while for the rows."""
+        """Return the plan with a number of threads suited to the number of rows."""
         threads = self.threads(codes.shape[1])
         return plan if threads == plan.n_threads else plan.with_threads(threads)
 
@@ -315,22 +321,25 @@ class ClassificationPredictor(Predictor):
 
     @property
     def is_mean(self) -> bool:
-        """Whether probabilities, uncalibrated, are the mean of values of the leaves."""
+        """Whether uncalibrated probabilities are means of leaf values."""
         return "probability" in self.plain_rule.adds_up and not self.plain_rule.needs_weights
 
     @property
     def skips_empty(self) -> bool:
-        """Whether leaves without rows are left out."""
+        """Whether empty leaves are skipped."""
         return self.rule.skips_empty
 
     def leaf_states(self) -> Floats:
-        """-> (L, S): the state of every leaf under the rule; leaves are numbered over all trees."""
+        """Return the state of every leaf under the rule, (L, S)."""
         forest = self.forest
         evidence = (forest.evidence_in(tree) for tree in range(forest.n_trees))
         return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
 
     def node_predictions(self, tree: Tree) -> list[Floats]:
-        """-> (N, K) each: probability, lower and upper bound of every node, as if it were a leaf, uncalibrated."""
+        """Return probability, lower and upper bound of every node, (N, K) each.
+
+        Nodes are treated as leaves; the values are uncalibrated.
+        """
         rule = self.plain_rule
         parts = rule.parts(rule.lift(node_evidence(tree), self.setting), self.setting)
         return [parts[name] for name in ("probability", "lower", "upper")]
@@ -339,27 +348,27 @@ class ClassificationPredictor(Predictor):
 
     @property
     def given_rule(self) -> str | Rule:
-        """The combination rule as the user set it."""
+        """Combination rule as the user set it."""
         return self.params.rule  # type: ignore[return-value]
 
     @property
     def given_decision(self) -> str | Decision:
-        """The decision as the user set it, before any calibration."""
+        """Decision rule as the user set it, uncalibrated."""
         return self.params.decision  # type: ignore[return-value]
 
     @lazy_property
     def rule(self) -> Rule:
-        """The combination rule; it calibrates probabilities if a calibrator was learned."""
+        """Combination rule; includes the calibrator, if there is one."""
         return Calibrated(self.plain_rule, self.calibration) if self.is_calibrated else self.plain_rule
 
     @lazy_property
     def plain_rule(self) -> Rule:
-        """The combination rule without calibration."""
+        """Combination rule without calibration."""
         return resolve_rule(self.given_rule)
 
     @lazy_property
     def calibration(self) -> Calibration:
-        """The calibrator, learned on out-of-bag rows when first needed, or the reason why there is none."""
+        """Calibrator, fitted when first needed, or the reason why there is none."""
         if self.params.calibration != "oob":
             return NOT_ASKED
         return calibration_of(self.fitted, self.given_rule, self.plain_rule, self.threads)
@@ -371,9 +380,9 @@ class ClassificationPredictor(Predictor):
 
     @lazy_property
     def caution(self) -> float:
-        """The caution in force; "auto" is chosen when first needed, and again for another rule or decision.
+        """Caution in use; "auto" is resolved when first needed, per rule and decision.
 
-        A model that has lost its training rows keeps the caution it has.
+        A model without its training rows keeps its caution.
         """
         return self._resolve_caution(self.cross_calibration())
 
@@ -384,21 +393,21 @@ class ClassificationPredictor(Predictor):
 
     @lazy_property
     def weights(self) -> Floats | None:
-        """(T,): tree weights, learned on out-of-bag evidence, for a rule that needs them; otherwise None."""
+        """Tree weights learned out of bag, (T,); None unless the rule needs them."""
         if not self.rule.needs_weights:
             return None
         return self.fitted.learned.get("weights", self.caution, self._learn_weights)
 
     @lazy_property
     def decision(self) -> Decision:
-        """The decision under the rule, calibrated on out-of-bag evidence if it needs calibration."""
+        """Decision rule under the combination rule, calibrated out of bag if necessary."""
         decision = resolve_decision(self.given_decision).under(self.plain_rule)
         if decision.is_ready:
             return decision
         return self.fitted.learned.get("decision", self._decision_key(decision), self._calibrate_decision)
 
     def learn(self) -> None:
-        """Choose caution, tree weights and calibration now, if the current parameters need them."""
+        """Resolve caution, tree weights, calibrator and decision now."""
         _ = self.calibration, self.caution, self.weights, self.decision
 
     def decision_key(self) -> Any:
@@ -409,7 +418,7 @@ class ClassificationPredictor(Predictor):
         return repr(decision), repr(self.rule), self.caution
 
     def _resolve_caution(self, calibrator: CrossCalibration | None) -> float:
-        """Return the caution in force; trials of "auto" are calibrated."""
+        """Return the caution in use; trials of "auto" share the calibrator."""
         caution = self.params.caution
         if not isinstance(caution, str) or caution != "auto":
             return checked_caution(caution)
@@ -417,7 +426,7 @@ class ClassificationPredictor(Predictor):
         last = learned.last("caution")
         if last is not None and rows is None:
             return float(last[1])
-        # A name is its own key; making the text of an object takes time.
+        # Names are keys as they are; the `repr` of an object takes time.
         ways = (self.given_rule, self.given_decision)
         key = tuple(each if isinstance(each, str) else repr(each) for each in ways)
         return float(learned.get("caution", key, lambda: self._choose_caution(calibrator)))
@@ -442,7 +451,7 @@ class ClassificationPredictor(Predictor):
     # ---- out of bag ----------------------------------------------------------------------------
 
     def evaluate_oob(self, metric: Any) -> Fitted:
-        """Return the fit with what is chosen on out-of-bag rows, and with their metrics if there is a `metric`."""
+        """Return the fit with choices made out of bag and, given a `metric`, its metrics."""
         fitted, rows = self.fitted, self.fitted.oob_rows
         if rows is None:
             return fitted
@@ -470,7 +479,7 @@ class ClassificationPredictor(Predictor):
         return replace(self.evidence(rows.codes, rows.oob_mask), rule=self.plain_rule)
 
     def cross_calibration(self) -> CrossCalibration | None:
-        """Return a calibrator of out-of-bag opinions, for as many trials as share it; None without calibration."""
+        """Return a calibrator that trials can share; None without calibration."""
         return CrossCalibration() if self.params.calibration == "oob" else None
 
     def try_out(
@@ -482,9 +491,9 @@ class ClassificationPredictor(Predictor):
         *,
         calibrator: CrossCalibration | None = None,
     ) -> tuple[Trial, NDArray[np.bool_]]:
-        """Return the trial of a rule, a caution and a decision on out-of-bag evidence, and the rows that it uses, (n,).
+        """Try a rule, caution and decision out of bag; also return the rows used, (n,).
 
-        It is calibrated if this model is; trials may share a `calibrator`.
+        The trial is calibrated if this model is. Trials may share a `calibrator`.
         """
         rows = self.oob_rows()
         target = rows.target
@@ -497,7 +506,7 @@ class ClassificationPredictor(Predictor):
         return try_out(evidence, *how, calibrator=calibrator, row_weights=target.sure_weights, clusters=rows.groups)
 
     def oob_errors(self) -> BootstrapErrors:
-        """How often the forest and its trees are wrong about rows inside and outside the bags."""
+        """Return in-bag and out-of-bag error rates of the forest and its trees."""
         rows = self.oob_rows()
         threads = self.threads(rows.n_rows)
         ensemble = ensemble_error(
@@ -506,7 +515,7 @@ class ClassificationPredictor(Predictor):
         return bootstrap_errors(self.forest, rows, ensemble, threads)
 
     def oob_trace(self) -> Floats:
-        """(T,): out-of-bag error of the forest after each tree, computed in one pass when first needed."""
+        """Return the out-of-bag error after each tree, (T,), computed in one pass."""
 
         def make() -> Floats:
             rows = self.oob_rows()
@@ -517,7 +526,7 @@ class ClassificationPredictor(Predictor):
         return self.fitted.learned.get("trace", (repr(self.plain_rule), self.caution), make)
 
     def for_file(self) -> Fitted:
-        """Return the fit without its training rows, with the calibrator that is learned from them."""
-        with suppress(ValueError, TypeError):  # parameters that are wrong are kept as they are
+        """Return the fit without its training rows, with the calibrator fitted on them."""
+        with suppress(ValueError, TypeError):  # invalid parameters are stored as they are
             _ = self.calibration
         return super().for_file()

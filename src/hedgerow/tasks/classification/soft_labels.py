@@ -1,7 +1,7 @@
-"""Refine: uncertain labels and the table of their rows -> expected shares of the classes.
+"""Refinement of uncertain labels by expectation maximisation with trees.
 
-This is expectation maximisation with trees. Trees are grown on expected shares (M-step). Then the share of a class
-becomes its plausibility by the label times its probability by the trees whose bags do not hold the row (E-step).
+The M-step grows trees on expected class shares. In the E-step, the share of a class becomes its plausibility, given by
+the label, times its out-of-bag probability.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hedgerow.tasks.classification.target import SoftLabels
 
 Floats = NDArray[np.float64]
 
-#: Number of trees in each round; a row is judged by those whose bags do not hold it.
+#: Number of trees per round.
 TREES = 50
-#: Refining ends when the shares of rows with uncertain labels change by less than this on average.
+#: Stop when the shares of rows with uncertain labels change by less than this on average.
 CHANGE = 0.01
-#: This share of the trees' probabilities is uniform, so that a class without rows in the leaves stays possible.
+#: Uniform share of the probabilities of trees, which keeps classes without rows in the leaves possible.
 DOUBT = 0.01
 
 
@@ -37,11 +37,11 @@ def refine(
     n_threads: int = 1,
     groups: Groups | None = None,
 ) -> Floats:
-    """Codes (p, n) of the rows -> shares (n, K) after at most `rounds` rounds; certain labels stay certain.
+    """Return expected class shares (n, K) after at most `rounds` rounds.
 
-    Rows are judged by trees with bags, even if the estimator has no bootstrap: a tree that was grown on a row would
-    only repeat its label. Class weights are not used, because they say nothing about the class of a row. If the
-    criterion has a parameter that is still to be chosen, the rounds use the middle of its range.
+    Certain labels stay certain. Probabilities are out of bag even if the estimator has no bootstrap, because a tree
+    grown on a row would only repeat its label. Class weights are ignored: they carry no information about the class of
+    a row. If the criterion has an unresolved parameter, the rounds use the middle candidate.
     """
     contour, shares = soft.labels.contour, soft.labels.shares
     unsure = ~soft.labels.certain
@@ -64,10 +64,9 @@ def refine(
 
 
 def settings_for_shares(settings: GrowthParams, n_rows: int) -> GrowthParams:
-    """Limits on numbers of rows -> limits on weights, because the sides of a split have shares of rows.
+    """Replace limits on rows by limits on weights, because rows are split.
 
-    The limit is half a row lower, so that rounding never forbids a split that keeps exactly the smallest number of
-    rows.
+    The limit is half a row lower, so that rounding never rules out a split that leaves exactly the minimum.
     """
     if settings.min_samples_leaf <= 1:
         return settings

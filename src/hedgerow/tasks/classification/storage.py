@@ -1,4 +1,4 @@
-"""Classifiers: the state of a fitted classifier <-> JSON and arrays."""
+"""Contents of the model file of a classifier."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _REPORTED |= {"max_features_", "max_features_errors_", "calibration_"} | LEARNED
 
 
 def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
-    """Fitted classifier -> JSON and arrays.
+    """Return the JSON and arrays of a fitted classifier.
 
-    The training rows are not saved, so what must be learned from out-of-bag evidence is learned first.
+    Training rows are not saved, so everything that is learned out of bag is learned first.
     """
     predictor: ClassificationPredictor = predictor_of(model)
     if predictor.fitted.oob_rows is not None:
@@ -79,9 +79,9 @@ def classifier_from_contents(
     *,
     shape: Callable[[type, int], tuple[int, int | None]],
 ) -> Any:
-    """The inverse of `classifier_to_contents`, everything checked; arrays that are used are removed from `arrays`.
+    """Read a classifier from the JSON and arrays of a file, and check everything.
 
-    `shape` is `Classification.tree_shape`.
+    Arrays that are read are removed from `arrays`. `shape` is `Classification.tree_shape`.
     """
     classes = labels_from_arrays("classes", given["classes"], arrays)
     check_classes(classes)
@@ -109,9 +109,9 @@ def classifier_from_contents(
     )
     origins, _ = learned_from_contents(fitted.learned, state, reported, arrays, once)
     publish(model, fitted)
-    mapped = calibration_from_contents(reported, arrays, len(classes))
-    if mapped is not None:
-        fitted.learned.put("calibration", rule_key(model.rule), mapped)
+    calibration = calibration_from_contents(reported, arrays, len(classes))
+    if calibration is not None:
+        fitted.learned.put("calibration", rule_key(model.rule), calibration)
     if "calibrated" in reported:
         decision = _checked_decision(model.decision, decoder.decode(reported["calibrated"]))
         fitted.learned.put("decision", predictor_of(model).decision_key(), decision)
@@ -120,7 +120,7 @@ def classifier_from_contents(
 
 
 def _check_reading(model: Any, fitted: Fitted) -> None:
-    """Refuse what could not answer; parameters that only another fit reads are checked by that fit."""
+    """Raise if the model cannot predict; parameters for a fit are checked by `fit`."""
     check_once_fitted(model)
     predictor: ClassificationPredictor = model._predictor(fitted)
     if fitted.oob_rows is None:
@@ -129,24 +129,21 @@ def _check_reading(model: Any, fitted: Fitted) -> None:
 
 
 def _check_learned(predictor: ClassificationPredictor, model: Any) -> None:
-    """Refuse parameters that only training rows could settle, where they have not done so."""
+    """Raise if parameters need training rows that the model does not have."""
     learned = predictor.fitted.learned
     if isinstance(model.caution, str) and learned.last("caution") is None:
-        raise ValueError(
-            "caution must be a number in a model without training rows to choose one on, got 'auto'; set a number"
-        )
+        raise ValueError("caution must be a number in a model without training rows, got 'auto'.")
     weights = learned.last("weights")
     if predictor.rule.needs_weights and (weights is None or weights[0] != predictor.caution):
         raise ValueError(
-            f"rule must be one that learns no tree weights in a model without training rows to learn them on, got"
-            f" {predictor.rule!r} with a caution of {predictor.caution:g}; set another rule, or the caution they were"
-            " learned with"
+            f"{predictor.rule!r} with caution {predictor.caution:g} requires training rows to learn tree weights. Set"
+            " another rule, or the caution that the weights were learned with."
         )
 
 
 def _try_parameters(predictor: ClassificationPredictor) -> None:
-    """Combine and decide about a leaf of one row and one of none, which finds parameters out of range."""
-    group_column(predictor.fitted, predictor.given_decision)  # refuses groups that are no column
+    """Check parameters by predicting from an empty leaf and a leaf of one row."""
+    group_column(predictor.fitted, predictor.given_decision)  # raises for groups that are not a column
     rule, decision, n_classes = predictor.rule, resolve_decision(predictor.given_decision), len(predictor.classes)
     if not decision.is_ready:
         decision = (predictor.fitted.learned.last("decision") or (None, decision))[1]
@@ -159,17 +156,17 @@ def _try_parameters(predictor: ClassificationPredictor) -> None:
     with np.errstate(all="ignore"):
         opinion = rule.finish(merge_states(rule.lift(counts, setting)[None], rule.merge), setting)
         if not all(np.isfinite(part).all() for part in (opinion.probability, opinion.lower, opinion.upper)):
-            raise ValueError(f"caution must be of ordinary size for {rule!r}, got {predictor.caution:g}; set another")
+            raise ValueError(f"caution must give finite probabilities, got {predictor.caution:g} for {rule!r}.")
         if decision.is_ready:
             groups = None if decision.groups is None else np.array([""])
             decide(replace(opinion, groups=groups), decision)
 
 
 def _fitted_to_contents(predictor: ClassificationPredictor, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
-    """Everything that was learned besides the trees -> JSON and arrays."""
+    """Return everything learned besides the trees as JSON and arrays."""
     fitted, figures, learned = predictor.fitted, predictor.fitted.figures, predictor.fitted.learned
     caution, weights, decision = (learned.last(what) for what in ("caution", "weights", "decision"))
-    said = {
+    values = {
         "criterion_": fitted.criterion,
         "caution_": None if caution is None else caution[1],
         "oob_score_": figures.oob_score,
@@ -177,7 +174,7 @@ def _fitted_to_contents(predictor: ClassificationPredictor, encoder: Encoder) ->
         "max_features_": figures.max_features,
         "max_features_errors_": figures.max_features_errors,
     }
-    reported = {name: encoder.encode(value, name) for name, value in said.items() if value is not None}
+    reported = {name: encoder.encode(value, name) for name, value in values.items() if value is not None}
     arrays: Arrays = {}
     if weights is not None:
         reported["learned_with"] = encoder.encode(weights[0], "caution")
@@ -188,14 +185,14 @@ def _fitted_to_contents(predictor: ClassificationPredictor, encoder: Encoder) ->
     if decision is not None and decision[0] == predictor.decision_key():
         reported["calibrated"] = encoder.encode(decision[1], "decision")
     known, of_known = learned_to_contents(fitted)
-    mapped, of_map = calibration_to_contents(predictor.calibration)
-    return reported | known | mapped, arrays | of_known | of_map
+    calibration, of_calibration = calibration_to_contents(predictor.calibration)
+    return reported | known | calibration, arrays | of_known | of_calibration
 
 
 def _figures_from(
     given: dict[str, Json], arrays: Arrays, n_features: int, n_classes: int, decoder: Decoder
 ) -> FitMetrics:
-    """The figures that the fit has reported."""
+    """Read the metrics of the fit."""
     figures = chosen_features_from_json(given, n_features, decoder)
     if "oob_score_" in given:
         figures = replace(figures, oob_score=checked_score(decoder.decode(given["oob_score_"])))
@@ -208,7 +205,7 @@ def _figures_from(
 
 
 def _learned_from(given: dict[str, Json], arrays: Arrays, n_trees: int) -> Learned:
-    """The caution and the tree weights that were learned."""
+    """Read the learned caution and tree weights."""
     learned = Learned()
     if "caution_" in given:
         learned.put("caution", None, checked_number("caution_", given["caution_"], float, 0, math.inf))
@@ -216,50 +213,50 @@ def _learned_from(given: dict[str, Json], arrays: Arrays, n_trees: int) -> Learn
         caution = checked_number("learned_with", given["learned_with"], float, 0, math.inf)
         weights = take(arrays, "tree_weights", np.float64, length=n_trees).copy()
         if not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ModelFileError("tree weights must be finite and not negative, got other numbers")
+            raise ModelFileError(f"malformed 'tree_weights': must be finite and >= 0, got {weights.tolist()[:5]}")
         learned.put("weights", caution, weights)
     return learned
 
 
 def _checked_prior(prior: Array) -> NDArray[np.float64]:
-    """A copy of the class shares (K,), refused unless they are positive and add up to one."""
+    """Return a copy of the class shares (K,); raise unless they are a distribution."""
     if not ((prior > 0) & (prior <= 1)).all() or abs(prior.sum() - 1) > 1e-9:
-        raise ModelFileError("prior must be positive shares that add up to 1, got other numbers")
+        raise ModelFileError(f"malformed 'prior': must be positive and sum to 1, got {prior.tolist()[:5]}")
     return np.array(prior, dtype=np.float64)
 
 
 def _checked_tuning(tuning: Any) -> list[tuple[float, dict[str, Any]]]:
-    """Scores, each with its parameters."""
+    """Return the tuning results, pairs of a score and parameters; raise otherwise."""
     sound = isinstance(tuning, list) and all(
         isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], float) and isinstance(each[1], dict)
         for each in tuning
     )
     if not sound:
-        raise ModelFileError("tuning_ must be pairs of a score and parameters, got something else")
+        raise ModelFileError(f"malformed 'tuning_': must be pairs of a score and parameters, got {str(tuning)[:40]}")
     return list(tuning)
 
 
 def _checked_criterion(criterion: Any) -> Criterion:
-    """The criterion that grew the trees, refused if a parameter of it is still open."""
+    """Return the criterion of the trees; raise unless it is fully resolved."""
     if not isinstance(criterion, Criterion) or not criterion.is_resolved:
-        raise ModelFileError("criterion_ must be a criterion with all its parameters, got something else")
+        raise ModelFileError(f"malformed 'criterion_': must be a resolved criterion, got {str(criterion)[:40]}")
     return criterion
 
 
 def _checked_decision(asked: Any, decision: Any) -> Decision:
-    """The model's decision after calibration."""
+    """Return the calibrated decision; raise unless it belongs to the model."""
     own = resolve_decision(asked)
     if not own.needs_calibration or type(decision) is not type(own) or not decision.is_ready:
-        raise ModelFileError("the calibrated decision must be that of the model, got another")
+        raise ModelFileError(f"malformed 'calibrated': must be a calibrated {own!r}, got {str(decision)[:40]}")
     return decision
 
 
-#: No number of a map is larger: its penalties keep it far below, and arithmetic can rely on it.
+#: Largest absolute parameter of a calibrator; penalties keep fitted values far below.
 MOST = 1e6
 
 
 def calibration_to_contents(learned: Calibration) -> tuple[dict[str, Any], Arrays]:
-    """A map -> JSON and arrays; nothing if there is no map."""
+    """Return the JSON and arrays of a calibrator; empty if there is none."""
     if learned.why:
         return {}, {}
     numbers = {"slope": learned.slope, "gain": learned.gain, "rows": learned.n_rows, "mixes": learned.mix is not None}
@@ -270,17 +267,17 @@ def calibration_to_contents(learned: Calibration) -> tuple[dict[str, Any], Array
 
 
 def calibration_from_contents(given: dict[str, Any], arrays: Arrays, n_classes: int) -> Calibration | None:
-    """The inverse of `calibration_to_contents`, everything checked; None if the file has no map."""
+    """Read a calibrator, and check everything; None if the file has none."""
     if "calibration_" not in given:
         return None
     numbers = given["calibration_"]
     if not isinstance(numbers, dict):
-        raise ModelFileError("calibration_ must be the numbers of a map, got something else")
+        raise ModelFileError(f"malformed 'calibration_': must be an object, got {str(numbers)[:40]}")
     check_known(numbers, {"slope", "gain", "rows", "mixes"})
     offsets = _ordinary(take(arrays, "calibration_offsets", np.float64, length=n_classes))
     mix, mixes = None, numbers.get("mixes")
     if not isinstance(mixes, bool):
-        raise ModelFileError(f"mixes of a map must be true or false, got {str(mixes)[:40]}")
+        raise ModelFileError(f"malformed 'calibration_': mixes must be true or false, got {str(mixes)[:40]}")
     if mixes:
         mix = _ordinary(take(arrays, "calibration_mix", np.float64, length=n_classes**2)).reshape(n_classes, n_classes)
     return Calibration(
@@ -293,7 +290,9 @@ def calibration_from_contents(given: dict[str, Any], arrays: Arrays, n_classes: 
 
 
 def _ordinary(numbers: Any) -> Any:
-    """A copy of an array, refused unless all its numbers are of ordinary size."""
+    """Return a copy of an array; raise unless its values lie within ±`MOST`."""
     if not (np.abs(numbers) <= MOST).all():
-        raise ModelFileError(f"the numbers of a map must lie within ±{MOST:g}, got others")
+        raise ModelFileError(
+            f"malformed 'calibration_': values must lie within ±{MOST:g}, got {np.abs(numbers).max():g}"
+        )
     return np.array(numbers, dtype=np.float64)

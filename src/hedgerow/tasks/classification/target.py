@@ -1,4 +1,4 @@
-"""Class target: labels and weights as given -> the classes of training rows, certain or uncertain."""
+"""Classification targets: certain or uncertain labels, and weights."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from hedgerow.util.text import require_text
 
 Floats = NDArray[np.float64]
 
-#: Sums of weights are exact up to two to the power of this, in units.
+#: Sums of weights in units are exact up to two to the power of this.
 _WEIGHT_BITS = 50
 
 
 @dataclass(frozen=True, eq=False)
 class ClassInfo(TargetInfo):
-    """What a model remembers of classes: their names and their shares.
+    """Classes of a fitted model, and their shares.
 
     Parameters
     ----------
@@ -52,34 +52,34 @@ class ClassInfo(TargetInfo):
 
     @classmethod
     def counting(cls, names: NDArray[Any], class_rows: Floats) -> ClassInfo:
-        """The classes, and the number of rows of each (K,); a class without rows counts as half a row."""
+        """Return the info for class counts (K,); an absent class counts as half a row."""
         counts = np.maximum(class_rows, 0.5)
         return cls(names, np.asarray(counts / counts.sum(), dtype=np.float64))
 
     def numbers_of(self, y: Any) -> NDArray[np.int64]:
-        """Classes (n,) -> their numbers (n,); refused if one is not known."""
+        """Return the numbers of classes (n,); raise for unknown classes."""
         given = np.asarray(y)
         numbers = np.minimum(np.searchsorted(self.names, given), len(self.names) - 1)
         unknown = self.names[numbers] != given
         if unknown.any():
             other = given[unknown].tolist()[0]
-            raise ValueError(f"y must hold classes of the forest, got {other!r}; leave y out to use predicted classes")
+            raise ValueError(f"y must have classes of the model, got {other!r}. Omit y to use predicted classes.")
         return numbers
 
     def with_names(self, names: NDArray[Any], class_rows: Floats) -> ClassInfo:
-        """More classes, with their shares."""
+        """Return the info with more classes."""
         return ClassInfo.counting(names, class_rows)
 
     def joined(self, other: TargetInfo, class_rows: Floats) -> ClassInfo:
-        """All classes with their shares."""
+        """Return the info of both models."""
         return ClassInfo.counting(other.names, class_rows)
 
     def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> ClassInfo:
-        """The same with other names of the classes, in their order."""
+        """Return the info with renamed classes."""
         return replace(self, names=rename(self.names))
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], None]:
-        """Rows of each class (K,); the half row that stands for a class without rows is taken back."""
+        """Return the rows of each class, (K,), without the half rows of absent classes."""
         for n_absent in range(len(self.prior) + 1):
             rows = np.rint(2 * self.prior * (n_rows + n_absent / 2)) / 2
             if (rows == 0.5).sum() == n_absent:
@@ -87,7 +87,7 @@ class ClassInfo(TargetInfo):
         return tuple(np.where(rows == 0.5, 0.0, rows).tolist()), None
 
     def named(self, target: Target) -> NDArray[Any]:
-        """(n,): the class of each row; None where the label is uncertain."""
+        """Return the class of each row, (n,); None for uncertain labels."""
         labels: NDArray[Any] = self.names[target.truth]
         if target.known is not None:
             labels = labels.astype(object)
@@ -97,23 +97,23 @@ class ClassInfo(TargetInfo):
 
 @dataclass(frozen=True)
 class ClassLabels(CoreTarget):
-    """The labels of training rows in the form in which the core takes them.
+    """Labels of training rows, as the core takes them.
 
     Parameters
     ----------
     numbers : (n,) uint16, or (m,) if a row may have several labels
         Class numbers.
     weights : like numbers, int64, or None
-        Weights in fixed point, so that sums do not depend on the order of the rows.
+        Weights in fixed point, whose sums do not depend on the order of the rows.
     weight_unit : float
-        The weight that one unit of `weights` stands for.
+        The weight of one unit of `weights`.
     n_classes : int
         K.
     balance_bag : bool
-        Whether all classes weigh the same in the bag of every tree (needs `weights`).
+        Whether classes are balanced in the bag of every tree (requires `weights`).
     rows : (m,) uint32 or None
         The row of each of m labels if labels are uncertain: in ascending order, the most probable label of a row first
-        (needs `weights`). A row with several labels is still one row: it is in a bag as a whole, and it counts once.
+        (requires `weights`). A bag takes a row with all its labels, and the row counts once.
     """
 
     numbers: NDArray[np.uint16]
@@ -124,7 +124,7 @@ class ClassLabels(CoreTarget):
     rows: NDArray[np.uint32] | None = None
 
     def take(self, rows: NDArray[Any]) -> ClassLabels:
-        """The labels of some rows; in ascending order if rows can have several labels."""
+        """Return the labels of rows, which must ascend if labels are uncertain."""
         kept, of = rows, None
         if self.rows is not None:
             kept = np.flatnonzero(np.isin(self.rows, rows))
@@ -133,7 +133,7 @@ class ClassLabels(CoreTarget):
         return replace(self, numbers=self.numbers[kept], weights=weights, rows=of)
 
     def fields(self, criterion: Any) -> dict[str, Any]:
-        """The labels, and what the criterion is called in the core, with its parameters."""
+        """Return the labels, and name and parameters of the criterion in the core."""
         held = {name: getattr(self, name) for name in ("weights", "rows", "n_classes", "weight_unit", "balance_bag")}
         known: dict[str, Any] = criterion.in_core(self.n_classes)
         return {"kind": "classes", "labels": self.numbers} | held | known | {"criterion": known["name"]}
@@ -141,20 +141,20 @@ class ClassLabels(CoreTarget):
 
 @dataclass(frozen=True, eq=False)
 class ClassificationTarget:
-    """The classes of n training rows.
+    """Classes of n training rows.
 
     Parameters
     ----------
     classes : (K,) array
-        The names of all classes, including those that do not occur.
-    core : Labels
-        The labels in the form in which the core takes them.
+        All classes, including absent ones.
+    core : ClassLabels
+        The labels, as the core takes them.
     weights : (n,) float64 or None
-        The weights of the rows as given, times the weights of their classes.
-    blurred : SoftLabels or None
-        The labels as they were given, if some are uncertain.
+        The row weights as given, times class weights.
+    soft : SoftLabels or None
+        The labels as given, if some are uncertain.
     shares : (n, K) float64 or None
-        Expected shares of the classes if labels are uncertain; None until they are known.
+        Expected class shares if labels are uncertain; None before refinement.
     """
 
     classes: NDArray[Any]
@@ -167,69 +167,69 @@ class ClassificationTarget:
 
     @property
     def n_rows(self) -> int:
-        """n."""
+        """Number of rows n."""
         return len(self.labels)
 
     @property
     def labels(self) -> NDArray[np.uint16]:
-        """(n,): the class number of each row; of its most probable class if the label is uncertain."""
+        """Class numbers, (n,); those of the most probable class for uncertain labels."""
         return self.core.numbers if self.shares is None else self.shares.argmax(axis=1).astype(np.uint16)
 
     @property
     def truth(self) -> NDArray[np.uint16]:
-        """(n,): what is to be predicted."""
+        """True class numbers, (n,)."""
         return self.labels
 
     @property
     def identity(self) -> NDArray[Any]:
-        """An array that is equal for two tables with the same labels."""
+        """Array that is equal for two tables with the same labels."""
         return self.core.numbers if self.shares is None else self.shares
 
     @property
     def class_rows(self) -> tuple[float, ...]:
-        """(K,): the number of rows of each class; the sum of their shares if labels are uncertain."""
+        """Number of rows per class, (K,); the sum of shares for uncertain labels."""
         if self.shares is not None:
             return tuple(self.shares.sum(axis=0).tolist())
         return tuple(np.bincount(self.core.numbers, minlength=len(self.classes)).astype(np.float64).tolist())
 
     @property
     def info(self) -> ClassInfo:
-        """The classes and their shares."""
+        """Classes and their shares."""
         return ClassInfo.counting(self.classes, np.array(self.class_rows))
 
     @property
     def own(self) -> Floats | None:
-        """(n, K): what each row adds to its leaf if labels are uncertain, otherwise None."""
+        """Contribution of each row to its leaf, (n, K), for uncertain labels; else None."""
         return None if self.soft is None else own_weights(self.core, self.n_rows)
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
-        """(n,): which rows have a certain class if labels are uncertain, otherwise None."""
+        """Which rows have a certain label, (n,), if some are uncertain; else None."""
         return None if self.soft is None else self.soft.labels.certain
 
     @property
     def sure_weights(self) -> NDArray[Any] | None:
-        """(n,): the weights of the rows, up to a factor; in whole units, as trees use them, if labels are certain."""
+        """Row weights up to a factor, (n,); in whole units if labels are certain."""
         return self.core.weights if self.soft is None else self.weights
 
     def for_core(self) -> ClassLabels:
-        """The labels in the form in which the core takes them."""
+        """Return the labels as the core takes them."""
         return self.core
 
     def take(self, rows: NDArray[Any]) -> ClassificationTarget:
-        """The target of some rows of certain class, in the order given."""
+        """Return the target of some rows with certain labels, in the order given."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, core=self.core.take(rows), weights=weights)
 
     def concat(self, more: ClassificationTarget) -> ClassificationTarget:
-        """The target of these rows followed by later rows, whose `classes` are all classes known by then."""
+        """Return the target of these rows and later rows; `more.classes` are all classes."""
         places = among_classes(self.classes, more.classes)
         labels = np.concatenate([places[self.core.numbers], more.core.numbers]).astype(np.intp)
         weights = joined_weights(self.weights, self.n_rows, more.weights, more.n_rows)
         return ClassificationTarget(more.classes, make_labels(labels, len(more.classes), weights), weights)
 
     def weighing(self) -> Weighing:
-        """How weights of later rows are rounded."""
+        """Return the rounding of weights of later rows."""
         core, scale = self.core, 1.0
         if self.weights is not None:
             held = None if core.weights is None or core.rows is not None else core.weights * core.weight_unit
@@ -237,15 +237,15 @@ class ClassificationTarget:
         return Weighing(scale, weight_steps(core.weights, core.weight_unit))
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """An opinion about some of the rows (m,) -> (m,): 1 if its most probable class is wrong, otherwise 0."""
+        """Return the 0-1 losses of opinions about some rows, (m,)."""
         return np.asarray(answer.probability.argmax(axis=1) != self.labels[rows], dtype=np.float64)
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """The standard error of a share among n rows."""
+        """Return the standard error of an error rate among n rows."""
         return math.sqrt(error * (1 - error) / max(1, n_rows))
 
     def with_shares(self, shares: Floats) -> ClassificationTarget:
-        """Expected shares (n, K) of the classes -> the target that trees are grown on."""
+        """Return the target with expected class shares (n, K), on which trees are grown."""
         assert self.soft is not None
         return replace(self, shares=shares, core=self.soft.spread(shares))
 
@@ -253,9 +253,9 @@ class ClassificationTarget:
 def read_class_target(
     y: Any, sample_weight: Any, n_rows: int, *, class_weight: Any = None, declared: NDArray[Any] | None = None
 ) -> ReadTarget:
-    """Labels, certain or uncertain, and weights -> the target of the rows whose weight is above zero.
+    """Read labels and weights of rows with positive weight.
 
-    If classes are `declared`, no others may occur; they need not all occur.
+    If classes are `declared`, y must not have others; declared classes may be absent.
     """
     uncertain = read_labels(y)
     if uncertain is None:
@@ -281,9 +281,9 @@ def read_class_target(
 
 
 def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:
-    """Weights of the first table in fixed point -> the unit that weights of later rows are rounded to.
+    """Return the unit to which weights of later rows are rounded.
 
-    If the first unit is 1, the first weights were whole numbers; later ones need not be.
+    `fixed` are the weights of the first table. A unit of 1 means that they were whole numbers; later ones need not be.
     """
     if fixed is None or unit != 1.0:
         return FINEST_WEIGHT if fixed is None else unit
@@ -291,52 +291,53 @@ def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:
     return float(2.0 ** -min(24, max(0, spare)))
 
 
-#: Weights are stored as integers whose sum is at most this, so that sums of n·log n are exact in 64 bits.
+#: Largest sum of the integer weights; it keeps sums of n·log n exact in 64 bits.
 _TOTAL_WEIGHT = 2**39
-#: Expected shares of the classes of a row are multiples of this.
+#: Unit of expected class shares.
 SHARE_UNIT = 2**-20
 MAX_CLASSES = 65_535
 
 
 def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Labels of any type -> (classes, class number of each row).
+    """Return the classes in labels of any type, and the class number of each row.
 
     Raises
     ------
     ValueError
-        If y is None, has missing or continuous labels, another length than the table, or too many classes.
+        If y is None, has missing or continuous labels, a different length than the table, or too many classes.
     """
     if y is None:
-        raise ValueError("A classifier requires y to be passed, but the target y is None; pass the labels of the rows")
+        raise ValueError("A classifier requires y to be passed, but the target y is None. Pass the labels of the rows.")
     y = labels_as_given(y)
-    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"  # certainly classes
+    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"  # needs no conversion
     if not plain:
         if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
             raise ValueError(
-                f"y must be a 1d array of one label per row, got an array of shape {y.shape} instead; for"
-                " plausibilities and masses, pass hedgerow.labels.from_plausibilities(y) or from_masses(y)"
+                f"y must be a 1d array of one label per row, got an array of shape {y.shape} instead. For"
+                " plausibilities and masses, pass hedgerow.labels.from_plausibilities(y) or from_masses(y)."
             )
         with config_context(array_api_dispatch=False):  # the core reads NumPy arrays
             y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     elif y.dtype.kind == "O" and any(_is_missing(label) for label in y):
-        raise ValueError("y must not hold missing labels, got some; drop those rows")
+        missing = sum(_is_missing(label) for label in y)
+        raise ValueError(f"y must not have missing labels, got {missing} in {len(y)} rows. Drop these rows.")
     if len(y) != n_rows:
         raise ValueError(
-            f"X and y must have the same number of rows (inconsistent numbers of samples), got {n_rows} and {len(y)}"
+            f"X and y must have the same number of rows (inconsistent numbers of samples), got {n_rows} and {len(y)}."
         )
     if not plain:
         check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) > MAX_CLASSES:
-        raise ValueError(f"y must hold at most {MAX_CLASSES} classes, got {len(classes)}; is this a regression?")
+        raise ValueError(f"y must have at most {MAX_CLASSES} classes, got {len(classes)}. Use a regressor for numbers.")
     require_text(classes.tolist(), "classes")
     return classes, numbers
 
 
 def labels_as_given(y: Any) -> Any:
-    """Labels as given -> an array of the same labels, where NumPy or scikit-learn would change them."""
+    """Return labels as an array, where NumPy or scikit-learn would change them."""
     refuse_masked(y, "y")
     if isinstance(y, np.ma.MaskedArray):
         return y.data
@@ -347,14 +348,14 @@ def labels_as_given(y: Any) -> Any:
         return _numbers_from_objects(y)
     if isinstance(dtype, np.dtype) and dtype.kind == "T":
         return y.astype(object)
-    own = getattr(dtype, "numpy_dtype", None)  # of a nullable pandas column; floats would round integers above 2**53
+    own = getattr(dtype, "numpy_dtype", None)  # of nullable pandas columns; floats would round integers above 2**53
     if own is not None and own.kind in "iub" and not isinstance(dtype, np.dtype) and not y.isna().any():
         return y.to_numpy(dtype=own)
     return y
 
 
 def _numbers_from_objects(y: NDArray[Any]) -> NDArray[Any]:
-    """An array of objects that are all integers or all booleans -> an array of that type; others unchanged."""
+    """Return an array of objects that are all integers or all booleans as that type."""
     labels = y.tolist()
     kinds = set(map(type, labels))
     if kinds in ({int}, {bool}) or (kinds and all(issubclass(kind, np.integer) for kind in kinds)):
@@ -364,68 +365,71 @@ def _numbers_from_objects(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_one_type(labels: Any) -> None:
-    """Refuse a list with text and other values: NumPy would turn all of them into text, such as "nan" and "1"."""
+    """Raise if labels mix text and other values.
+
+    NumPy would turn all of them into text, such as "nan" and "1".
+    """
     other = [label for label in labels if not isinstance(label, str)]
     if len(other) == len(labels) or not other:
         return
     if any(_is_missing(label) for label in other):
-        raise ValueError("y must not hold missing labels, got some; drop those rows")
+        missing = sum(_is_missing(label) for label in other)
+        raise ValueError(f"y must not have missing labels, got {missing} in {len(labels)} rows. Drop these rows.")
     text = next(label for label in labels if isinstance(label, str))
     raise ValueError(
-        f"y must hold labels of one kind, got {text!r} and {other[0]!r}; make all of them text, or all of them numbers"
+        f"y must have labels of one type, got {text!r} and {other[0]!r}. Convert all of them to text or to numbers."
     )
 
 
 def read_uncertain(labels: UncertainLabels, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Uncertain labels -> (classes, number of the most probable class of each row); refused if lengths differ."""
+    """Return the classes of uncertain labels, and the most probable ones, (n,)."""
     if len(labels) != n_rows:
         raise ValueError(
             f"X and y must have the same number of rows (inconsistent numbers of samples), got {n_rows} and"
-            f" {len(labels)}"
+            f" {len(labels)}."
         )
     if len(labels.classes) > MAX_CLASSES:
-        raise ValueError(f"y must hold at most {MAX_CLASSES} classes, got {len(labels.classes)}; merge rare ones")
+        raise ValueError(f"y must have at most {MAX_CLASSES} classes, got {len(labels.classes)}. Merge rare classes.")
     require_text(labels.classes.tolist(), "classes")
     return labels.classes, labels.shares.argmax(axis=1)
 
 
 def first_classes(classes: Any) -> NDArray[Any]:
-    """The classes that the first call of `partial_fit` must declare."""
+    """Return the classes declared in the first call of `partial_fit`."""
     if classes is None:
         raise ValueError(
-            "classes must be passed on the first call to partial_fit, got None; list all classes that may occur"
+            "classes must be passed on the first call to partial_fit, got None. List all classes that may occur."
         )
     return _distinct(classes)
 
 
 def check_classes(classes: NDArray[Any]) -> None:
-    """Refuse classes (K,) that no label can be, and too many of them."""
+    """Raise if classes (K,) are fractions, out of range, or too many."""
     numbers = classes.astype(np.float64) if classes.dtype.kind == "f" else None
     if numbers is not None and not ((np.abs(numbers) < 2**63) & (numbers == np.trunc(numbers))).all():
-        raise ValueError("classes that are numbers must be whole numbers of 64 bits, got others; is it a regression?")
+        bad = numbers[~((np.abs(numbers) < 2**63) & (numbers == np.trunc(numbers)))][0]
+        raise ValueError(f"numeric classes must be 64-bit integers, got {bad:g}. Use a regressor for numbers.")
     if not 1 <= len(classes) <= MAX_CLASSES:
-        raise ValueError(f"classes must be 1 to {MAX_CLASSES} labels, got {len(classes)}")
+        raise ValueError(f"classes must be from 1 to {MAX_CLASSES} labels, got {len(classes)}.")
 
 
 def declared_classes(known: NDArray[Any], classes: Any) -> NDArray[Any]:
-    """Known classes (K,) and newly declared classes -> all of them, sorted."""
+    """Return all classes, known and newly declared, sorted."""
     if classes is None:
         return known
     declared = _distinct(classes)
     lost = [name for name in known.tolist() if name not in set(declared.tolist())]
     if lost:
-        raise ValueError(
-            f"classes must hold those known so far, got a list without {lost[:5]}; add new ones and keep the old"
-        )
+        raise ValueError(f"classes must include all known classes, got a list without {lost[:5]}.")
     return known if len(declared) == len(known) else declared
 
 
 def weigh_rows(
     numbers: NDArray[np.intp], classes: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any
 ) -> NDArray[np.float64] | None:
-    """Row weights (n,) or None, times the weights of their classes -> (n,); None if all rows weigh the same.
+    """Return row weights times class weights, (n,); None if all rows weigh the same.
 
-    "balanced_subsample" is left to the grower, which balances the bag of every tree.
+    "balanced_subsample" has no effect here: the grower balances the bag of every tree.
     """
     check_class_weight(class_weight)
     if class_weight is None or class_weight == "balanced_subsample":
@@ -433,7 +437,7 @@ def weigh_rows(
     of_class = class_weights(class_weight, classes, lambda: exact_sums_by(numbers, weights, len(classes)))
     weighed: NDArray[np.float64] = of_class[numbers] * (1.0 if weights is None else weights)
     if not (weighed > 0).any():
-        raise ValueError(f"class_weight must leave some row a weight above zero, got {class_weight!r}")
+        raise ValueError(f"class_weight must leave at least one row with a positive weight, got {class_weight!r}.")
     return weighed
 
 
@@ -445,7 +449,7 @@ def make_labels(
     balance_bag: bool = False,
     rows: NDArray[np.uint32] | None = None,
 ) -> ClassLabels:
-    """Class numbers (n,) and weights above zero (n,) -> labels for the core; `rows` is given if a row has several."""
+    """Return labels for the core; pass `rows` if a row can have several labels."""
     labels = numbers.astype(np.uint16)
     if rows is not None and weights is not None:
         shared = find_fixed_point(partial(_ask, weights), finest=SHARE_UNIT)
@@ -458,38 +462,37 @@ def make_labels(
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """How weights become integers: they are divided by `scale`, then by `unit`, and rounded."""
+    """Conversion of weights to integers: divide by `scale` and by `unit`, then round."""
 
     unit: float
-    scale: float | None  # None: weights are whole numbers of units
+    scale: float | None  # None if weights are multiples of the unit
 
     def of(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Weights (n,) -> integers (n,)."""
+        """Convert weights (n,) to integers (n,)."""
         if self.scale is None:
             return (weights / self.unit).astype(np.int64)
         return np.maximum(1, np.round(weights / self.scale / self.unit)).astype(np.int64)
 
 
-#: A function of weights (n,) -> the spread of its results over the weights of all rows, even if rows are on many
-#: machines.
+#: Maps a function of weights (n,) to the spread of its results over all rows, which may be on many machines.
 Ask: TypeAlias = Callable[[Callable[[NDArray[np.float64]], NDArray[np.float64]]], Spread]
 
 
 def fixed_point_of_rows(ask: Ask, *, balance_bag: bool) -> FixedPoint | None:
-    """Weights above zero -> how they become integers; None if all are equal."""
-    if balance_bag:  # in units that are fine enough for the factors by which the grower multiplies
+    """Choose the fixed point of positive weights; None if they are all equal."""
+    if balance_bag:  # fine enough for the factors of the grower
         return find_fixed_point(ask, finest=2**-12)
     weights = ask(_as_they_are)
     return None if weights.low == weights.high else find_fixed_point(ask)
 
 
 def find_fixed_point(ask: Ask, finest: float = 1.0) -> FixedPoint:
-    """Weights -> how they become integers; multiples of `finest` are not rounded."""
+    """Choose the fixed point of weights; multiples of `finest` are not rounded."""
     weights = ask(_as_they_are)
     small = weights.high <= 2**20 * finest and weights.sum <= _TOTAL_WEIGHT * finest
     if small and ask(partial(_fractions, finest)).high == 0:
         return FixedPoint(finest, None)
-    shares = ask(partial(_shares_of, weights.high))  # only ratios matter, and these cannot overflow
+    shares = ask(partial(_shares_of, weights.high))  # only ratios matter, and shares cannot overflow
     return FixedPoint(shares.sum / _TOTAL_WEIGHT, weights.high)
 
 
@@ -501,7 +504,7 @@ def labels_from(
     *,
     balance_bag: bool,
 ) -> ClassLabels:
-    """Class numbers (n,) and weights (n,) of some rows, and how weights become integers -> labels for the core."""
+    """Return labels for the core, with weights in the given fixed point."""
     if fixed is None or weights is None:
         return ClassLabels(numbers, None, 1.0, n_classes)
     return ClassLabels(numbers, fixed.of(weights), fixed.unit, n_classes, balance_bag=balance_bag)
@@ -510,15 +513,18 @@ def labels_from(
 def class_weights(
     class_weight: Any, classes: NDArray[Any], exact_amounts: Callable[[], list[int]]
 ) -> NDArray[np.float64]:
-    """-> (K,) weight of each class; `exact_amounts`, the total weight of each class, is called only to balance."""
+    """Return the weight of each class, (K,).
+
+    `exact_amounts` returns the total weight of each class, and is called only for balancing.
+    """
     if isinstance(class_weight, dict):
         unknown = set(class_weight) - set(classes.tolist())
         if unknown:
-            raise ValueError(f"class_weight must name classes of y, got {sorted(map(str, unknown))[:5]}")
+            raise ValueError(f"class_weight must have classes of y as keys, got {sorted(map(str, unknown))[:5]}.")
         given = [class_weight.get(label, 1.0) for label in classes.tolist()]
         of_class = np.array([value if isinstance(value, Real) else np.nan for value in given], dtype=np.float64)
         if not (np.isfinite(of_class).all() and (of_class >= 0).all() and (of_class > 0).any()):
-            raise ValueError(f"class_weight must hold finite numbers >= 0, not all zero, got {class_weight!r}")
+            raise ValueError(f"class_weight must have finite values >= 0, not all zero, got {class_weight!r}.")
         return of_class
     amounts = floats_from_exact(exact_amounts())
     shares = amounts / amounts.max()
@@ -526,7 +532,7 @@ def class_weights(
 
 
 def _ask(weights: NDArray[np.float64], function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Spread:
-    """All rows are here."""
+    """Return the spread of a function of weights that are all in this process."""
     return spread_of(function(weights))
 
 
@@ -535,7 +541,7 @@ def _as_they_are(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _fractions(unit: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far weights are from multiples of the unit."""
+    """Return the distances of weights from multiples of the unit."""
     return np.asarray(np.abs(weights / unit - np.round(weights / unit)))
 
 
@@ -544,7 +550,7 @@ def _shares_of(highest: float, weights: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _distinct(classes: Any) -> NDArray[Any]:
-    """Classes as given -> sorted and distinct."""
+    """Return classes sorted and without duplicates, checked."""
     distinct = np.asarray(np.unique(column_or_1d(np.asarray(classes))))
     check_classes(distinct)
     require_text(distinct.tolist(), "classes")
@@ -557,19 +563,19 @@ def _is_missing(label: Any) -> bool:
     )
 
 
-#: A row gets no label for a class whose share is below this times that of its most probable class. So rows that are
-#: almost certain cost no more than certain ones (this saves a third of the time on digits, and costs no accuracy).
+#: A row gets no label for a class whose share is below this times the share of its most probable class. Almost certain
+#: rows then cost no more than certain ones: a third less time on digits, at the same accuracy.
 NEGLIGIBLE = 0.05
 
 
 @dataclass(frozen=True)
 class SoftLabels:
-    """Uncertain labels of training rows, with weights, while `fit` works on them.
+    """Uncertain labels of training rows, with weights, during `fit`.
 
     Parameters
     ----------
     labels : UncertainLabels
-        The labels of the n rows whose weight is above zero.
+        The labels of the n rows with positive weight.
     weights : (n,) float64 or None
         The weights of these rows.
     class_weight : str, dict or None
@@ -581,21 +587,22 @@ class SoftLabels:
     class_weight: Any
 
     def of_rows(self, rows: NDArray[np.uint32]) -> SoftLabels:
-        """The same for some of the rows."""
+        """Return the labels of some of the rows."""
         return replace(self, labels=self.labels[rows], weights=None if self.weights is None else self.weights[rows])
 
     def spread(self, shares: Floats, *, by_class: bool = True) -> ClassLabels:
-        """Shares (n, K) -> a label for each possible class of each row, the most probable first, weighted by its share.
+        """Return a label per possible class of each row, weighted by shares (n, K).
 
-        `by_class` says whether class weights count.
+        The most probable class of a row comes first. Class weights apply if `by_class`.
         """
         class_weight = self.class_weight if by_class else None
-        told = np.where(_weightless(self.labels.classes, class_weight), 0.0, shares)
-        leading = told.argmax(axis=1)
-        units = np.where(told < NEGLIGIBLE * told.max(axis=1, keepdims=True), 0.0, np.round(told / SHARE_UNIT))
-        # The most probable class gets what rounding has left over, so that every row has a label.
+        possible = np.where(_weightless(self.labels.classes, class_weight), 0.0, shares)
+        leading = possible.argmax(axis=1)
+        negligible = possible < NEGLIGIBLE * possible.max(axis=1, keepdims=True)
+        units = np.where(negligible, 0.0, np.round(possible / SHARE_UNIT))
+        # The most probable class takes the rounding error, so every row has a label.
         every = np.arange(len(units))
-        rest = np.round(told.sum(axis=1) / SHARE_UNIT) - units.sum(axis=1)
+        rest = np.round(possible.sum(axis=1) / SHARE_UNIT) - units.sum(axis=1)
         units[every, leading] = np.maximum(units[every, leading] + rest, 1.0)
         rows, numbers = np.nonzero(units)
         order = np.lexsort((numbers, numbers != leading[rows], rows))
@@ -615,9 +622,9 @@ class SoftLabels:
 
 
 def weigh_soft(labels: UncertainLabels, weights: Floats | None, class_weight: Any) -> tuple[Floats | None, SoftLabels]:
-    """Uncertain labels and row weights (n,) -> weights (n,), 0 for rows that are left out; and the rows to be refined.
+    """Return row weights (n,), 0 for omitted rows, and the labels to refine.
 
-    A row is left out if its weight is 0, or if all its possible classes have the weight 0.
+    A row is omitted if its weight is 0, or if all its possible classes have weight 0.
     """
     soft = SoftLabels(labels, weights, class_weight)
     rows, numbers = np.nonzero(labels.contour > 0)
@@ -631,18 +638,18 @@ def weigh_soft(labels: UncertainLabels, weights: Floats | None, class_weight: An
 
 
 def own_weights(labels: ClassLabels, n_rows: int) -> Floats:
-    """Labels of rows that can have several -> (n, K): what each row adds to its leaf."""
+    """Return the contribution of each row with uncertain label to its leaf, (n, K)."""
     assert labels.rows is not None
     assert labels.weights is not None
     own = np.zeros((n_rows, labels.n_classes))
     own[labels.rows, labels.numbers] = labels.weights * labels.weight_unit
-    if labels.balance_bag:  # every bag has its own factors; those of all rows are their mean
+    if labels.balance_bag:  # factors differ between bags; the factors of all rows are their mean
         amounts = own.sum(axis=0)
         own *= amounts.sum() / (labels.n_classes * np.where(amounts > 0, amounts, 1.0))
     return own
 
 
 def _weightless(classes: NDArray[Any], class_weight: Any) -> NDArray[np.bool_]:
-    """(K,): which classes have the weight 0."""
+    """Return which classes have weight 0, (K,)."""
     given = class_weight if isinstance(class_weight, dict) else {}
     return np.array([given.get(label, 1.0) == 0 for label in classes.tolist()])

@@ -1,1 +1,1 @@
-"""Several outputs of one type."""
+"""Multi-output classification and regression."""

@@ -1,4 +1,4 @@
-"""Predictors of models of several outputs."""
+"""Predictor of multi-output models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: Questions whose answer is a list, with the answer of an ordinary model for each output.
+#: Methods that return a list with the result of each output.
 LISTED = (
     "bounds",
     "confidence",
@@ -36,7 +36,7 @@ LISTED = (
 
 
 class MultiOutputPredictor(Predictor):
-    """The predictor of a model of several outputs, with an ordinary predictor for each of them.
+    """Predictor of a multi-output model, with an ordinary predictor per output.
 
     Parameters
     ----------
@@ -57,53 +57,51 @@ class MultiOutputPredictor(Predictor):
 
     @property
     def wanted_features(self) -> NDArray[np.uint8] | None:
-        """(p,): which features are encoded, if the table is wide; None means all."""
+        """Features to encode in a wide table, (p,); None means all."""
         return self.outputs[0].wanted_features  # type: ignore[no-any-return]  # all outputs have the same trees
 
     @property
     def known_rows(self) -> Any:
-        """The training rows, if questions about them can be answered; otherwise None."""
+        """Training rows, if the outputs know theirs; otherwise None."""
         return self.fitted.rows if self.outputs[0].known_rows is not None else None
 
     @property
     def classes(self) -> list[NDArray[Any]]:  # type: ignore[override]
-        """The classes of each output."""
+        """Classes of each output."""
         return [output.classes for output in self.outputs]
 
     def labels(self, batch: Batch) -> NDArray[Any]:
-        """(n, m): the most probable class of each output."""
+        """Return the most probable class of each output, (n, m)."""
         return side_by_side([output.labels(batch) for output in self.outputs])
 
     def labels_and_sets(self, batch: Batch) -> tuple[NDArray[Any], list[NDArray[np.bool_]]]:
-        """(n, m), and for each output (n, K): the classes that remain."""
+        """Return labels, (n, m), and the prediction sets of each output, (n, K) each."""
         labels, sets = zip(*(output.labels_and_sets(batch) for output in self.outputs), strict=True)
         return side_by_side(list(labels)), list(sets)
 
     def uncertainty_score(self, batch: Batch) -> Floats:
-        """Return the mean over outputs of their uncertainty scores, (n,)."""
+        """Return the mean uncertainty score of the outputs, (n,)."""
         return np.asarray(np.mean([output.uncertainty_score(batch) for output in self.outputs], axis=0))
 
     def predicted(self, batch: Batch) -> Floats:
-        """(n, m): the predicted numbers."""
+        """Return predicted targets, (n, m)."""
         return np.column_stack([output.predicted(batch) for output in self.outputs])
 
     def standard_deviation(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, m)."""
+        """Return standard deviations, (n, m)."""
         return np.column_stack([output.standard_deviation(codes) for output in self.outputs])
 
     def quantile_ranks(self, codes: Codes | None, y: Any, *how: Any) -> Floats:
-        """Codes (p, n), numbers (n, m) and how they are ranked -> (n, m)."""
+        """Return the rank of each target (n, m) in its predicted distribution, (n, m)."""
         numbers = np.asarray(y)
         if numbers.ndim != 2 or numbers.shape[1] != len(self.outputs):
-            raise ValueError(
-                f"y must have a column for each of the {len(self.outputs)} outputs, got shape {numbers.shape}"
-            )
+            raise ValueError(f"y must have one column per output ({len(self.outputs)}), got shape {numbers.shape}.")
         return np.column_stack(
             [each.quantile_ranks(codes, column, *how) for each, column in zip(self.outputs, numbers.T, strict=True)]
         )
 
     def evaluate_oob(self, metric: Any) -> Fitted:
-        """Return the fit with its out-of-bag metrics, of each output and of all outputs together."""
+        """Return the fit with out-of-bag metrics of each output and of all together."""
         figures = self.fitted.figures
         alone = True if callable(metric) else metric  # a function scores all outputs together
         outputs = tuple(output.evaluate_oob(alone) for output in self.outputs)
@@ -112,17 +110,17 @@ class MultiOutputPredictor(Predictor):
         return replace(self.fitted, outputs=outputs, figures=figures)
 
     def learn(self) -> None:
-        """Choose caution, tree weights and calibration of each output now, if the current parameters need them."""
+        """Resolve caution, tree weights, calibrator and decision of each output now."""
         for output in self.outputs:
             output.learn()
 
     def for_file(self) -> Fitted:
-        """The fit without its training rows, as a pickle stores it."""
+        """Return the fit without its training rows, as a pickle stores it."""
         outputs = tuple(output.for_file() for output in self.outputs)
         return replace(self.fitted.without_rows(), outputs=outputs)
 
     def _oob_score(self, metric: Any, outputs: tuple[Fitted, ...]) -> float:
-        """The score of all outputs: by a function, or as `score` computes it; for the name of a metric, the mean."""
+        """Score all outputs together; for a named metric, return the mean."""
         if isinstance(metric, str):
             return float(np.mean([output.figures.oob_score for output in outputs]))
         rows = self.fitted.rows
@@ -141,34 +139,34 @@ class MultiOutputPredictor(Predictor):
         if name in LISTED:
             return lambda *given: [getattr(output, name)(*given) for output in self.outputs]
         raise AttributeError(
-            f"{name} must be asked of a model of one output, got one of {len(self.fitted.outputs)}; use one of its"
-            " `outputs_`, which are ordinary models of the same trees"
+            f"{name} does not support multi-output models, got one with {len(self.fitted.outputs)} outputs. Use"
+            " model.outputs_[i]."
         )
 
 
 class MultiOutputTrace:
-    """The out-of-bag error of a forest of several outputs after each of its trees: the mean over the outputs."""
+    """Mean out-of-bag error of all outputs after each tree."""
 
     def __init__(self, traces: list[Trace]) -> None:
         self._traces = traces
 
     @property
     def errors(self) -> list[float]:
-        """After each tree."""
+        """Mean error after each tree."""
         return np.mean([trace.errors for trace in self._traces], axis=0).tolist()  # type: ignore[no-any-return]
 
     def extend(self, forest: Forest, n_threads: int = 1) -> None:
-        """Add the trees of a forest that are not in the trace yet."""
+        """Add those trees of a forest that are not in the trace yet."""
         for trace, output in zip(self._traces, forest.outputs(), strict=True):
             trace.extend(output, n_threads)
 
     def standard_error(self, error: float) -> float:
-        """The standard error of the error; the errors of outputs may be correlated."""
+        """Return the mean of the standard errors, because outputs may be correlated."""
         return float(np.mean([trace.standard_error(trace.errors[-1]) for trace in self._traces]))
 
 
 def side_by_side(columns: list[Any]) -> NDArray[Any]:
-    """Columns (n,) -> (n, m); an array of objects if some columns are text and others numbers."""
+    """Stack columns (n,) to (n, m); as objects if text and numbers are mixed."""
     columns = [np.asarray(column) for column in columns]
     if len({column.dtype.kind in "OUT" for column in columns}) > 1:
         columns = [column.astype(object) for column in columns]
@@ -176,5 +174,5 @@ def side_by_side(columns: list[Any]) -> NDArray[Any]:
 
 
 def _kept(predictions: Any, kept: NDArray[np.uint32] | None) -> Any:
-    """Answers about all rows that were given -> answers about the rows whose weight is above zero."""
+    """Return the predictions of rows with positive weight."""
     return predictions if kept is None else predictions[kept]

@@ -1,4 +1,4 @@
-"""Multi-output: y of several columns -> one forest; each column has the task of a single output."""
+"""Multi-output task."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from hedgerow.tasks.multioutput.target import MultiOutputInfo, MultiOutputTarget
 
 
 class MultiOutput(SupervisedTask):
-    """Several outputs of one type: trees are grown for all outputs together, and evaluated for each output.
+    """Multi-output classification or regression, with one forest for all outputs.
 
-    `Fitted.outputs` has a fit for each output, which is an ordinary fit of the type.
+    Trees are grown for all outputs together, and evaluated per output. `Fitted.outputs` has an ordinary fit per output.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class MultiOutput(SupervisedTask):
     def read_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
     ) -> ReadTarget:
-        """All columns and weights -> the target of the rows whose weight is above zero."""
+        """Read all columns and weights of rows with positive weight."""
         columns = columns_of(y) or []
         weights = read_weights(sample_weight, n_rows)
         for column, class_weight in zip(columns, _class_weights(model, len(columns)), strict=True):
@@ -56,51 +56,50 @@ class MultiOutput(SupervisedTask):
         return ReadTarget(MultiOutputTarget(tuple(each.target for each in read)), read[0].kept)
 
     def first_classes(self, classes: Any) -> NoReturn:
-        """Rows are not added to a model of several outputs."""
+        """Raise: `partial_fit` does not support multi-output models."""
         _refuse_more_rows()
 
     def read_more_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
     ) -> NoReturn:
-        """Rows are not added to a model of several outputs."""
+        """Raise: `partial_fit` does not support multi-output models."""
         _refuse_more_rows()
 
     def growth(self, model: Any, target: MultiOutputTarget, schema: Schema) -> GrowthParams:
-        """How trees are grown on these rows."""
+        """Return the growth parameters."""
         if model.monotonic_cst is not None:
             raise ValueError(
-                f"monotonic_cst must be None for y of several outputs, got {model.monotonic_cst!r}; fit a forest for"
-                " each output"
+                f"monotonic_cst must be None for multi-output y, got {model.monotonic_cst!r}. Fit a forest per output."
             )
         settings = self._inner.growth(model, target.outputs[0], schema)
         if not isinstance(settings.criterion, str) and settings.criterion.in_sklearn is None:
             raise ValueError(
-                f"criterion must be 'gini' or 'entropy' for y of several outputs, got {model.criterion!r}; fit a forest"
-                " for each output"
+                f"criterion must be 'gini' or 'entropy' for multi-output y, got {model.criterion!r}. Fit a forest per"
+                " output."
             )
         return settings
 
     def oob_trace(self, run: FitRun) -> MultiOutputTrace:
-        """The mean over the outputs of their out-of-bag errors, while trees grow."""
+        """Return a trace of the mean out-of-bag error of the outputs."""
         return MultiOutputTrace([self._inner.oob_trace(each) for each in _each(run)])
 
     def oob_error(self, forest: Forest, run: FitRun) -> float:
-        """The mean over the outputs of their out-of-bag errors."""
+        """Return the mean out-of-bag error of the outputs."""
         pairs = zip(forest.outputs(), _each(run), strict=True)
         return float(np.mean([self._inner.oob_error(output, each) for output, each in pairs]))
 
     def predictor(self, fitted: Fitted, params: Params, estimator: type) -> MultiOutputPredictor:
-        """The predictors of all outputs, side by side."""
+        """Return the predictor of all outputs."""
         return MultiOutputPredictor(self._inner.predictor, fitted, params, estimator)
 
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
-        """A fitted model -> the JSON and arrays of each output, and the out-of-bag score of all."""
+        """Return the JSON and arrays of each output, and the common out-of-bag score."""
         outputs, arrays = join_outputs(self._inner.dump(output) for output in model.outputs_)
         score = Encoder().encode(fitted_of(model).figures.oob_score, "oob_score_")
         return {"outputs": outputs, "oob_score_": score}, arrays
 
     def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
-        """JSON and arrays -> a fitted model; tables and trees, which all outputs share, are read once."""
+        """Read a fitted model; all outputs share one table and one set of trees."""
         once = Once() if once is None else once
         models = [self._inner.load(estimator, *output, once) for output in split_outputs(given, arrays)]
         score = Decoder({}, 1).decode(given["oob_score_"])
@@ -109,7 +108,7 @@ class MultiOutput(SupervisedTask):
 
 
 def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
-    """The fits of all outputs, which must have the same trees -> one fit of all outputs."""
+    """Join the fits of all outputs; raise unless they have the same trees."""
     first = outputs[0]
     for output in outputs[1:]:
         same = output.forest.structure is first.forest.structure  # it was read once
@@ -118,10 +117,11 @@ def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
             or output.bins is not first.bins
             or (output.seed, output.fingerprint) != (first.seed, first.fingerprint)
         ):
-            raise ModelFileError("all outputs of a model file must share table, trees and bags, got different ones")
-    answers = [output.figures.oob_predictions for output in outputs]
-    if len({None if each is None else len(each) for each in answers}) > 1:
-        raise ModelFileError("all outputs of a model file must have out-of-bag answers about the same rows, got others")
+            raise ModelFileError("malformed 'outputs': all outputs must share table, trees and bags")
+    predictions = [output.figures.oob_predictions for output in outputs]
+    lengths = {None if each is None else len(each) for each in predictions}
+    if len(lengths) > 1:
+        raise ModelFileError(f"malformed 'outputs': numbers of out-of-bag predictions must agree, got {lengths}")
     leaves = MultiOutputLeaves(tuple(output.forest.evidence for output in outputs))
     info = MultiOutputInfo(first.info.names, tuple(output.info for output in outputs))
     figures = replace(first.figures, oob_score=score, oob_predictions=None)
@@ -130,13 +130,10 @@ def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
 
 
 def _class_weights(model: Any, n_outputs: int) -> list[Any]:
-    """``class_weight`` -> one value for each output: a list as given, or the same word for all."""
+    """Return ``class_weight`` of each output."""
     given = model.get_params(deep=False).get("class_weight")
     if given == "balanced_subsample" or isinstance(given, dict):
-        raise ValueError(
-            f"class_weight must be None, 'balanced' or a list with one entry for each output, got {given!r}; list the"
-            " weights of each output"
-        )
+        raise ValueError(f"class_weight must be None, 'balanced' or a list with one entry per output, got {given!r}.")
     if not isinstance(given, list):
         return [given] * n_outputs
     if len(given) != n_outputs:
@@ -148,12 +145,10 @@ def _class_weights(model: Any, n_outputs: int) -> list[Any]:
 
 
 def _each(run: FitRun) -> list[FitRun]:
-    """A fit of several outputs -> the same for each of them alone."""
+    """Return the run of each output alone."""
     rows = run.rows
     return [replace(run, rows=replace(rows, target=target)) for target in rows.target.outputs]
 
 
 def _refuse_more_rows() -> NoReturn:
-    raise ValueError(
-        "partial_fit must be called on a model of one output, got one of several; use one of its `outputs_`"
-    )
+    raise ValueError("partial_fit does not support multi-output models. Use model.outputs_[i].")

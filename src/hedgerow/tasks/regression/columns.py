@@ -20,45 +20,45 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RegressionColumns:
-    """The predictions of a regressor for n rows."""
+    """Predictions of a regressor for n rows."""
 
     columns: dict[str, Floats]  # (n,) each
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, in the order they are written."""
+        """Column names in output order."""
         return tuple(self.columns)
 
     @property
     def json_names(self) -> tuple[str, ...]:
-        """The keys of a row in JSON."""
+        """Keys of a row in JSON."""
         return self.names
 
     @property
     def n_undecided(self) -> int:
-        """Numbers are never undecided."""
+        """Zero: a regressor never abstains."""
         return 0
 
     def numbers(self) -> list[Floats]:
-        """All columns."""
+        """Return all columns, which are numeric."""
         return list(self.columns.values())
 
     def texts(self) -> list[list[Any]]:
-        """Columns of text: a regressor has none."""
+        """Return no text columns."""
         return []
 
     def typed(self) -> list[list[Any]]:
-        """The same for Parquet."""
+        """Return no text columns."""
         return []
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Row by row, for JSON."""
+        """Yield one dictionary per row, for JSON."""
         for row in np.column_stack(self.numbers()).tolist():
             yield dict(zip(self.names, row, strict=True))
 
 
 def regression_columns(predictor: RegressionPredictor, X: Any, coverage: float) -> RegressionColumns:
-    """Predict targets, their intervals, bounds of the mean, standard deviations and, if the model has it, novelty."""
+    """Predict targets, intervals, bounds, deviations and, if available, novelty."""
 
     def predict(batch: Batch) -> dict[str, Any]:
         columns: dict[str, Floats] = {"prediction": predictor.predicted(batch)}

@@ -1,4 +1,4 @@
-"""Numbers: the targets of a regression on a cluster -> numbers on a grid, and what they add to nodes."""
+"""Regression targets of a table on a cluster."""
 
 from __future__ import annotations
 
@@ -41,30 +41,30 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class DistributedReals(DistributedTarget):
-    """The smallest and the largest number of a table, once they are known; rows of weight 0 count too."""
+    """Range of the targets of a table, including rows of weight 0."""
 
     low: float = np.nan
     high: float = np.nan
 
     def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
-        """Numbers of a partition -> the same, and the lowest and the highest of them."""
-        values = read_targets(y, n_rows, "squared_error")  # "poisson" looks at the numbers of all partitions
+        """Read the targets of a partition, and their range."""
+        values = read_targets(y, n_rows, "squared_error")  # `resolve` checks Poisson targets of all partitions
         return values, (float(values.min()), float(values.max()))
 
     def known(self, engine: Engine, summary: list[Any], given: list[Handle]) -> Self:
-        """The lowest and the highest number of each partition -> those of the table."""
+        """Combine the ranges of all partitions."""
         return replace(self, low=min(low for low, _ in summary), high=max(high for _, high in summary))
 
     def weigh(self, given: Targets) -> Weighed:
-        """Numbers of one partition -> those of the rows whose weight is above zero."""
+        """Return the targets of rows with positive weight."""
         return Weighed.of(given.values.astype(np.float64), given.weights)
 
     def class_rows(self, values: Array) -> NDArray[np.intp]:
-        """(1,): the number of rows."""
+        """Return the number of rows, (1,)."""
         return np.array([len(values)])
 
     def resolve(self, table: WeighedTable, settings_for: Callable[[int, int], GrowthParams]) -> ResolvedTarget:
-        """Choose the grid of the numbers, and what a model keeps of rows and numbers."""
+        """Choose the grid of the targets, and summarise rows and targets."""
         settings = replace(settings_for(table.n_rows, 1), leaf_counts="inbag")
         if settings.criterion == "poisson":
             check_poisson(self.low, self.high)
@@ -79,35 +79,35 @@ class DistributedReals(DistributedTarget):
         return ResolvedTarget(settings, partial(_make, grid), tally, RangeInfo.between(values.low, values.high))
 
     def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64]:
-        """The rows for intervals."""
+        """Return the rows on which intervals are calibrated."""
         return calibration_rows(n_rows)
 
     def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
-        """Learn the residuals of which intervals are made."""
+        """Compute the out-of-bag residuals for intervals."""
         known = (sample.rows, sample.codes, sample.labels, bags)
         fitted.learned.put("residuals", None, learn_residuals(fitted.forest, *known, n_threads))
 
 
 class PartitionReals(PartitionTarget):
-    """The numbers of the rows of a part, in `RealTargets`."""
+    """Targets of the rows of a partition, in `RealTargets`."""
 
     core: RealTargets
     per_row = ("values", "weights", "sums", "amounts")
-    leaves_add_up = False  # because the last bits of a mean depend on the order of the rows
+    leaves_add_up = False  # the last bits of a mean depend on the order of the rows
 
     @property
     def truth(self) -> Array:
-        """(n,): the numbers as given."""
+        """Targets as given, (n,)."""
         return self.core.values
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows weigh differently."""
+        """Whether row weights differ."""
         return self.core.amounts is not None
 
     @property
     def n_sums(self) -> int:
-        """Two: amounts and sums."""
+        """Two sums: amounts and weighted targets."""
         return 2
 
     @property
@@ -118,23 +118,23 @@ class PartitionReals(PartitionTarget):
     def amounts(
         self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
     ) -> tuple[Array, Floats | None]:
-        """(r,), (r,): the weight of each row in the bag, and its weighted number."""
+        """Return the weight of each row in the bag, and its weighted target, (r,) each."""
         multiple = np.maximum(times, 1)
         amounts = self.core.amounts
         weighed = multiple.astype(np.float64) if amounts is None else multiple * amounts[rows]
         return weighed, multiple * self.core.sums[rows]
 
     def gathered(self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None) -> Self:
-        """The numbers of the rows."""
+        """Return the targets of the rows."""
         return self.take(rows)
 
     def all_equal(self, times: NDArray[np.uint16], first: int, last: int) -> bool:
-        """Whether rows `first` to ``last - 1``, as far as they are in the bag, all have the same number."""
+        """Return whether the in-bag rows from `first` to ``last - 1`` have equal targets."""
         values = self.core.values[first:last][times[first:last] > 0]
         return bool(len(values) and (values == values[0]).all())
 
     def look(self, rows: NDArray[Any], times: NDArray[np.uint32], spans: list[tuple[int, int]]) -> Floats:
-        """Rows (r,), and spans of them -> (spans, 4): lowest and highest number, amount and sum of the first row."""
+        """Return target range, amount and sum of the first row of each span, (spans, 4)."""
         values = self.core.values[rows]
         amounts, sums = self.amounts(rows, times, None)
         assert sums is not None
@@ -147,5 +147,5 @@ class PartitionReals(PartitionTarget):
 
 
 def _make(grid: Grid, weighed: Weighed) -> PartitionReals:
-    """Numbers and weights of one partition -> numbers for the core."""
+    """Return the targets of one partition for the core."""
     return PartitionReals(grid.numbers(weighed.values, weighed.weights))

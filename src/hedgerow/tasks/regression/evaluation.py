@@ -1,4 +1,4 @@
-"""Evaluation of a regressor on other rows."""
+"""Evaluation of a regressor on held-out rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RegressionEvaluation:
-    """The predictions of a regressor about n rows, and their true targets."""
+    """Predictions of a regressor for n rows, and the true targets."""
 
     truth: NDArray[np.float64]  # (n,)
     predicted: NDArray[np.float64]  # (n,)
@@ -24,11 +24,11 @@ class RegressionEvaluation:
 
     @property
     def tally(self) -> RegressionTally:
-        """Sums from which all figures follow."""
+        """Tally of predictions and intervals."""
         return tally_numbers(self.truth, self.predicted, self.interval)
 
     def group(self, rows: NDArray[np.bool_]) -> dict[str, Any]:
-        """Figures of some rows (n,)."""
+        """Return metrics of the selected rows, (n,)."""
         interval = None if self.interval is None else self.interval[rows]
         return tally_numbers(self.truth[rows], self.predicted[rows], interval).figures()
 
@@ -36,7 +36,7 @@ class RegressionEvaluation:
 def evaluate_regressor(
     predictor: RegressionPredictor, table: Any, y: NDArray[Any], coverage: float | None
 ) -> RegressionEvaluation:
-    """Compare predictions and intervals with the true targets (n,); None means that there are no intervals."""
+    """Compare predictions and, given a `coverage`, intervals with true targets."""
     batch = predictor.read(table)
     interval = None if coverage is None else predictor.interval(batch, coverage)
     return RegressionEvaluation(np.asarray(y, dtype=np.float64), predictor.predicted(batch), interval)

@@ -1,4 +1,4 @@
-"""Out-of-bag residuals of training rows, and intervals and quantiles for new targets."""
+"""Out-of-bag residuals, and the intervals and quantiles made from them."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: How intervals are made: scaled to the spread of the trees at the sample, or by the jackknife+-after-bootstrap.
+#: Interval methods: residuals scaled by the spread of the trees, or the jackknife+-after-bootstrap.
 METHODS = ("auto", "scaled", "jackknife+")
-#: An interval is calibrated on at most this many training rows; more would cost more and hardly change it.
+#: Largest number of calibration rows; more would cost time and hardly change an interval.
 MAX_ROWS = 4096
-#: This share of the mean squared error is added to the variance at every sample. Chosen on five tables out of 0 to .3.
+#: Share of the mean squared error that is added to every variance. Chosen on five tables from 0 to 0.3.
 EVERYWHERE = 0.03
-#: No scaled residual is larger: none of k errors is above the root of k times their mean square.
+#: Bound on scaled residuals: none of k errors exceeds the root of k times their mean square.
 MAX_SCALED = math.sqrt(MAX_ROWS / EVERYWHERE)
-#: Predictions without a row are in memory for at most this many pairs of samples and rows at a time.
+#: Largest number of pairs of samples and calibration rows in memory at once.
 _CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Residuals:
-    """Out-of-bag errors of some training rows, and which trees they come from.
+    """Out-of-bag residuals of calibration rows.
 
     Parameters
     ----------
     residuals : (k,) float64
-        Absolute error of the mean of the trees whose bags do not hold the row.
+        Absolute errors of the out-of-bag means.
     bits : (k, T / 8) uint8
-        One bit for each tree: whether its bag does not hold the row.
+        One bit per tree: whether the row is out of bag.
     n_trees : int
-        T.
+        Number of trees T.
     scaled : (m,) float64 or None
-        The errors with their signs, divided by the spread of the same trees at the row, ascending; of rows that at
-        least two trees predict out of bag. None in models that were saved before there were any.
+        Signed errors divided by the spread of the same trees at the row, ascending, for rows that are out of bag for at
+        least two trees. None in models saved by early versions.
     mean_square : float
-        The mean squared error, of which a share belongs to the spread everywhere.
+        The mean squared error, a share of which is added to every variance.
     """
 
     residuals: Floats
@@ -56,31 +56,31 @@ class Residuals:
 
     @property
     def oob(self) -> NDArray[np.bool_]:
-        """(k, T): whether the bag of the tree does not hold the row."""
+        """Whether each row is out of bag for each tree, (k, T)."""
         return np.unpackbits(self.bits, axis=1, count=self.n_trees).astype(bool)
 
 
 class TreeMoments(NamedTuple):
-    """What trees say of n samples: the mean prediction, its variance between trees and that within leaves, (n,)."""
+    """Mean, variance between trees and variance within leaves of n samples."""
 
     mean: Floats
     between: Floats
     within: Floats
 
     def spread(self, mean_square: float) -> Floats:
-        """Mean squared error of the forest -> (n,): the standard deviation to which residuals are scaled."""
+        """Return the standard deviation by which residuals are scaled, (n,)."""
         return np.asarray(np.sqrt(self.between + self.within + EVERYWHERE * mean_square))
 
 
 def calibration_rows(n_rows: int) -> NDArray[np.int64]:
-    """-> (k,): at most `MAX_ROWS` of n rows, evenly spread."""
+    """Return at most `MAX_ROWS` of n rows, evenly spread, (k,)."""
     return spread_evenly(n_rows, MAX_ROWS)
 
 
 def learn_residuals(
     forest: Forest, rows: NDArray[np.int64], codes: Codes, y: Floats, bags: Bags, n_threads: int
 ) -> Residuals:
-    """Training rows (k,), their codes (p, k) and targets (k,) -> the residuals of those that some tree has not seen."""
+    """Compute the residuals of training rows (k,) that are out of bag for some tree."""
     oob = bags.oob_each(forest.n_trees, rows)
     used = oob.any(axis=1)
     return residuals_from(forest, forest.leaves(codes, n_threads)[used], y[used], oob[used], bags)
@@ -89,10 +89,11 @@ def learn_residuals(
 def residuals_from(
     forest: Forest, leaves: NDArray[np.int32], y: Floats, oob: NDArray[np.bool_], bags: Bags
 ) -> Residuals:
-    """Leaves (k, T) of training rows, their targets (k,), which trees have not seen them (k, T) -> residuals.
+    """Compute residuals from leaves (k, T) and out-of-bag mask (k, T) of rows.
 
-    Some tree must not have seen each row. Scaled residuals are divided by a factor for the number of trees: out of bag
-    a row has fewer trees than a new sample, so its mean and its spread are less exact. The factor is that of classes.
+    Each row must be out of bag for some tree. Scaled residuals are divided by a gain for the number of trees, the same
+    as in classification: a training row has fewer out-of-bag trees than a new sample, so its mean and its spread are
+    less exact.
     """
     moments = oob_moments(forest, leaves, oob)
     errors = y - moments.mean
@@ -106,7 +107,7 @@ def residuals_from(
 
 
 def oob_moments(forest: Forest, leaves: NDArray[np.int32], oob: NDArray[np.bool_]) -> TreeMoments:
-    """Leaves (k, T) of rows, and which trees have not seen them -> the moments over these trees."""
+    """Return the moments over out-of-bag trees of rows with leaves (k, T)."""
     assert forest.values is not None
     assert forest.variances is not None
     at, number = leaves + forest.leaf_start[:-1], oob.sum(axis=1)
@@ -117,7 +118,7 @@ def oob_moments(forest: Forest, leaves: NDArray[np.int32], oob: NDArray[np.bool_
 
 
 def scaled_interval(moments: TreeMoments, residuals: Residuals, coverage: float) -> Floats:
-    """Moments of n samples -> (n, 2): mean + spread times a low and a high scaled residual.
+    """Return mean plus spread times a low and a high scaled residual, (n, 2).
 
     Each end is missed with probability (1 - coverage) / 2 if the scaled residual of a new row is equally likely to have
     each of the n + 1 ranks among those of training rows.
@@ -131,10 +132,10 @@ def scaled_interval(moments: TreeMoments, residuals: Residuals, coverage: float)
 
 
 def scaled_quantiles(moments: TreeMoments, residuals: Residuals, quantiles: Floats) -> Floats:
-    """Moments of n samples, quantiles (q,) -> (n, q): mean + spread times quantiles of the scaled residuals.
+    """Return mean plus spread times quantiles of the scaled residuals, (n, q).
 
-    Ranks are those of `scaled_interval`, with a straight line between two; beyond the first and the last the quantile
-    is infinite.
+    Ranks are those of `scaled_interval`, interpolated linearly; quantiles beyond the first and the last rank are
+    infinite.
     """
     assert residuals.scaled is not None
     scaled = residuals.scaled
@@ -150,13 +151,12 @@ def scaled_quantiles(moments: TreeMoments, residuals: Residuals, quantiles: Floa
 def jackknife_plus(
     leaves: NDArray[Any], values_at: Callable[[NDArray[Any]], Floats], residuals: Residuals, coverage: float
 ) -> Floats:
-    """Leaves (n, T), and what says their predictions -> (n, 2): the jackknife+-after-bootstrap interval.
+    """Return the jackknife+-after-bootstrap intervals of leaves (n, T), (n, 2).
 
-    (Kim, Xu and Barber, 2020.)
-
-    For every training row i, the trees whose bags do not hold it predict the sample; at the row itself they are off by
-    R_i. The interval goes from the low quantile of prediction - R_i to the high quantile of prediction + R_i. With a
-    small coverage the two may cross; then the interval goes from the lower to the higher one, which keeps the promise.
+    For every training row i, the trees for which it is out of bag predict the sample; their error at the row itself is
+    R_i. The interval goes from the low quantile of prediction - R_i to the high quantile of prediction + R_i (Kim, Xu
+    and Barber, 2020). With a small coverage the two may cross; swapping them preserves the guarantee. `values_at`
+    returns the predictions of leaves.
     """
     oob = residuals.oob.astype(np.float64).T
     n_rows = oob.shape[1]
@@ -175,14 +175,14 @@ def jackknife_plus(
 
 
 def oob_means(values: Floats, oob: Floats) -> Floats:
-    """What trees say (n, T), 1 where they have not seen a row (T, k) -> (n, k): the mean over the trees that have not.
+    """Return the means of predictions (n, T) over out-of-bag trees (T, k), (n, k).
 
-    The values of each sample are rounded to a grid of their own on which sums are whole numbers below 2^53: they are
-    exact in any order, and so do not depend on the other samples. More than forty bits of the largest value remain.
+    The values of each sample are rounded to a grid on which sums are whole numbers below 2^53. The sums are exact in
+    any order, and do not depend on the other samples. More than forty bits of the largest value remain.
     """
     room = 52 - values.shape[1].bit_length()
     exponent = np.frexp(np.abs(values).max(axis=1, keepdims=True))[1]
-    exponent = np.maximum(exponent, room - 1074)  # no number is finer than 2^-1074
+    exponent = np.maximum(exponent, room - 1074)  # 2^-1074 is the smallest positive double
     means: Floats = np.rint(np.ldexp(values, room - exponent)) @ oob
     means /= oob.sum(axis=0)
     means *= np.ldexp(1.0, exponent - room)

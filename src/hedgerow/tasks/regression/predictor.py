@@ -1,4 +1,4 @@
-"""Predictor of regressors: predictions, bounds, intervals and quantiles."""
+"""Predictor of regressors."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ from hedgerow.util.threads import thread_count
 
 Floats = NDArray[np.float64]
 
-#: The default coverage of intervals.
+#: Default coverage of intervals.
 COVERAGE = 0.9
-#: Leaves of fewer rows do not show how noisy targets are; the nodes around them do. Chosen out of 3, 5 and 10.
+#: Leaves with fewer rows are replaced by their ancestors to estimate noise. Chosen out of 3, 5 and 10.
 ROWS_OF_NOISE = 10
-#: Where quantiles come from: the rows in the leaves reached, or scaled residuals.
+#: Sources of quantiles: the rows in the leaves reached, or scaled residuals.
 QUANTILE_METHODS = ("leaves", "scaled")
 
 
 class TargetVariance(NamedTuple):
-    """How uncertain a forest is about the targets of n samples, as variances, (n,) each.
+    """Variances of the targets of n samples, by source, (n,) each.
 
     ``total`` is the sum of ``aleatoric`` and ``epistemic``. ``aleatoric`` is the mean over trees of the variance in the
     leaf reached: noise that more rows would not remove. ``epistemic`` is the variance of the leaf means over trees.
-    Leaves of a few rows show no noise. If there are leaves of fewer than ten rows, the total stays that of the leaves,
-    and is divided as the smallest nodes with ten rows around them would divide it.
+    Leaves of a few rows underestimate noise. If some leaves have fewer than ten rows, the total is still that of the
+    leaves, but it is divided in the proportion found in their smallest ancestors with at least ten rows.
     """
 
     total: Floats
@@ -67,7 +67,7 @@ class TargetVariance(NamedTuple):
 
 
 class RegressionPredictor(Predictor):
-    """The predictor of a regressor."""
+    """Predictor of a regressor."""
 
     kind = "numbers"
     predicts = True
@@ -77,21 +77,21 @@ class RegressionPredictor(Predictor):
 
     @property
     def info(self) -> RangeInfo:
-        """The smallest and the largest training target."""
+        """Range of the training targets."""
         return self.fitted.info  # type: ignore[return-value]
 
     @lazy_property
     def caution(self) -> float:
-        """How many unseen rows each leaf keeps in reserve."""
+        """Pseudo-count of the bounds of leaf means."""
         return checked_caution(self.params.caution, "a number >= 0")
 
     @property
     def leaf_values(self) -> Floats:
-        """(L,): the prediction of every leaf."""
+        """Prediction of every leaf, (L,)."""
         return self.forest.values  # type: ignore[return-value]
 
     def predicted(self, batch: Batch) -> Floats:
-        """(n,): the mean over trees of the predictions of the leaves reached."""
+        """Return the mean over trees of the predictions of the leaves reached, (n,)."""
 
         def ask(codes: Codes) -> Floats:
             threads = self.threads(codes.shape[1])
@@ -102,40 +102,44 @@ class RegressionPredictor(Predictor):
         )
 
     def score(self, y: NDArray[Any], predicted: Floats) -> float:
-        """Numbers (n,), predictions (n,) -> R²."""
+        """Return R² of predictions (n,)."""
         return float(r2_score(y, predicted))
 
     @staticmethod
     def whole_score(y: Floats, predicted: Floats) -> float:
-        """Numbers of several outputs (n, m) -> the mean of their R²."""
+        """Return the mean R² over outputs, (n, m)."""
         return float(r2_score(y, predicted))
 
     def named(self, predicted: Floats) -> Floats:
-        """Predictions (n,) -> the same, because numbers have no names."""
+        """Return the predictions unchanged; classifiers return names."""
         return predicted
 
     def named_truth(self, truth: Floats) -> Floats:
-        """Numbers (n,) -> the same."""
+        """Return the targets unchanged; classifiers return names."""
         return truth
 
     def standard_deviation(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the square root of the total variance."""
+        """Return the square root of the total variance, (n,)."""
         return np.asarray(np.sqrt(self.variance(codes).total))
 
     def uncertainty_score(self, batch: Batch) -> Floats:
-        """(n,): the standard deviation between trees, relative to the largest; 0 if trees agree."""
+        """Return the standard deviation between trees relative to the largest, (n,)."""
         between = np.sqrt(self.variance(batch.codes).epistemic)
         return np.asarray(between / max(between.max(initial=0.0), np.finfo(np.float64).tiny))
 
     def under(self, rule: Any = None, caution: float | None = None) -> RegressionPredictor:
-        """The same fit with another caution."""
+        """Return a predictor of the same fit with another caution."""
         if rule is not None:
-            raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out: trees are averaged")
+            raise ValueError(f"rule must be None for a regressor, got {rule!r}. Regression trees are averaged.")
         params = self.params if caution is None else replace(self.params, caution=caution)
         return type(self)(self.fitted, params, self.estimator)
 
     def bounds(self, batch: Batch) -> Floats:
-        """(n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
+        """Return bounds of the mean, (n, 2).
+
+        They are the predictions if every leaf had `caution` more rows, all at the smallest or all at the largest
+        training target.
+        """
 
         def ask(codes: Codes) -> Floats:
             return self.mean(codes, lambda at: np.column_stack(self.leaf_bounds(at)))
@@ -143,20 +147,20 @@ class RegressionPredictor(Predictor):
         return self._widened(batch, ask, mean_of_groups)
 
     def leaf_bounds(self, at: Which = slice(None)) -> list[Floats]:
-        """Some leaves (m,), or all -> lower and upper mean of each, (m,) each."""
+        """Return the lower and upper mean of leaves, (m,) each."""
         return mean_bounds(self.leaf_values[at], self.forest.counts[at], self.caution, self.info)
 
     def leaf_states(self) -> Floats:
-        """-> (L, 3): the prediction of every leaf, and its lower and upper bound."""
+        """Return prediction, lower and upper bound of every leaf, (L, 3)."""
         return np.column_stack([self.leaf_values, *self.leaf_bounds()])
 
     def node_predictions(self, tree: Any) -> list[Floats]:
-        """-> (N, 1) each: the prediction of every node of a tree, and its lower and upper bound."""
+        """Return prediction, lower and upper bound of every node, (N, 1) each."""
         bounds = mean_bounds(tree.evidence.values, tree.counts[:, 0], self.caution, self.info)
         return [each[:, None] for each in (tree.evidence.values, *bounds)]
 
     def variance(self, codes: Codes) -> TargetVariance:
-        """Codes (p, n) -> variance within leaves and between trees."""
+        """Return the variance of targets by source."""
         forest, of_ancestors = self.forest, self._ancestor_moments()
         assert forest.variances is not None
         means = self.leaf_values if forest.means is None else forest.means
@@ -171,17 +175,17 @@ class RegressionPredictor(Predictor):
         return TargetVariance(total, share * total, total - share * total)
 
     def moments(self, codes: Codes) -> TreeMoments:
-        """Codes (p, n) -> the mean prediction of the trees, and the variance between trees and within leaves."""
+        """Return the mean of the trees, and the variance between trees and within leaves."""
         n_trees, variances = self.forest.n_trees, self.forest.variances
         assert variances is not None
         mean, between, within = self._moments(codes, (self.leaf_values, variances, self._middle))[0]
         return TreeMoments(self._middle + mean, between * (n_trees / max(n_trees - 1, 1)), within)
 
     def _moments(self, codes: Codes, *each: tuple[Floats, Floats, float]) -> list[TreeMoments]:
-        """Codes (p, n), means and variances of leaves (L,), and a middle -> what trees say, as means - middle.
+        """Return moments over trees, with means relative to a middle.
 
-        Near the middle of all targets squares keep the digits of differences. Leaves are found once for all
-        of them.
+        Each of `each` has means and variances of leaves (L,), and a middle. Subtracting the middle of the targets
+        avoids cancellation in squares. Leaves are found once for all of them.
         """
 
         def says(at: Which) -> Floats:
@@ -199,11 +203,11 @@ class RegressionPredictor(Predictor):
 
     @property
     def _middle(self) -> float:
-        """The middle between the smallest and the largest training target."""
+        """Midpoint of the range of the training targets."""
         return sum((self.info.low, self.info.high)) / 2
 
     def _ancestor_moments(self) -> tuple[Floats, Floats] | None:
-        """Mean, from the middle of all targets, and variance of the nodes around leaves of few rows, (L,) each."""
+        """Return mean, minus the midpoint, and variance of small leaves' ancestors."""
 
         def make() -> tuple[Floats, Floats] | None:
             found = ancestor_moments(self.forest, ROWS_OF_NOISE)
@@ -212,9 +216,9 @@ class RegressionPredictor(Predictor):
         return self.fitted.learned.get("ancestor_moments", None, make)
 
     def interval(self, batch: Batch, coverage: float, method: str = "auto") -> Floats:
-        """(n, 2): intervals for the targets."""
+        """Return intervals for the targets, (n, 2)."""
         if method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
         residuals = self.residuals("predict_interval")
         if method == "jackknife+" or (method == "auto" and residuals.scaled is None):
             return self._widened(batch, lambda codes: self._jackknife_plus(codes, residuals, coverage))
@@ -227,7 +231,7 @@ class RegressionPredictor(Predictor):
         ask: Callable[[Codes], Floats],
         join: Callable[[Completions, Floats], Floats] = Completions.envelope,
     ) -> Floats:
-        """A batch, a function from codes to intervals -> (n, 2): wider where values are unknown or uncertain."""
+        """Return intervals, (n, 2), widened for out-of-support and uncertain values."""
 
         def wide(codes: Codes, unknown: UnseenValues | None) -> Floats:
             intervals = ask(codes)
@@ -239,7 +243,7 @@ class RegressionPredictor(Predictor):
         return values_over_completions(wide(batch.codes, batch.unseen), self.fitted, batch, of_completions)
 
     def _jackknife_plus(self, codes: Codes, residuals: Residuals, coverage: float) -> Floats:
-        """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""
+        """Return the jackknife+-after-bootstrap interval, (n, 2)."""
         forest, threads = self.forest, self.threads(codes.shape[1])
         found = jackknife_plus(forest.leaves(codes, threads), self._values_at, residuals, coverage)
         unseen = forest.unseen_rows(codes)
@@ -249,19 +253,19 @@ class RegressionPredictor(Predictor):
         return found
 
     def _values_at(self, leaves: NDArray[np.int32]) -> Floats:
-        """Leaves (n, T) -> their predictions (n, T)."""
+        """Return the predictions of leaves (n, T), (n, T)."""
         return np.asarray(self.leaf_values[leaves + self.forest.leaf_start[:-1]])
 
     def quantiles(
         self, codes: Codes | None, quantiles: Any, weighting: str, interpolation: str, method: str = "leaves"
     ) -> Floats:
-        """Codes (p, n), or None for the training rows out of bag -> (n, q)."""
+        """Return quantiles, (n, q); out of bag for the training rows if `codes` is None."""
         wanted = checked_quantiles(quantiles, weighting, interpolation)
         if method not in QUANTILE_METHODS:
-            raise ValueError(f"method must be one of {', '.join(QUANTILE_METHODS)}, got {method!r}")
+            raise ValueError(f"method must be one of {', '.join(QUANTILE_METHODS)}, got {method!r}.")
         if method == "scaled":
             if codes is None:
-                raise ValueError('X must be samples with method="scaled", got None; use method="leaves"')
+                raise ValueError('X must be samples for method="scaled", got None. Use method="leaves".')
             residuals = self.residuals("predict_quantiles")
             _check_scaled(residuals, "predict_quantiles", 'method="leaves"')
             return scaled_quantiles(self.moments(codes), residuals, wanted)
@@ -269,25 +273,27 @@ class RegressionPredictor(Predictor):
         return quantiles_of(self.forest, leaves, self.leaf_rows(), wanted, weighting, interpolation, threads)
 
     def quantile_ranks(self, codes: Codes | None, y: Any, weighting: str, kind: str) -> Floats:
-        """Codes (p, n), or None for the training rows out of bag, numbers (n,) -> (n,)."""
+        """Return the rank of each target in its predicted distribution, (n,).
+
+        If `codes` is None, ranks are those of the training rows, out of bag.
+        """
         leaves, threads = self._reached(codes, "quantile_ranks")
         numbers = read_targets(y, len(leaves), "squared_error")
         return ranks_of(self.forest, leaves, self.leaf_rows("quantile_ranks"), numbers, weighting, kind, threads)
 
     def _reached(self, codes: Codes | None, name: str) -> tuple[NDArray[np.int32], int]:
-        """Codes (p, n), or None for the training rows -> the leaf in each tree, -1 if its bag has it; threads."""
+        """Return leaves (n, T) and threads; training rows, -1 in bag, if `codes` is None."""
         rows = self.fitted.oob_rows
         if codes is not None:
             return self.forest.leaves(codes, threads := self.threads(codes.shape[1])), threads
         if rows is None:
             raise ValueError(
-                f"X must be samples for {name} of a forest that has lost its training rows or never left any out of"
-                " a bag, got None; give X, or fit again with bootstrap=True"
+                f"{name} requires out-of-bag training rows if X is None. Pass X, or refit with bootstrap=True."
             )
         return oob_leaves(self.forest, rows, threads := self.threads(rows.n_rows)), threads
 
     def tally(self, X: Any, y: Any, coverage: float | None = None) -> RegressionTally:
-        """Samples and their numbers -> how far predictions are off, and how good intervals are, if there are any."""
+        """Tally predictions and, if available, intervals."""
         batch = self.read(X)
         predicted = self.predicted(batch)
         if coverage is None and not self.has_residuals:
@@ -295,11 +301,11 @@ class RegressionPredictor(Predictor):
         return tally_numbers(y, predicted, self.interval(batch, COVERAGE if coverage is None else coverage))
 
     def columns(self, X: Any, coverage: float | None = None) -> RegressionColumns:
-        """Return predictions, intervals, bounds, standard deviations and novelty as columns."""
+        """Return predictions, intervals, bounds, deviations and novelty as columns."""
         return regression_columns(self, X, COVERAGE if coverage is None else coverage)
 
     def evaluate(self, table: Any, y: NDArray[Any], coverage: float | None = None) -> RegressionEvaluation:
-        """Return predictions and intervals of rows, and their true targets, to compute metrics from."""
+        """Return predictions and intervals, with true targets, to compute metrics from."""
         if coverage is None and self.has_residuals:
             coverage = COVERAGE
         return evaluate_regressor(self, table, y, coverage)
@@ -307,20 +313,20 @@ class RegressionPredictor(Predictor):
     # ---- out of bag -----------------------------------------------------------------------------
 
     def jackknife(self, codes: Codes) -> SamplingVariance:
-        """Codes (p, n) -> how much predictions would differ with another training table."""
+        """Return the sampling variance of predictions."""
         rows = self.oob_rows("predict_variance")
         return jackknife_variance(self.forest, codes, rows.bags, self.threads(codes.shape[1]))
 
     def drift_classes(self, y: Any) -> None:
-        """None, because a regression has no classes."""
+        """Return None, because targets have no classes."""
 
     def drift_labels(self, y: Any, n_rows: int, classes: None) -> Floats:
-        """Numbers of n rows as given -> (n,)."""
+        """Return the targets of n rows, (n,)."""
         return read_targets(y, n_rows, "squared_error")
 
     @property
     def has_residuals(self) -> bool:
-        """Whether bags leave rows out, and their residuals are known or can be computed."""
+        """Whether residuals are known, or can be computed from out-of-bag rows."""
         return self.fitted.oob_rows is not None or self.fitted.learned.last("residuals") is not None
 
     @property
@@ -329,38 +335,37 @@ class RegressionPredictor(Predictor):
         return self.fitted.rows is not None or self.fitted.learned.last("leaf_rows") is not None
 
     def residuals(self, name: str) -> Residuals:
-        """Return out-of-bag residuals, computed when first needed; `name` is that of the method that needs them."""
+        """Return out-of-bag residuals, computed when first needed by the method `name`."""
 
         def make() -> Residuals:
             rows = self.fitted.oob_rows
             if rows is None:
                 raise ValueError(
-                    f"{name} must be called on a forest whose bags leave rows out, and which has had all rows at once,"
-                    " got one without a bootstrap, warm-started on other rows, merged, or added to after it was loaded"
-                    " or fitted on a cluster; fit again with bootstrap=True"
+                    f"{name} requires out-of-bag residuals. Refit on all rows with bootstrap=True; forests that were"
+                    " merged, warm-started on other rows, or extended after loading or a fit on a cluster have none."
                 )
-            some = rows.bags.independent_rows(MAX_ROWS)
-            known = (some, rows.codes_of(some), rows.target.values[some], rows.bags)
-            return learn_residuals(self.forest, *known, self.threads(len(some)))
+            sample = rows.bags.independent_rows(MAX_ROWS)
+            known = (sample, rows.codes_of(sample), rows.target.values[sample], rows.bags)
+            return learn_residuals(self.forest, *known, self.threads(len(sample)))
 
         return self.fitted.learned.get("residuals", None, make)
 
     def leaf_rows(self, name: str = "predict_quantiles") -> LeafRows:
-        """The training rows of every leaf, found when first needed by the method of this `name`."""
+        """Return the training rows of every leaf, found when first needed by `name`."""
 
         def make() -> LeafRows:
             rows = self.fitted.rows
             if rows is None:
                 raise ValueError(
-                    f"{name} must be called on a model fitted here or with leaf_rows=True, got one unpickled,"
-                    " loaded, or warm-started on other rows, whose leaves have lost their rows; fit it again"
+                    f"{name} requires the training rows of the leaves. Refit with leaf_rows=True to keep them in"
+                    " saved models."
                 )
             return leaf_rows_of(self.forest, rows, self.threads(rows.n_rows))
 
         return self.fitted.learned.get("leaf_rows", None, make)
 
     def oob_trace(self) -> Floats:
-        """(T,): out-of-bag error of the forest after each tree."""
+        """Return the out-of-bag error after each tree, (T,)."""
 
         def make() -> Floats:
             rows = self.oob_rows("oob_trace_")
@@ -371,12 +376,12 @@ class RegressionPredictor(Predictor):
         return self.fitted.learned.get("trace", None, make)
 
     def oob_errors(self) -> BootstrapErrors:
-        """How wrong the forest and its trees are about rows inside and outside the bags."""
+        """Return in-bag and out-of-bag errors of the forest and its trees."""
         rows = self.oob_rows("oob_errors_")
         return regression_errors(self.forest, rows, float(self.oob_trace()[-1]), self.threads(rows.n_rows))
 
     def evaluate_oob(self, metric: Any) -> Fitted:
-        """Return the fit with its out-of-bag metrics, if there is a `metric`."""
+        """Return the fit with out-of-bag metrics, given a `metric`."""
         fitted, rows = self.fitted, self.fitted.rows
         if rows is None:
             return fitted
@@ -391,36 +396,36 @@ class RegressionPredictor(Predictor):
         if seen.any():
             score = float((metric if callable(metric) else r2_score)(values[seen], predicted[seen]))
         whole = predicted
-        if rows.kept is not None:  # no bag holds rows without weight
+        if rows.kept is not None:  # rows without weight are in no bag
             whole = self.predicted(Batch(rows.all_codes))
             whole[rows.kept] = predicted
         return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=whole))
 
     def for_file(self) -> Fitted:
-        """The fit without its training rows; what intervals need of them is computed first."""
+        """Return the fit without its training rows, but with residuals."""
         if self.has_residuals:
             self.residuals("predict_interval")
         bare = self.fitted.without_rows()
         return bare if self.params.leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
 
     def mean(self, codes: Codes, says: Callable[[Which], Floats]) -> Floats:
-        """Codes (p, n), a function of leaves (m,) that returns numbers (m, S) -> their means over trees (n, S)."""
+        """Return means over trees, (n, S), of the values (m, S) that `says` returns."""
         return mean_of_leaves(self.forest, codes, says, self.threads(codes.shape[1]))
 
 
 def _check_scaled(residuals: Residuals, name: str, instead: str) -> None:
-    """Refuse scaled residuals of a model that was saved before there were any."""
+    """Raise if an early version saved the model without scaled residuals."""
     if residuals.scaled is None:
         raise ValueError(
-            f'method of {name} must not be "scaled" for a model that an earlier version has saved; use {instead}, or'
-            " fit and save it again"
+            f'{name} with method="scaled" requires scaled residuals, which models of early versions lack. Use'
+            f" {instead}, or refit."
         )
 
 
 def mean_bounds(values: Floats, counts: NDArray[Any], caution: float, info: RangeInfo) -> list[Floats]:
-    """Values and rows of leaves or nodes (m,) -> their lower and upper means, (m,) each.
+    """Return the lower and upper means of leaves or nodes, (m,) each.
 
-    A value that rounding has put outside the range of the targets is its own bound.
+    Values that rounding put outside the range of the targets are their own bound.
     """
     share = counts / (counts + caution)
     extremes = np.minimum(info.low, values), np.maximum(info.high, values)
@@ -428,11 +433,11 @@ def mean_bounds(values: Floats, counts: NDArray[Any], caution: float, info: Rang
 
 
 def regression_trace(rows: TrainingRows) -> Trace:
-    """Training rows -> an object that follows the out-of-bag error while trees grow."""
+    """Return a trace of the out-of-bag error."""
     return Trace(rows, MeanReducer(predictions))
 
 
 def out_of_bag_prediction(forest: Forest, rows: TrainingRows, n_threads: int) -> Floats:
-    """-> (n,): the mean of the trees whose bags do not hold each training row; NaN if all hold it."""
+    """Return out-of-bag predictions of the training rows, (n,); NaN if in all bags."""
     oob_mask = rows.oob_mask
     return fold(forest, rows.codes, MeanReducer(predictions), None, oob_mask=oob_mask, n_threads=n_threads)[:, 0]

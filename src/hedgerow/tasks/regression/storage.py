@@ -1,4 +1,4 @@
-"""Regressors: the state of a fitted regressor <-> JSON and arrays."""
+"""Contents of the model file of a regressor."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _REPORTED |= {"later", "scaled"} | LEARNED_KEYS
 
 
 def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
-    """Fitted regressor -> JSON and arrays; out-of-bag residuals are computed first, training rows are not saved."""
+    """Return the JSON and arrays of a fitted regressor, with residuals but no rows."""
     predictor: RegressionPredictor = predictor_of(model)
     _check_reading(model)
     encoder = Encoder()
@@ -69,7 +69,7 @@ def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 
 
 def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> Any:
-    """The inverse of `regressor_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
+    """Read a regressor, and check everything; arrays read are removed from `arrays`."""
     decoder = Decoder(arrays, 1)
     model = decoder.estimator(given["parameters"], kind)
     moments = ("values", "means", "variances") if given["has_means"] is True else ("values", "variances")
@@ -110,19 +110,19 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
 
 
 def _check_reading(model: Any) -> None:
-    """Refuse parameters that would fail in a prediction."""
+    """Raise if parameters would fail in a prediction."""
     check_once_fitted(model)
     _checked_criterion(model.criterion)
 
 
 def _checked_criterion(criterion: Any) -> str:
-    """The name of a regression criterion."""
+    """Return the name of a regression criterion, checked."""
     REGRESSION["criterion"].check("criterion", criterion)
     return str(criterion)
 
 
 def _fitted_to_contents(predictor: RegressionPredictor, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
-    """Everything that was learned besides the trees -> JSON and arrays."""
+    """Return everything learned besides the trees as JSON and arrays."""
     fitted, figures = predictor.fitted, predictor.fitted.figures
     reported: dict[str, Json] = {}
     arrays: Arrays = {}
@@ -152,11 +152,11 @@ def _fitted_to_contents(predictor: RegressionPredictor, model: Any, encoder: Enc
 
 
 def _info_from(extremes: Array, criterion: str, forest: Forest) -> RangeInfo:
-    """The lowest and the highest target, between which leaves predict."""
+    """Read the range of the targets, and check that leaves predict within it."""
     check_targets("range", extremes)
     low, high = extremes.tolist()
     if not low <= high:
-        raise ModelFileError(f"range must go from the lowest to the highest target, got {low} and {high}")
+        raise ModelFileError(f"malformed 'range': the lowest target must not exceed the highest, got {low} and {high}")
     if criterion == "poisson":
         check_poisson(low, high)
     for name in ("values", "means"):
@@ -165,37 +165,42 @@ def _info_from(extremes: Array, criterion: str, forest: Forest) -> RangeInfo:
 
 
 def _check_between(name: str, values: Array | None, low: float, high: float) -> None:
-    """Refuse numbers outside the range of the targets, but for what rounding does."""
+    """Raise if values lie outside the range of the targets, up to rounding."""
     slack = 1e-6 * max(abs(low), abs(high))
     if values is not None and not ((low - slack <= values) & (values <= high + slack)).all():
-        raise ModelFileError(f"{name} must lie between the lowest and the highest target, {low:g} and {high:g}")
+        raise ModelFileError(
+            f"malformed '{name}': must lie between {low:g} and {high:g}, got {values.min():g} to {values.max():g}"
+        )
 
 
 def _impurities_from(arrays: Arrays, n_nodes: int) -> Array:
-    """The impurity of every node."""
+    """Read the impurity of every node, checked."""
     impurities = take(arrays, "impurities", np.float64, length=n_nodes).copy()
     if not ((impurities >= 0) & (impurities <= MAX_TARGET**2)).all():
-        raise ModelFileError("impurities must be numbers >= 0 of ordinary size, got others")
+        raise ModelFileError(
+            f"malformed 'impurities': must be between 0 and {MAX_TARGET**2:g}, got {impurities.min():g} to"
+            f" {impurities.max():g}"
+        )
     return impurities
 
 
 def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:
-    """Out-of-bag residuals of rows that some tree has not seen."""
+    """Read out-of-bag residuals, checked."""
     residuals = take(arrays, "residuals", np.float64).copy()
     check_targets("residuals", residuals / 2)
     bits = take(arrays, "residuals.outside", np.uint8, shape=(len(residuals), (n_trees + 7) // 8)).copy()
     found = Residuals(residuals, bits, n_trees)
     if len(residuals) > MAX_ROWS or (residuals < 0).any() or not found.oob.any(axis=1).all():
         raise ModelFileError(
-            f"residuals must be >= 0, of at most {MAX_ROWS} rows that some tree has not seen, got others"
+            f"malformed 'residuals': must be >= 0 for at most {MAX_ROWS} out-of-bag rows, got {len(residuals)}"
         )
     return found
 
 
 def _with_scaled(residuals: Residuals, given: Json, arrays: Arrays, info: RangeInfo) -> Residuals:
-    """Residuals, with those that are scaled to the spread of the trees."""
+    """Add scaled residuals, checked."""
     if not isinstance(given, dict) or given.keys() != {"mean_square"}:
-        raise ModelFileError("scaled must say what the mean squared error is, got something else")
+        raise ModelFileError(f"malformed 'scaled': must be an object with 'mean_square', got {str(given)[:40]}")
     most = (1 + 1e-6) * (info.high - info.low) ** 2
     mean_square = checked_number("mean_square", given["mean_square"], float, 0.0, most)
     scaled = take(arrays, "residuals.scaled", np.float64).copy()
@@ -205,15 +210,16 @@ def _with_scaled(residuals: Residuals, given: Json, arrays: Arrays, info: RangeI
         or (np.diff(scaled) < 0).any()
     ):
         raise ModelFileError(
-            f"residuals.scaled must ascend, within ±{MAX_SCALED:.0f} and no more than there are residuals, got others"
+            f"malformed 'residuals.scaled': must be ascending, within ±{MAX_SCALED:.0f}, and at most"
+            f" {len(residuals.residuals)} values, got {len(scaled)}"
         )
     return replace(residuals, scaled=scaled, mean_square=mean_square)
 
 
 def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest, info: RangeInfo) -> LeafRows:
-    """The training rows of every leaf."""
+    """Read the training rows of every leaf, checked."""
     if not isinstance(given, dict) or given.keys() != {"weighted"}:
-        raise ModelFileError("leaf_rows must say whether they are weighted, got something else")
+        raise ModelFileError(f"malformed 'leaf_rows': must be an object with 'weighted', got {str(given)[:40]}")
     values = take(arrays, "rows.values", np.float64)
     _check_between("rows.values", values, info.low, info.high)
     ranks = take(arrays, "rows.ranks", np.uint32)
@@ -224,5 +230,5 @@ def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest, info: RangeInfo
         weights = take(arrays, "rows.weights", np.float64, length=len(values))
     sound = weights is None or ((weights >= LIGHTEST) & (weights <= MOST_WEIGHT)).all()
     if not sound or (np.diff(values) < 0).any() or ranks.max() >= len(values):
-        raise ModelFileError("rows of leaves must be ranked by target and have weights > 0, got others")
+        raise ModelFileError("malformed 'leaf_rows': rows must be ranked by target, with positive weights")
     return LeafRows(start, ranks, values, weights)

@@ -1,4 +1,4 @@
-"""Number target: numbers and weights as given -> the numbers of training rows, on a grid whose sums are exact."""
+"""Regression targets on a grid with exact sums."""
 
 from __future__ import annotations
 
@@ -30,45 +30,45 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RangeInfo(TargetInfo):
-    """What a model remembers of numbers: the smallest and the largest."""
+    """Range of the training targets."""
 
     low: float
     high: float
 
     @classmethod
     def between(cls, low: float, high: float) -> RangeInfo:
-        """The smallest and the largest number -> what is remembered."""
+        """Return the info for a range."""
         return cls(np.array(["rows"]), float(low), float(high))
 
     def joined(self, other: Any, class_rows: Floats) -> RangeInfo:
-        """The smallest and the largest number of both."""
+        """Return the range of both models."""
         return RangeInfo.between(min(self.low, other.low), max(self.high, other.high))
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float]]:
-        """The number of rows, and the smallest and the largest number."""
+        """Return the number of rows, and the range."""
         return (float(n_rows),), (self.low, self.high)
 
 
 @dataclass(frozen=True)
 class RealTargets(CoreTarget):
-    """The targets of a regression in the form in which the core takes them.
+    """Targets of a regression, as the core takes them.
 
     Splits are compared on a grid: ``y = centre + unit * sums / amounts``, where `sums` and `amounts` are whole numbers.
-    So sums over rows are exact in a double, and do not depend on the order of the rows. Leaves are computed from
-    `values`, which are not rounded.
+    Sums over rows are exact in a double, and do not depend on the order of the rows. Leaves are computed from the exact
+    `values`.
 
     Parameters
     ----------
     values : (n,) float64
-        The numbers as given.
+        Targets as given.
     weights : (n,) float64 or None
         Weights as given; None if all rows weigh the same.
     sums, amounts : (n,) float64, (n,) float64 or None
-        Weighted numbers and weights, rounded to whole numbers.
+        Weighted targets and weights, rounded to whole numbers.
     centre, unit : float
-        Where the grid is centred, and how wide one step of it is.
+        Centre and step of the grid.
     low, high : float
-        Bounds between which ``sums / amounts`` of every row lies, with some distance.
+        Bounds of ``sums / amounts`` over all rows, with a margin.
     """
 
     values: NDArray[np.float64]
@@ -80,27 +80,27 @@ class RealTargets(CoreTarget):
     low: float
     high: float
 
-    #: A leaf has one count, its rows, and predicts a number.
+    #: A leaf has one count, its rows.
     n_classes: ClassVar[int] = 1  # type: ignore[misc]
     of_numbers: ClassVar[bool] = True
 
     def fields(self, criterion: Any) -> dict[str, Any]:
-        """The numbers, and the name of the criterion."""
+        """Return the targets, and the name of the criterion."""
         return {"kind": "numbers", "criterion": criterion} | vars(self)
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionTarget:
-    """The numbers of n training rows.
+    """Targets of n training rows.
 
     Parameters
     ----------
-    core : Numbers
-        The numbers in the form in which the core takes them.
+    core : RealTargets
+        The targets, as the core takes them.
     weights : (n,) float64 or None
-        The weights of the rows as given.
+        The row weights as given.
     criterion : str
-        The criterion of the trees. The grid depends on it, and so does the error by which a forest is judged.
+        The criterion of the trees, on which the grid and the out-of-bag loss depend.
     """
 
     core: RealTargets
@@ -114,58 +114,58 @@ class RegressionTarget:
 
     @property
     def n_rows(self) -> int:
-        """n."""
+        """Number of rows n."""
         return len(self.core.values)
 
     @property
     def values(self) -> Floats:
-        """(n,): the numbers as given."""
+        """Targets as given, (n,)."""
         return self.core.values
 
     @property
     def truth(self) -> Floats:
-        """(n,): what is to be predicted."""
+        """True targets, (n,)."""
         return self.core.values
 
     @property
     def identity(self) -> Floats:
-        """An array that is equal for two tables with the same numbers."""
+        """Array that is equal for two tables with the same targets."""
         return self.core.values
 
     @property
     def class_rows(self) -> tuple[float, ...]:
-        """The number of rows."""
+        """Number of rows."""
         return (float(self.n_rows),)
 
     @property
     def info(self) -> RangeInfo:
-        """The smallest and the largest number."""
+        """Range of the targets."""
         return RangeInfo.between(self.values.min(), self.values.max())
 
     def for_core(self) -> RealTargets:
-        """The numbers in the form in which the core takes them."""
+        """Return the targets as the core takes them."""
         return self.core
 
     def take(self, rows: NDArray[Any]) -> RegressionTarget:
-        """The target of some rows, in the order given."""
+        """Return the target of some rows, in the order given."""
         return number_target(self.values[rows], None if self.weights is None else self.weights[rows], self.criterion)
 
     def concat(self, more: RegressionTarget) -> RegressionTarget:
-        """The target of these rows followed by later rows."""
+        """Return the target of these rows and later rows."""
         weights = joined_weights(self.weights, self.n_rows, more.weights, more.n_rows)
         return number_target(np.concatenate([self.values, more.values]), weights, self.criterion)
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """Predictions for some of the rows (m,) -> (m,): squared errors, or absolute errors if trees reduce these."""
+        """Return the absolute or squared errors of predictions (m,) of some rows, (m,)."""
         off = np.ravel(answer) - self.values[rows]
         return np.asarray(np.abs(off) if self.criterion == "absolute_error" else off**2)
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """The standard error of the mean of the losses so far."""
+        """Return the standard error of the mean loss."""
         return float(losses.std() / math.sqrt(max(1, len(losses))))
 
     def weighing(self) -> Weighing:
-        """How weights and numbers of later rows are rounded."""
+        """Return the rounding of weights and targets of later rows."""
         scale, held = 1.0, self.core.weights
         if self.weights is not None and (held is None or held[0] != self.weights[0]):
             scale = float(self.weights.max())
@@ -173,7 +173,7 @@ class RegressionTarget:
 
 
 def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str) -> ReadTarget:
-    """Numbers and weights -> the target of the rows whose weight is above zero."""
+    """Read targets and weights of rows with positive weight."""
     weights = read_weights(sample_weight, n_rows)
     kept = None if weights is None or (weights > 0).all() else np.flatnonzero(weights).astype(np.uint32)
     values = read_targets(y, n_rows, criterion)
@@ -183,76 +183,76 @@ def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str) 
 
 
 def number_target(values: Floats, weights: Floats | None, criterion: str) -> RegressionTarget:
-    """Numbers (n,) and weights above zero (n,) or None -> the target."""
+    """Return the target of values (n,) and positive weights (n,) or None."""
     core = numbers_on_grid(values, weights, centred=criterion != "poisson")
     return RegressionTarget(core, weights, criterion)
 
 
-#: Sums over all rows stay below two to the power of this: a double holds such whole numbers exactly.
+#: Sums over all rows stay below two to the power of this, and are exact in a double.
 _SUM_BITS = 52
 
 
 def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
-    """Targets as given -> (n,) float64.
+    """Read targets as (n,) float64.
 
     Raises
     ------
     ValueError
-        If y is None, has missing values or values that are not numbers, another length than the table, or values that
-        the criterion does not accept.
+        If y is None, has missing or non-numeric values, a different length than the table, or values that the criterion
+        does not accept.
     """
     if y is None:
-        raise ValueError("A regressor requires y to be passed, but the target y is None; pass the targets of the rows")
+        raise ValueError("A regressor requires y to be passed, but the target y is None. Pass the targets of the rows.")
     refuse_masked(y, "y")
     with config_context(array_api_dispatch=False):  # the core reads NumPy arrays
         y = column_or_1d(y, warn=True)
     if y.dtype.kind not in "fiubO":
-        raise ValueError(f"y must be real numbers, got {y.dtype}; Complex data not supported, nor text")
+        raise ValueError(f"y must be real numbers, got {y.dtype}. Complex data not supported, nor text.")
     try:
         values = np.array(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError("y must be real numbers, got something else; is this a classification?") from error
+        raise ValueError(f"y must be real numbers, got {y.dtype} ({error}). Use a classifier for labels.") from error
     assert_all_finite(values, input_name="y")
     if len(values) != n_rows:
         raise ValueError(
             f"X and y must have the same number of rows (inconsistent numbers of samples), got {n_rows} and"
-            f" {len(values)}"
+            f" {len(values)}."
         )
     if np.abs(values).max(initial=0.0) > MAX_TARGET:
-        raise ValueError(f"y must lie within ±{MAX_TARGET:g}, got {np.abs(values).max():g}; measure it in larger units")
+        raise ValueError(f"y must lie within ±{MAX_TARGET:g}, got {np.abs(values).max():g}. Use larger units.")
     if criterion == "poisson":
         check_poisson(values.min(), values.max())
     return values
 
 
 def check_poisson(low: float, high: float) -> None:
-    """Refuse targets whose deviance is not defined."""
+    """Raise if the Poisson deviance of the targets is undefined."""
     if low < 0:
         raise ValueError(
             f"y must be >= 0 with criterion='poisson', got {low:g}: Some value(s) of y are negative which is not"
-            " allowed for Poisson regression. Use 'squared_error'"
+            " allowed for Poisson regression. Use 'squared_error'."
         )
     if not high > 0:
         raise ValueError(
             "y must not be all 0 with criterion='poisson', got zeros: Sum of y is not strictly positive which is"
-            " necessary for Poisson regression. Use 'squared_error'"
+            " necessary for Poisson regression. Use 'squared_error'."
         )
 
 
 @dataclass(frozen=True)
 class Grid:
-    """How targets and weights become whole numbers whose sums are exact.
+    """Conversion of targets and weights to whole numbers with exact sums.
 
     Parameters
     ----------
     scale : float or None
-        Weights are divided by this; None if all rows weigh the same.
+        Divisor of the weights; None if all rows weigh the same.
     centre : float
-        This is subtracted from the targets.
+        Number subtracted from the targets.
     sum_bits, amount_bits : int
-        Powers of two by which weighted targets and weights are multiplied before they are rounded.
+        Powers of two by which weighted targets and weights are multiplied before rounding.
     low, high : float
-        Bounds between which sums divided by amounts lie, with some distance.
+        Bounds of sums divided by amounts, with a margin.
     """
 
     scale: float | None
@@ -263,7 +263,7 @@ class Grid:
     high: float = 1.0
 
     def numbers(self, values: Floats, weights: Floats | None) -> RealTargets:
-        """Targets (n,) and weights above zero (n,) of some rows -> numbers for the core."""
+        """Convert targets (n,) and positive weights (n,) for the core."""
         weights = None if self.scale is None or weights is None else np.maximum(weights / self.scale, LIGHTEST)
         weighed = (values - self.centre) * (1.0 if weights is None else weights)
         sums = np.asarray(np.rint(np.ldexp(weighed, self.sum_bits)))
@@ -272,12 +272,12 @@ class Grid:
         return RealTargets(values, weights, sums, amounts, self.centre, unit, self.low, self.high)
 
 
-#: A function of targets (n,) and weights -> the spread of its results over all rows, even if they are on many machines.
+#: Maps a function of targets (n,) and weights to the spread of its results over all rows, on one or many machines.
 Ask: TypeAlias = Callable[[Callable[[Floats, Floats | None], Floats]], Spread]
 
 
 def numbers_on_grid(values: Floats, weights: Floats | None, *, centred: bool = True) -> RealTargets:
-    """Targets (n,) and weights above zero (n,) or None -> numbers for the core.
+    """Convert targets (n,) and positive weights (n,) or None for the core.
 
     The grid is as fine as exact sums allow: with n rows of comparable size a target keeps about 50 - log2(n) bits, 36
     for ten thousand rows and 30 for a million. Targets that need fewer bits, such as whole numbers, are not rounded.
@@ -287,59 +287,62 @@ def numbers_on_grid(values: Floats, weights: Floats | None, *, centred: bool = T
 
 
 def find_grid(ask: Ask, *, weighted: bool, centred: bool = True) -> Grid:
-    """Targets and weights of all rows -> their grid."""
+    """Choose the grid for the targets and weights of all rows."""
     scale = _scale_of(ask(weights_of)) if weighted else None
     centre = _round_mean(ask(values_of)) if centred else 0.0
     sum_bits = _bits_for(ask(partial(size_of, centre, scale)))
     amount_bits = 0 if scale is None else _bits_for(ask(partial(scaled_weights_of, scale)))
     grid = Grid(scale, centre, sum_bits, amount_bits)
     places = ask(partial(places_of, grid))
-    margin = 1.0 + (places.high - places.low) / 2  # rounding cannot leave it
+    margin = 1.0 + (places.high - places.low) / 2  # larger than rounding errors
     return replace(grid, low=places.low - margin, high=places.high + margin)
 
 
 def values_of(values: Floats, weights: Floats | None) -> Floats:
-    """Targets, unchanged."""
+    """Return the targets."""
     return values
 
 
 def weights_of(values: Floats, weights: Floats | None) -> Floats:
-    """Weights, unchanged."""
+    """Return the weights."""
     assert weights is not None
     return weights
 
 
 def scaled_weights_of(scale: float, values: Floats, weights: Floats | None) -> Floats:
-    """Weights divided by the scale."""
+    """Return the weights divided by the scale."""
     return weights_of(values, weights) / scale
 
 
 def size_of(centre: float, scale: float | None, values: Floats, weights: Floats | None) -> Floats:
-    """How far weighted targets are from the centre."""
+    """Return the absolute weighted distances of targets from the centre."""
     away = np.abs(values - centre)
     return away if scale is None else away * scaled_weights_of(scale, values, weights)
 
 
 def places_of(grid: Grid, values: Floats, weights: Floats | None) -> Floats:
-    """Sums divided by amounts."""
+    """Return sums divided by amounts."""
     numbers = grid.numbers(values, weights)
     return numbers.sums if numbers.amounts is None else numbers.sums / numbers.amounts
 
 
 def _ask(values: Floats, weights: Floats | None, function: Callable[[Floats, Floats | None], Floats]) -> Spread:
-    """All rows are here."""
+    """Return the spread of a function of rows that are all in this process."""
     return spread_of(function(values, weights))
 
 
 def _scale_of(weights: Spread) -> float | None:
-    """The scale that avoids overflow of weights; None if all weights are equal."""
+    """Return the scale that avoids overflow of weights; None if they are all equal."""
     if weights.low == weights.high:
         return None
     return 1.0 if 1e-50 < weights.high < 1e50 else weights.high  # only ratios matter, and these cannot overflow
 
 
 def _round_mean(values: Spread) -> float:
-    """A number near the mean with few digits, so that targets need no more digits after it is subtracted."""
+    """Return a number near the mean with few digits.
+
+    Subtracting it then adds no digits to the targets.
+    """
     mean = values.mean
     farthest = max(abs(values.low - mean), abs(values.high - mean))
     if farthest == 0:
@@ -349,9 +352,9 @@ def _round_mean(values: Spread) -> float:
 
 
 def _bits_for(size: Spread) -> int:
-    """Sizes -> the power of two by which to multiply them to get whole numbers whose sums are exact.
+    """Return the power of two that makes sizes whole numbers with exact sums.
 
-    A bag can hold a row several times, so the sum of all rows twice plus any row 32 times must fit.
+    A bag can contain a row several times, so twice the sum of all rows plus 32 times any row must fit.
     """
     most = 2 * size.sum + 32 * size.high
     return _SUM_BITS - int(np.frexp(most)[1]) if most > 0 else 0

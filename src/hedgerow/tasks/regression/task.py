@@ -1,4 +1,4 @@
-"""Regression: numbers -> predicted numbers."""
+"""Regression task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Regression(SupervisedTask):
-    """Numbers: leaves hold means and variances of the rows in their bootstrap samples."""
+    """Regression: leaves keep mean and variance of their bootstrap rows."""
 
     name = "regression"
     file_keys = KEYS
@@ -33,41 +33,41 @@ class Regression(SupervisedTask):
     def read_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
     ) -> ReadTarget:
-        """Numbers and weights -> the target of the rows whose weight is above zero."""
+        """Read targets and weights of rows with positive weight."""
         return read_number_target(y, sample_weight, n_rows, model.criterion)
 
     def read_more_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
     ) -> ReadTarget:
-        """Numbers of later rows."""
+        """Read targets of later rows."""
         return read_number_target(y, sample_weight, n_rows, before.criterion)
 
     def for_outputs(self) -> MultiOutput:
-        """The task for y of several columns."""
+        """Return the task for multi-output y."""
         return MultiOutput(self)
 
     def growth(self, model: Any, target: RegressionTarget, schema: Schema) -> GrowthParams:
-        """How trees are grown; leaves count the rows of their bootstrap samples."""
+        """Return the growth parameters; leaves count bootstrap rows."""
         return replace(super().growth(model, target, schema), leaf_counts="inbag")
 
     def oob_trace(self, run: FitRun) -> Trace:
-        """The squared or absolute out-of-bag error, while trees grow."""
+        """Return a trace of the squared or absolute out-of-bag error."""
         return regression_trace(run.rows)
 
     def predictor(self, fitted: Fitted, params: Params, estimator: type) -> RegressionPredictor:
-        """The predictor of numbers."""
+        """Return the predictor of targets."""
         return RegressionPredictor(fitted, params, estimator)
 
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
-        """A fitted regressor -> JSON and arrays."""
+        """Return the JSON and arrays of a fitted regressor."""
         return regressor_to_contents(model)
 
     def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
-        """JSON and arrays -> a fitted regressor."""
+        """Read a fitted regressor from JSON and arrays."""
         return regressor_from_contents(estimator, given, arrays, once)
 
     def distributed(self, model: Any) -> DistributedReals:
-        """The numbers of a table on a cluster; imported here, because nothing else needs it."""
+        """Return the target on a cluster; imported late because only clusters need it."""
         from hedgerow.tasks.regression.distributed import DistributedReals
 
         return DistributedReals()

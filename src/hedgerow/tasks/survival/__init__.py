@@ -1,1 +1,1 @@
-"""Survival: right-censored times to an event."""
+"""Survival analysis of right-censored times."""

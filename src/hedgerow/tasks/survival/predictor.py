@@ -1,7 +1,7 @@
-"""Survival predictor: curves of leaves, averaged over trees, with lower and upper curves.
+"""Predictor of survival models.
 
 Leaves count rows by cell (`hedgerow.tasks.survival.target`). The curves of a leaf have J + 1 columns: the time before
-the first event, where all are alive, and the J grid times.
+the first event, at which all rows are alive, and the J grid times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 class AtRisk(NamedTuple):
-    """Events d and rows at risk n of leaves at each time, (m, J + 1) each, and rows at risk after it."""
+    """Events, rows at risk and rows at risk later of leaves, (m, J + 1) each."""
 
     events: Floats
     rows: Floats
@@ -42,22 +42,22 @@ class AtRisk(NamedTuple):
 
 
 def kaplan_meier(counts: NDArray[Any]) -> Floats:
-    """Cells of leaves (m, 2 J + 2) -> their survival curves (m, J + 1); an empty leaf is always alive."""
+    """Return the survival curves of leaves, (m, J + 1); 1 for empty leaves."""
     at = AtRisk.of(counts)
     return np.asarray(np.cumprod(1 - _ratio(at.events, at.rows), axis=1))
 
 
 def nelson_aalen(counts: NDArray[Any]) -> Floats:
-    """Cells of leaves (m, 2 J + 2) -> their cumulative hazards (m, J + 1)."""
+    """Return the cumulative hazards of leaves, (m, J + 1)."""
     at = AtRisk.of(counts)
     return np.cumsum(_ratio(at.events, at.rows), axis=1)
 
 
 def survival_bounds(counts: NDArray[Any], caution: float) -> tuple[Floats, Floats]:
-    """Cells of leaves (m, 2 J + 2) -> their lower and upper survival curves, (m, J + 1) each.
+    """Return the lower and upper survival curves of leaves, (m, J + 1) each.
 
-    This is the imprecise Dirichlet process with pseudo-count s = `caution` (Mangili et al. 2015). The lower curve
-    holds until the next grid time: rows that are censored before it no longer count.
+    This is the imprecise Dirichlet process with pseudo-count s = `caution` (Mangili et al. 2015). The lower curve is
+    valid until the next grid time: rows that are censored before it no longer count.
     """
     at = AtRisk.of(counts)
     upper: Floats = np.asarray(np.cumprod(1 - _ratio(at.events, at.rows + caution), axis=1))
@@ -65,56 +65,56 @@ def survival_bounds(counts: NDArray[Any], caution: float) -> tuple[Floats, Float
 
 
 class SurvivalPredictor(Predictor):
-    """Curves, bounds and risks of rows."""
+    """Predictor of survival curves, bounds and risks."""
 
     kind = "survival"
     predicts = True
 
     @property
     def info(self) -> SurvivalInfo:
-        """The grid."""
+        """Grid of event times."""
         return self.fitted.info  # type: ignore[return-value]
 
     def curves(self, batch: Batch) -> Floats:
-        """(n, J + 1): the mean over trees of the survival curves of the leaves reached."""
+        """Return the mean over trees of the survival curves reached, (n, J + 1)."""
         return self._mean(batch, kaplan_meier)
 
     def hazards(self, batch: Batch) -> Floats:
-        """(n, J + 1): the mean over trees of the cumulative hazards of the leaves reached."""
+        """Return the mean over trees of the cumulative hazards reached, (n, J + 1)."""
         return self._mean(batch, nelson_aalen)
 
     def risk(self, batch: Batch) -> Floats:
-        """(n,): the mean cumulative hazard, summed over the grid; higher values mean earlier events."""
+        """Return the cumulative hazard summed over the grid, (n,); higher means earlier."""
         return np.asarray(self.hazards(batch).sum(axis=1))
 
     def bounds(self, batch: Batch) -> Floats:
-        """(n, J + 1, 2): the means over trees of the lower and of the upper curves."""
+        """Return the means over trees of lower and upper curves, (n, J + 1, 2)."""
         caution = float(self.params.caution or 0)
         both = self._mean(batch, lambda counts: np.hstack(survival_bounds(counts, caution)))
         return np.stack(np.split(both, 2, axis=1), axis=2)
 
     def uncertainty_score(self, batch: Batch) -> Floats:
-        """(n,): the mean width of the bounds."""
+        """Return the mean width of the bounds, (n,)."""
         return np.asarray(np.diff(self.bounds(batch), axis=2).mean(axis=(1, 2)))
 
     def drift_classes(self, y: Any) -> None:
         """Return None, because times have no classes."""
 
     def drift_labels(self, y: Any, n_rows: int, classes: None) -> Floats:
-        """(n,): the times."""
+        """Return the times of n rows, (n,)."""
         return read_survival(y, n_rows)[0]
 
     def at(self, values: Floats, times: Any) -> Floats:
-        """Values on the grid (n, J + 1, ...) -> their values at some times (n, t, ...)."""
+        """Return values on the grid (n, J + 1, ...) at given times, (n, t, ...)."""
         wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
         if not (wanted <= self.info.times[-1]).all():
             raise ValueError(
-                f"times must be at most {self.info.times[-1]:g}, the last event time of the training rows."
+                f"times must be at most {self.info.times[-1]:g}, the last event time in training, got {wanted.max():g}."
             )
         return values[:, np.searchsorted(self.info.times, wanted, side="right")]
 
     def columns(self, X: Any, coverage: float | None = None) -> RegressionColumns:
-        """Return risk, median time, and survival with its bounds at the middle of the grid."""
+        """Return risk, median time, and survival with bounds at the middle of the grid."""
         middle = self.info.times[len(self.info.times) // 2]
 
         def predict(batch: Batch) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class SurvivalPredictor(Predictor):
         return RegressionColumns(predicted_columns(self, X, predict))
 
     def median(self, curves: Floats) -> Floats:
-        """(n,): the first grid time at which at most half survive; infinite if more than half survive all times."""
+        """Return the median survival time, (n,); infinite if it is beyond the grid."""
         at_most_half = curves[:, 1:] <= 0.5
         return np.where(at_most_half.any(axis=1), self.info.times[at_most_half.argmax(axis=1)], np.inf)
 
@@ -143,14 +143,15 @@ class SurvivalPredictor(Predictor):
         return replace(self.fitted, figures=replace(self.fitted.figures, oob_score=score))
 
     def _mean(self, batch: Batch, values: Callable[[NDArray[Any]], Floats]) -> Floats:
-        """(n, S): the mean over trees of values of the counts of the leaves reached."""
+        """Return the mean over trees of a function of leaf counts, (n, S)."""
         return fold(self.forest, batch.codes, MeanReducer(values), None, n_threads=self.threads(len(batch)))
 
 
 def concordance_index(times: Floats, events: NDArray[np.bool_], risk: Floats) -> float:
-    """Harrell's C: the share of comparable pairs whose earlier event has the higher risk; ties count half.
+    """Return Harrell's C: the share of comparable pairs that are ordered correctly.
 
-    A pair is comparable if the earlier time is an event, or both times are equal and one of them is an event.
+    The earlier event must have the higher risk; ties count half. A pair is comparable if the earlier time is an event,
+    or both times are equal and one of them is an event.
     """
     concordant = comparable = 0.0
     for time, own in zip(times[events], risk[events], strict=True):
@@ -161,5 +162,5 @@ def concordance_index(times: Floats, events: NDArray[np.bool_], risk: Floats) ->
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    """Part divided by whole; 0 where the whole is 0."""
+    """Divide part by whole; 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)

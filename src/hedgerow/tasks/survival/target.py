@@ -1,8 +1,8 @@
-"""Survival targets: times and events of training rows, and the cells in which leaves count them.
+"""Survival targets: times and events of training rows, and their cells.
 
 The grid has the distinct event times of the training rows, at most `MOST_TIMES` of them. A row belongs to a cell: twice
-the number of its grid time, plus one if its event was observed. Number 0 is the time before the first event. An event
-between two grid times counts at the later one, a censoring at the earlier one, so no row is at risk too long.
+the index of its grid time, plus one if its event was observed. Index 0 is the time before the first event. An event
+between two grid times counts at the later one, a censoring at the earlier one, so rows never stay at risk too long.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_TIMES = 255
 
 @dataclass(frozen=True, eq=False)
 class SurvivalInfo(TargetInfo):
-    """The grid of a fitted model.
+    """Grid of event times of a fitted model.
 
     Parameters
     ----------
@@ -38,19 +38,19 @@ class SurvivalInfo(TargetInfo):
 
     @classmethod
     def of(cls, times: Floats) -> SurvivalInfo:
-        """Return the info for a grid; leaves count two cells for each time, and two before the first."""
+        """Return the info for a grid; leaves count two cells per time, and two before."""
         return cls(np.arange(2 * len(times) + 2), times)
 
     def joined(self, other: Any, class_rows: Floats) -> SurvivalInfo:
-        """Return the grid of two forests, which must agree."""
+        """Return the common grid of two forests; raise if they differ."""
         if not np.array_equal(self.times, other.times):
-            raise ValueError("forests must have the same event times to be merged. Fit them on the same rows.")
+            raise ValueError("merging requires forests with the same event times. Fit them on the same rows.")
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class SurvivalTarget(ClassificationTarget):
-    """Times and events of n training rows, and their cells as classes.
+    """Times and events of n training rows, with their cells as classes.
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ class SurvivalTarget(ClassificationTarget):
 
     def take(self, rows: NDArray[Any]) -> SurvivalTarget:
         """Return the target of some rows, in the order given."""
-        some = super().take(rows)
-        return replace(self, core=some.core, weights=some.weights, times=self.times[rows], events=self.events[rows])
+        taken = super().take(rows)
+        return replace(self, core=taken.core, weights=taken.weights, times=self.times[rows], events=self.events[rows])
 
     def concat(self, more: Any) -> SurvivalTarget:
-        """Return the target of these rows followed by later ones."""
+        """Return the target of these rows and later rows."""
         both = super().concat(more)
         return replace(
             self,
@@ -81,7 +81,7 @@ class SurvivalTarget(ClassificationTarget):
         )
 
     def losses(self, answer: Floats, rows: NDArray[Any]) -> Floats:
-        """Survival curves (m, J + 1) of some rows -> (m,): minus the log-likelihood of their cells."""
+        """Return the negative log-likelihood of cells under curves (m, J + 1), (m,)."""
         cells = self.labels[rows].astype(np.intp)
         number, at = cells // 2, np.arange(len(rows))
         alive = answer[at, number]
@@ -89,12 +89,12 @@ class SurvivalTarget(ClassificationTarget):
         return np.asarray(-np.log(np.maximum(chance, 1e-3)))
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """Return the standard error of a mean loss."""
+        """Return the standard error of the mean loss."""
         return float(losses.std() / np.sqrt(max(1, n_rows)))
 
 
 class SurvivalCells(ClassLabels):
-    """The cells in the form in which the core reads them."""
+    """Cells of training rows, as the core takes them."""
 
     def fields(self, criterion: Any) -> dict[str, Any]:
         """Return the cells, and the name of the criterion."""
@@ -102,7 +102,7 @@ class SurvivalCells(ClassLabels):
 
 
 def read_survival_target(y: Any, sample_weight: Any, n_rows: int, known: SurvivalInfo | None = None) -> ReadTarget:
-    """Read times, events and weights of the rows whose weight is above zero; later rows keep a known grid."""
+    """Read times, events and weights of rows with positive weight, on a known grid."""
     times, events = read_survival(y, n_rows)
     weights, kept = read_weights(sample_weight, n_rows), None
     if weights is not None and (weights == 0).any():
@@ -117,23 +117,25 @@ def read_survival_target(y: Any, sample_weight: Any, n_rows: int, known: Surviva
 
 
 def read_survival(y: Any, n_rows: int) -> tuple[Floats, Bools]:
-    """Read times and events: a structured array, a frame or an array of two columns, or a pair of arrays."""
+    """Read times and events from a structured array, a frame, an array or a pair."""
     first, second = _two_columns(y)
     times, events = (second, first) if first.dtype == bool else (first, second)
     times = times.astype(np.float64)
     if len(times) != n_rows or len(events) != n_rows:
         raise ValueError(f"X and y must have the same number of rows, got {n_rows} and {len(times)}.")
     if not np.isfinite(times).all() or (times < 0).any():
-        raise ValueError("times must be finite and not negative. Drop rows without a time.")
+        bad = times[~np.isfinite(times) | (times < 0)][0]
+        raise ValueError(f"times must be finite and >= 0, got {bad:g}. Drop rows without a time.")
     if not np.isin(events, (0, 1)).all():
-        raise ValueError("events must be True or 1 for an event, and False or 0 for a censored row.")
+        bad = events[~np.isin(events, (0, 1))][0]
+        raise ValueError(f"events must be True or 1 for events, and False or 0 for censored rows, got {bad!r}.")
     if not (events == 1).any():
         raise ValueError("y must have at least one event, got only censored rows.")
     return times, events.astype(bool)
 
 
 def _two_columns(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The two columns of y, as arrays."""
+    """Return the two columns of y as arrays."""
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         columns = [column.to_numpy() for column in frame.iter_columns()]
@@ -144,12 +146,12 @@ def _two_columns(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     else:
         columns = [np.asarray(column) for column in (y if isinstance(y, list | tuple) else ())]
     if len(columns) != 2:
-        raise ValueError("y must have two columns, the time and whether the event was observed.")
+        raise ValueError(f"y must have two columns, the time and whether the event was observed, got {len(columns)}.")
     return columns[0], columns[1]
 
 
 def _grid(times: Floats) -> Floats:
-    """Event times -> the grid: all distinct ones, or quantiles if there are too many."""
+    """Return all distinct event times, or quantiles if there are too many."""
     distinct = np.unique(times)
     if len(distinct) <= MOST_TIMES:
         return distinct
@@ -157,5 +159,5 @@ def _grid(times: Floats) -> Floats:
 
 
 def _cells(labels: ClassLabels) -> SurvivalCells:
-    """Class labels -> the same as cells."""
+    """Return class labels as cells."""
     return SurvivalCells(labels.numbers, labels.weights, labels.weight_unit, labels.n_classes)

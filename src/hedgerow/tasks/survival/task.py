@@ -1,4 +1,4 @@
-"""Survival: reading times and events, growing by the log-rank statistic, and model files."""
+"""Survival task."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ Floats = NDArray[np.float64]
 
 
 class LogRank(Criterion):
-    """The log-rank statistic of the two sides of a split.
+    """Log-rank statistic of the two sides of a split.
 
-    The impurity, for importances and pruning, is minus the log-likelihood of the discrete hazards of a node, per row.
+    The impurity, for importances and pruning, is the negative log-likelihood of the discrete hazards per row of a node.
     """
 
     name = "log_rank"
     compiled = True
 
     def impurity(self, counts: Floats) -> Floats:
-        """Cells of nodes (N, 2 J + 2) -> (N,)."""
+        """Return the impurity of nodes with cells (N, 2 J + 2), (N,)."""
         at = AtRisk.of(counts)
         share = np.divide(at.events, at.rows, out=np.zeros_like(at.rows), where=at.rows > 0)
         likelihood = at.rows * (xlogy(share, share) + xlogy(1 - share, 1 - share))
@@ -47,7 +47,7 @@ LOG_RANK = LogRank()
 
 
 class Survival(SupervisedTask):
-    """Right-censored times: leaves count rows by time and event, and predict curves."""
+    """Survival analysis: leaves count rows by time and event, and predict curves."""
 
     name = "survival"
     file_keys = frozenset({"parameters", "table", "weighted", "seed", "bag", "fitted"})
@@ -65,7 +65,7 @@ class Survival(SupervisedTask):
         return read_survival_target(y, sample_weight, n_rows, _info(before))
 
     def oob_trace(self, run: FitRun) -> Trace:
-        """Follow the out-of-bag log-likelihood while trees grow."""
+        """Return a trace of the out-of-bag log-likelihood."""
         return Trace(run.rows, MeanReducer(kaplan_meier))
 
     def predictor(self, fitted: Fitted, params: Params, estimator: type) -> SurvivalPredictor:
@@ -73,7 +73,7 @@ class Survival(SupervisedTask):
         return SurvivalPredictor(fitted, params, estimator)
 
     def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
-        """Write a fitted model as JSON and arrays."""
+        """Return the JSON and arrays of a fitted model."""
         encoder, fitted = Encoder(), fitted_of(model)
         state, arrays = state_to_contents(fitted)
         known, of_known = learned_to_contents(fitted)
@@ -82,7 +82,7 @@ class Survival(SupervisedTask):
         return contents, arrays | of_known | {"times": _info(fitted).times} | encoder.arrays
 
     def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
-        """Read a fitted model; everything is checked."""
+        """Read a fitted model, and check everything."""
         info = SurvivalInfo.of(_checked_times(take(arrays, "times", np.float64)))
         model = Decoder(arrays, len(info.names)).estimator(given["parameters"], estimator)
         state = state_from_contents(given, arrays, len(info.names), once)
@@ -93,14 +93,14 @@ class Survival(SupervisedTask):
 
 
 def _info(fitted: Fitted) -> SurvivalInfo:
-    """The grid of a fit."""
+    """Return the grid of a fit."""
     return fitted.info  # type: ignore[return-value]
 
 
 def _checked_times(times: Any) -> Floats:
-    """The grid of a file; refused unless a fit can have made it."""
+    """Return the grid of a file; raise unless it is valid."""
     grid = np.array(times, dtype=np.float64)
     sound = grid.ndim == 1 and 1 <= len(grid) <= MOST_TIMES and np.isfinite(grid).all() and (grid >= 0).all()
     if not sound or not (np.diff(grid) > 0).all():
-        raise ModelFileError("times of a model file must be ascending and at most 255.")
+        raise ModelFileError(f"malformed 'times': must be from 1 to {MOST_TIMES} ascending times >= 0, got {len(grid)}")
     return grid

@@ -1,14 +1,14 @@
-/* Arithmetic: what the leaves of a case hold -> an opinion -> the classes that remain.
+/* Combination and decision rules: from the leaf counts of a case to its opinion and prediction set.
 
-   The rules and decisions of hedgerow.rules and hedgerow.decisions over again. A rule is lift (one content of a leaf ->
-   state), merge (add or max) and finish (state -> opinion); the tests compare every number with the library's. */
+   These are the rules and decisions of hedgerow.rules and hedgerow.decisions. A rule has lift (from the counts of a leaf to a state), merge
+   (add or max) and finish (from a state to an opinion). The tests compare every number with the library. */
 
 const TIE = 1e-12;
 
 /* ---- leaves ---------------------------------------------------------------------------------------------- */
 
-/* Packed evidence -> dense counts (D x K), totals (D), largest class (D), weight of evidence for it (D), and for each
-   case which contents it meets in how many trees. */
+/* Unpack the evidence: dense counts (D x K), totals (D), largest class (D), weight of evidence for it (D), and for each
+   case the numbers of trees by counts. */
 function readEvidence(packed, nClasses) {
   const size = unpack(packed.size), label = unpack(packed.label), count = unpack(packed.count);
   const nContents = size.length;
@@ -28,7 +28,7 @@ function readEvidence(packed, nClasses) {
   };
 }
 
-/* The evidence of one case alone: its contents only, so that asking about it costs little. */
+/* The evidence of one case alone, which is faster to combine. */
 function evidenceOf(evidence, number) {
   const K = evidence.nClasses, from = evidence.start[number], size = evidence.start[number + 1] - from;
   const counts = new Float64Array(size * K), total = new Float64Array(size), weight = new Float64Array(size);
@@ -43,7 +43,8 @@ function evidenceOf(evidence, number) {
 
 /* ---- rules ----------------------------------------------------------------------------------------------- */
 
-function reserve(total, caution) {
+/* Vacuity of a leaf in the imprecise Dirichlet model. */
+function vacuityOf(total, caution) {
   return total > 0 ? caution / (total + caution) : 1;
 }
 
@@ -90,21 +91,20 @@ function disagreement(probability, squares, total) {
   return total > 0 ? Math.max(squares / total - square, 0) : 0;
 }
 
-/* Numbers from one place to another, as an array. */
+/* Slice as a plain array. */
 function part(values, from, to) {
   const found = new Array(to - from);
   for (let i = from; i < to; i++) found[i - from] = values[i];
   return found;
 }
 
-/* A rule that averages one distribution per leaf; shares(leaf, k) says which. `lift` writes the state of a leaf at a place of `out`,
-   where all is 0. */
+/* A rule that averages one distribution per leaf, given by shares(leaf, k). `lift` writes the state of a leaf into the zeros of `out`. */
 function mean(shares) {
   return {
     merge: "add",
     width: (K) => 2 * K + 2,
     lift(leaf, setting, out, at) {
-      const K = setting.nClasses, held = reserve(leaf.total, setting.caution);
+      const K = setting.nClasses, held = vacuityOf(leaf.total, setting.caution);
       for (let k = 0; k < K; k++) {
         const share = leaf.total > 0 ? shares(leaf, k, setting) : 0;
         out[at + k] = share;
@@ -201,7 +201,7 @@ const dempster = {
   merge: "add",
   width: (K) => 2 * K,
   lift(leaf, setting, out, at) {
-    const held = reserve(leaf.total, setting.caution);
+    const held = vacuityOf(leaf.total, setting.caution);
     out[at + leaf.winner] = leaf.weight;
     out[at + setting.nClasses + leaf.winner] =
       held > 0 ? -Math.log(held + (1 - held) * Math.exp(-leaf.weight)) : leaf.weight;
@@ -220,7 +220,7 @@ const dempster = {
   },
 };
 
-/* Belief in k from its discounted and its rivals' full weights; the largest is taken off first. */
+/* Belief in k from its discounted weight and the full weights of its rivals; the largest is subtracted first. */
 function lowerBeliefs(weight, discounted) {
   const top = Math.max(...weight);
   return discounted.map((own, k) => {
@@ -264,7 +264,7 @@ function priorTerm(prior, setting) {
   return setting.correction === null ? 0 : Math.log(prior);
 }
 
-/* Log-scores, and those when the reserve of every leaf falls on the class -> bounds. */
+/* Bounds from log-scores, and from those with the unassigned mass of every leaf on the class. */
 function raisedBounds(plain, raised) {
   const top = Math.max(...plain), step = raised.map((value, k) => value - plain[k]);
   plain = plain.map((value) => value - top);
@@ -277,10 +277,10 @@ function raisedBounds(plain, raised) {
   ];
 }
 
-/* ---- the map of a calibrated forest ---------------------------------------------------------------------- */
+/* ---- calibrator ------------------------------------------------------------------------------------------ */
 
-/* An opinion and the map of its probabilities -> the opinion with mapped ones, and bounds around them. */
-function mapped(opinion, map) {
+/* The opinion with calibrated probabilities and bounds. */
+function calibrated(opinion, map) {
   const {probability, lower} = opinion, K = probability.length;
   const vacuity = clip(1 - sum(lower, 0, K), 0, 1);
   if (vacuity >= 1 && Math.max(...probability) <= Math.min(...probability)) return opinion;
@@ -294,30 +294,29 @@ function mapped(opinion, map) {
   return opinionFromLower(shares, shares.map((value) => (1 - vacuity) * value), opinion.conflict);
 }
 
-/* name -> the rule, and what the page says of it; `Rule.page` in Python is such a name. */
+/* Rules by name, with title and hint; `Rule.on_page` in Python returns such a name. */
 const RULES = {
-  average: {...average, title: "Average", hint: "the mean of the class shares in the leaves: the ordinary forest"},
-  laplace: {...laplace, title: "Laplace", hint: "the mean of smoothed shares: small leaves say less"},
-  plausibility: {...plausibility, title: "Plausibility", hint: "the mean of what each leaf surely prefers"},
-  vote: {...vote, title: "Vote", hint: "each tree votes for its largest class"},
-  pool: {...pool, title: "Pool", hint: "all leaves poured into one: large leaves say more"},
-  belief: {...belief, title: "Belief", hint: "each tree backs the classes its leaf cannot tell apart"},
-  dempster: {...dempster, title: "Dempster", hint: "evidence of all trees added up, as if they were independent"},
-  cautious: {...cautious, title: "Cautious", hint: "only the strongest evidence for each class counts"},
-  eva: {...eva, title: "EVA", hint: "the product of the leaves’ shares: one sure leaf can veto"},
+  average: {...average, title: "Average", hint: "mean of the class shares in the leaves, as in ordinary forests"},
+  laplace: {...laplace, title: "Laplace", hint: "mean of smoothed class shares; small leaves count less"},
+  plausibility: {...plausibility, title: "Plausibility", hint: "mean of the preferences that each leaf supports"},
+  vote: {...vote, title: "Vote", hint: "each tree votes for the largest class of its leaf"},
+  pool: {...pool, title: "Pool", hint: "counts of all leaves summed; large leaves count more"},
+  belief: {...belief, title: "Belief", hint: "each tree supports the classes that its leaf cannot distinguish"},
+  dempster: {...dempster, title: "Dempster", hint: "evidence of all trees combined as if independent"},
+  cautious: {...cautious, title: "Cautious", hint: "strongest evidence for each class only"},
+  eva: {...eva, title: "EVA", hint: "product of the class shares; one certain leaf can veto"},
 };
 
 /* ---- fold ------------------------------------------------------------------------------------------------ */
 
-/* Evidence, a rule's name and its setting, perhaps with a map -> a function from a case to its opinion. States of contents are lifted when
-   they are first met, so one case costs little and many share. */
+/* A function from a case to its opinion, for a rule and its setting (with a calibrator, if any). States are lifted at first use and shared. */
 function combiner(evidence, name, setting) {
   const rule = RULES[name], K = evidence.nClasses, width = rule.width(K);
   const states = new Float64Array(evidence.nContents * width), done = new Uint8Array(evidence.nContents);
   setting = {...setting, nClasses: K};
 
   const {start, content, times, counts, total, winner, weight} = evidence, takesMost = rule.merge === "max";
-  const leaf = {from: 0, total: 0, winner: 0, weight: 0, count(k) { return counts[this.from + k]; }}; // one for all, filled in
+  const leaf = {from: 0, total: 0, winner: 0, weight: 0, count(k) { return counts[this.from + k]; }}; // reused for all leaves
 
   function lift(d) {
     leaf.from = d * K;
@@ -341,13 +340,13 @@ function combiner(evidence, name, setting) {
       }
     }
     const opinion = rule.finish(merged, setting);
-    return setting.map ? mapped(opinion, setting.map) : opinion;
+    return setting.map ? calibrated(opinion, setting.map) : opinion;
   };
 }
 
 /* ---- decisions ------------------------------------------------------------------------------------------- */
 
-/* Bounds -> the same, tightened until some distribution attains each. */
+/* Bounds tightened until some distribution attains each. */
 function reachable(opinion) {
   const {lower, upper} = opinion, K = lower.length;
   const low = sum(lower, 0, K), high = sum(upper, 0, K), one = Math.min(Math.max(1, low), high);
@@ -369,7 +368,7 @@ function eAdmissibility(opinion) {
   return kept.map((is, k) => is && upper.reduce((all, value) => all + Math.min(value, upper[k]), 0) >= needed);
 }
 
-/* The one class of the largest score; ties go to the larger probability, then to the first. */
+/* The class with the largest score; ties go to the larger probability, then to the first. */
 function best(score, probability) {
   const bar = Math.max(...score) - TIE;
   let first = -1;
@@ -394,7 +393,7 @@ function prefix(order, size) {
   return chosen;
 }
 
-/* The set of the largest g(size) x probability; of equally good ones the smallest. */
+/* The set with the largest g(size) x probability; among equals the smallest. */
 function utilitySet(worth) {
   return (opinion) => {
     const order = byProbability(opinion.probability);
@@ -421,38 +420,38 @@ function hurwicz(opinion, options) {
   return best(lower.map((value, k) => optimism * upper[k] + (1 - optimism) * value), opinion.probability);
 }
 
-/* name -> how to choose, and what the page says of it; `Decision.page` in Python is such a name. One that `cuts` rules
-   out the classes whose interval ends before the largest lower bound. */
+/* Decisions by name, with title and hint; `Decision.on_page` in Python returns such a name. A decision that `cuts` rules out the classes
+   whose upper probability is below the largest lower probability. */
 const DECISIONS = {
   dominance: {
     choose: dominance, cuts: true,
-    title: "Interval dominance", hint: "drop a class if another’s lower bound is above its upper bound",
+    title: "Interval dominance", hint: "rules out classes whose upper probability is below another’s lower one",
   },
   e_admissibility: {
     choose: eAdmissibility,
-    title: "E-admissibility", hint: "keep a class if some distribution makes it the most probable",
+    title: "E-admissibility", hint: "keeps classes that are the most probable under some distribution",
   },
-  u65: {choose: utilitySet(quadratic(0.65)), title: "u65", hint: "the set worth most when a right pair is worth 0.65"},
-  u80: {choose: utilitySet(quadratic(0.8)), title: "u80", hint: "the set worth most when a right pair is worth 0.80"},
-  f1: {choose: utilitySet((size) => 2 / (size + 1)), title: "F1", hint: "the set of the largest expected F measure"},
+  u65: {choose: utilitySet(quadratic(0.65)), title: "u65", hint: "set with the largest expected utility, if correct pairs count 0.65"},
+  u80: {choose: utilitySet(quadratic(0.8)), title: "u80", hint: "set with the largest expected utility, if correct pairs count 0.80"},
+  f1: {choose: utilitySet((size) => 2 / (size + 1)), title: "F1", hint: "set with the largest expected F measure"},
   top_probability: {
     choose: topProbability,
-    title: "Enough probability", hint: "the fewest classes that are together probable enough",
+    title: "Top probability", hint: "fewest classes whose total probability reaches the target",
   },
   expected_utility: {
     choose: ({probability}) => best(probability, probability),
-    title: "Most probable", hint: "always one class: the most probable",
+    title: "Most probable", hint: "one class, with the largest probability",
   },
   maximin: {
     choose: (opinion) => best(reachable(opinion).lower, opinion.probability),
-    title: "Best worst case", hint: "always one class: the largest lower bound",
+    title: "Maximin", hint: "one class, with the largest lower probability",
   },
   maximax: {
     choose: (opinion) => best(reachable(opinion).upper, opinion.probability),
-    title: "Best best case", hint: "always one class: the largest upper bound",
+    title: "Maximax", hint: "one class, with the largest upper probability",
   },
-  hurwicz: {choose: hurwicz, title: "Hurwicz", hint: "always one class: the largest middle of the interval"},
-  pignistic: {choose: pignistic, title: "Pignistic", hint: "always one class: doubt shared out evenly"},
+  hurwicz: {choose: hurwicz, title: "Hurwicz", hint: "one class, with the largest weighted mean of both bounds"},
+  pignistic: {choose: pignistic, title: "Pignistic", hint: "one class, with the largest pignistic probability"},
 };
 
 function decide(opinion, name, options = {}) {

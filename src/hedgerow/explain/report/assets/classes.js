@@ -1,13 +1,13 @@
-/* Classes: the cases and their evidence -> a list to sort, a case to look into, both following the sliders. */
+/* Page of a classifier: a list of cases and the details of one, which follow the controls. */
 
 const K = data.classes.length, evidence = readEvidence(data.evidence, K);
 const truth = data.truth && unpack(data.truth), MOST_BARS = 8, PALETTE = 8;
 data.labels = unpack(data.label);
 
-/* Case -> probability, lower and upper bounds of the model, where they are not those of the leaves. */
-const opened = new Map(openedCases(data.opened));
+/* Opinions of novel cases and of those with out-of-support values, which depend on more than leaves. */
+const adjusted = new Map(adjustedCases(data.adjusted));
 
-function openedCases({cases, parts}) {
+function adjustedCases({cases, parts}) {
   const of = Object.entries(parts).map(([name, packed]) => [name, unpack(packed)]);
   return cases.map((number, at) => [number, Object.fromEntries(of.map(([name, all]) => [name, Array.from(all.subarray(at * K, (at + 1) * K))]))]);
 }
@@ -24,21 +24,21 @@ function takeOwn() {
   settings.decision = own.decision.name ?? "dominance";
 }
 
-/* What the rule is asked with; the model's own rule keeps its parameters. */
+/* Parameters of the rule; the model's own rule keeps its own. */
 function ruleSetting(caution) {
   const options = settings.rule === own.rule.name ? own.rule.options : {};
   return {...options, caution, prior: data.prior};
 }
 
-/* Whether the rule, the decision and this caution are those of the model, or the similar ones with which the page starts. */
+/* Whether rule, decision and this caution are those with which the page starts. */
 function isOwn(caution) {
   return settings.rule === (own.rule.name ?? "average") && settings.decision === (own.decision.name ?? "dominance") && caution === own.caution;
 }
 
-/* What the leaves of a case say -> the answer. Of unseen values and unusual rows leaves know nothing, so the model's own opinion is wider
-   than theirs. It is shown as it is at the model's own settings, and its bounds are kept at all others. */
+/* Prediction from the opinion of the leaves. For novel cases and out-of-support values the model's own opinion is wider: it is used at the
+   model's own settings, and its bounds remain at all others. */
 function answerOf(opinion, number, caution = settings.caution) {
-  const wide = opened.get(number), asOwn = wide && isOwn(caution);
+  const wide = adjusted.get(number), asOwn = wide && isOwn(caution);
   if (asOwn) opinion = {...opinion, ...wide};
   else if (wide) {
     const lower = opinion.lower.map((value, k) => Math.min(value, wide.lower[k])), upper = opinion.upper.map((value, k) => Math.max(value, wide.upper[k]));
@@ -85,22 +85,22 @@ function prepareControls() {
     });
   }
   byId("reset").addEventListener("click", () => { takeOwn(); refresh(); });
-  sayWhatIsNotRepeated();
+  showNotes();
 }
 
-function sayWhatIsNotRepeated() {
+function showNotes() {
   const parts = [];
   if (!own.rule.name) parts.push(`the rule ${own.rule.text}`);
   if (!own.decision.name) parts.push(`the decision ${own.decision.text}`);
   const notes = [];
   if (parts.length) {
-    notes.push(`The model uses ${parts.join(" and ")}, which this page cannot compute, so it starts from a similar one. ` +
-      "The other sections show the model’s own answers.");
+    notes.push(`This page does not support ${parts.join(" and ")} and starts from a similar one. ` +
+      "The other sections show the model’s own predictions.");
   }
   if (own.rule.options.map) {
-    notes.push("The model is calibrated: its own rule is shown with the map learned on out-of-bag rows, other rules without.");
+    notes.push("The model is calibrated on out-of-bag rows. Other rules than its own are uncalibrated.");
   }
-  if (nCases < data.nRows) notes.push(`The page holds ${count(nCases)} of ${count(data.nRows)} rows, undecided ones first.`);
+  if (nCases < data.nRows) notes.push(`The page contains ${count(nCases)} of ${count(data.nRows)} rows, undecided ones first.`);
   byId("note").textContent = notes.join(" ");
   byId("note").hidden = notes.length === 0;
 }
@@ -127,11 +127,11 @@ function tallied() {
   ];
   if (truth) {
     const right = decided.filter((is, number) => is && answers[number].chosen[truth[number]]).length;
-    const held = answers.filter((answer, number) => answer.chosen[truth[number]]).length;
+    const covered = answers.filter((answer, number) => answer.chosen[truth[number]]).length;
     const worth = (answer, number) => (answer.chosen[truth[number]] ? quadratic(0.65)(answer.size) : 0);
     const u65 = answers.reduce((all, answer, number) => all + worth(answer, number), 0) / nCases;
-    tiles.push(["right where decided", nDecided ? percent(right / nDecided) : "–"]);
-    tiles.push(["sets that hold the truth", percent(held / nCases)], ["u65", u65.toFixed(3)]);
+    tiles.push(["accuracy of decided rows", nDecided ? percent(right / nDecided) : "–"]);
+    tiles.push(["coverage", percent(covered / nCases)], ["u65", u65.toFixed(3)]);
   }
   return tiles;
 }
@@ -143,7 +143,7 @@ function showTally() {
 
 /* ---- one case -------------------------------------------------------------------------------------------- */
 
-/* The interval of a class, its probability as a tick, and where the decision cuts. */
+/* Interval of a class, with its probability as a tick, and the cut of the decision. */
 function bar(answer, k, small = false) {
   const {lower, upper, probability, chosen} = answer, cut = Math.max(...lower);
   const out = !chosen[k];
@@ -174,14 +174,13 @@ function intervals(answer) {
       bar(answer, k),
       element("span", {class: `numbers ${state ?? ""}`, "data-class": k}, `${percent(answer.lower[k])} to ${percent(answer.upper[k])}`));
   }
-  box.append(element("span"), element("span", {class: "scale"}, ...["0", "50", "100 %"].map((text) => element("span", {}, text))), element("span"));
+  box.append(element("span"), element("span", {class: "scale"}, ...["0", "50", "100%"].map((text) => element("span", {}, text))), element("span"));
   const rest = order.slice(MOST_BARS);
   const more = rest.length ? [element("p", {class: "aside"}, `and ${plural(rest.length, "class").replace(/classs$/, "classes")} with an upper bound of at most ${percent(answer.upper[rest[0]])}`)] : [];
   return [box, ...more];
 }
 
-/* The answers about a case at sixty cautions, and what to say of them. They do not depend on the caution of the slider, so the last ones
-   are kept: they took 20 of the 65 ms that the script of a move took under a profiler. */
+/* Predictions for a case at sixty cautions. They do not depend on the slider, so the last ones are cached: they took 20 of 65 ms per move. */
 let known = {};
 
 function pathOf(number, most) {
@@ -218,20 +217,20 @@ function cautionPath(number) {
     chart.append(drawn("text", {x: x((most * i) / 5), y: 156, "text-anchor": "middle"}, `${Number(((most * i) / 5).toFixed(2))}`));
   }
   chart.append(drawn("text", {x: 9 + wide / 2, y: 172, "text-anchor": "middle"}, "caution"));
-  return [element("h4", {}, "With another caution"), element("p", {class: "aside"}, words), chart, key([first, second])];
+  return [element("h4", {}, "Effect of caution"), element("p", {class: "aside"}, words), chart, key([first, second])];
 }
 
-/* Between which cautions a case is decided. */
+/* Describe the cautions at which a case is decided. */
 function turningWords(path, answerAt) {
   const isOpen = path.map((point) => point.size > 1), turn = isOpen.findIndex((is, i) => i > 0 && is !== isOpen[i - 1]);
-  if (turn < 0) return isOpen[0] ? "It stays undecided at every caution shown." : "It stays decided at every caution shown.";
+  if (turn < 0) return isOpen[0] ? "Undecided at every caution shown." : "Decided at every caution shown.";
   let low = path[turn - 1].caution, high = path[turn].caution;
   for (let i = 0; i < 40; i++) {
     const middle = (low + high) / 2;
     if (answerAt(middle).size > 1 === isOpen[turn]) high = middle; else low = middle;
   }
   const where = Number(low.toFixed(2));
-  return isOpen[turn] ? `It is decided up to caution ${where}, and undecided above.` : `It is decided from caution ${where} on.`;
+  return isOpen[turn] ? `Decided up to caution ${where}, undecided above.` : `Decided from caution ${where}.`;
 }
 
 function key(classes) {
@@ -239,7 +238,7 @@ function key(classes) {
     element("span", {}, element("i", {class: `swatch ${colour(k)}`}), data.classes[k])));
 }
 
-/* How many trees give the label which share, coloured by the class their leaf holds most of. */
+/* Histogram of trees by the share of the label in their leaf, coloured by the largest class of the leaf. */
 function treeChart(number) {
   const answer = answers[number], k = answer.label, bins = 20, stacks = Array.from({length: bins}, () => new Map());
   let smallest = Infinity, largest = 0;
@@ -253,7 +252,7 @@ function treeChart(number) {
   }
   const wide = chartWidth, step = (wide - 50) / bins;
   const tallest = Math.max(1, ...stacks.map((stack) => [...stack.values()].reduce((a, b) => a + b, 0)));
-  const chart = drawn("svg", {class: "chart", viewBox: `0 0 ${wide} 128`, role: "img", "aria-label": "Trees by the share they give the label"});
+  const chart = drawn("svg", {class: "chart", viewBox: `0 0 ${wide} 128`, role: "img", "aria-label": "Trees by the share of the label in their leaf"});
   chart.append(drawn("line", {class: "grid", x1: 34, x2: wide - 16, y1: 96, y2: 96}), drawn("text", {x: 28, y: 16, "text-anchor": "end"}, count(tallest)));
   stacks.forEach((stack, bin) => {
     let from = 96;
@@ -266,66 +265,66 @@ function treeChart(number) {
   for (const share of [0, 25, 50, 75, 100]) {
     chart.append(drawn("text", {x: 34 + ((wide - 50) * share) / 100, y: 110, "text-anchor": "middle"}, `${share}`));
   }
-  chart.append(drawn("text", {x: 9 + wide / 2, y: 125, "text-anchor": "middle"}, `share of ${data.classes[k].slice(0, 40)} in the leaf, in per cent`));
+  chart.append(drawn("text", {x: 9 + wide / 2, y: 125, "text-anchor": "middle"}, `share of ${data.classes[k].slice(0, 40)} in the leaf (%)`));
   const held = smallest === largest ? amount(smallest) : `${amount(smallest)} to ${amount(largest)}`;
   const winners = [...new Set(stacks.flatMap((stack) => [...stack.keys()]))].sort((a, b) => a - b).slice(0, MOST_BARS);
-  return [element("h4", {}, `What the ${plural(data.nTrees, "tree")} say`),
-    element("p", {class: "aside"}, `Each bar counts trees; its colour is the class their leaf holds most of. The leaves hold ${held} training rows.`), chart, key(winners)];
+  return [element("h4", {}, `Leaves of the ${plural(data.nTrees, "tree")}`),
+    element("p", {class: "aside"}, `Number of trees by class share, coloured by the largest class of the leaf. The leaves have ${held} training rows.`), chart, key(winners)];
 }
 
 /* ---- why ------------------------------------------------------------------------------------------------- */
 
 const className = (k) => (data.classNumbers ? `class ${data.classes[k]}` : data.classes[k]);
 
-/* What forest.explain said of the case and, once a slider has moved, the same at the settings of the page. */
+/* The text of forest.explain or, at other settings than the model's own, the same recomputed. */
 function whySections(number) {
   const why = data.why[number];
   const changed = !isOwn(settings.caution);
   if (!why && !changed) {
     const wasOpen = data.sets[number].length > 1 && data.unexplained > 0;
-    return wasOpen ? [element("p", {class: "aside"}, "This case is not explained in words: the report explains the most doubtful hundred and a few of each place. Make it with --cases all to have all.")] : [];
+    return wasOpen ? [element("p", {class: "aside"}, "Not explained: the report explains the hundred most uncertain cases and a few of each group. Use --cases all to explain all.")] : [];
   }
-  const {sentence, doubt, settle} = changed ? whyNow(number, why) : why;
-  const parts = [element("h4", {class: "why"}, changed ? "Why, at these settings" : "Why"), element("p", {}, sentence), ...doubtBars(doubt),
-    ...bulleted("What would settle it", settle)];
+  const {sentence, uncertainty, remedies} = changed ? explained(number, why) : why;
+  const parts = [element("h4", {class: "why"}, changed ? "Explanation at these settings" : "Explanation"), element("p", {}, sentence), ...sourceBars(uncertainty),
+    ...bulleted("What would decide it", remedies)];
   if (!why) return parts;
-  return [...parts, ...bulleted("Leaves it reaches", why.rules), ...nearest(why.near, "class"), ...added(why.adds, data.classes[data.labels[number]])];
+  return [...parts, ...bulleted("Strongest leaf for each class of the set", why.rules), ...nearest(why.near, "class"), ...contributionTable(why.contributions, data.classes[data.labels[number]])];
 }
 
-function doubtBars(lines) {
+function sourceBars(lines) {
   if (!lines.length) return [];
-  const doubt = element("div", {class: "doubt"});
+  const bars = element("div", {class: "sources"});
   for (const [share, text] of lines) {
-    doubt.append(element("span", {class: "number"}, `${share}\u00a0%`),
+    bars.append(element("span", {class: "number"}, `${share}%`),
       drawn("svg", {class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true"},
         drawn("rect", {class: "track", width: 100, height: 10}), drawn("rect", {class: "open-solid", width: share, height: 10})),
       element("span", {}, text));
   }
-  return [doubt];
+  return [bars];
 }
 
-/* The explanation at the settings of the page. What needs the whole forest stays as it was at the model's own settings. */
-function whyNow(number, why) {
-  const answer = answers[number], found = doubtOf(evidence, number, settings.caution);
+/* The explanation at the settings of the page. Parts that need the whole forest stay those of the model's own settings. */
+function explained(number, why) {
+  const answer = answers[number], found = uncertaintyOf(evidence, number, settings.caution);
   const causes = Object.keys(found).sort((a, b) => found[b] - found[a]), total = sum(Object.values(found), 0, 3);
   const shares = percents(causes.map((cause) => (total > 0 ? found[cause] / total : 0)));
   const words = causeWords(number);
-  const doubt = causes.map((cause, i) => [shares[i], `${CAUSES[cause]}: ${words[cause]}`]).filter(([share]) => share > 0);
-  const told = causes.map((cause, i) => [shares[i], `${CAUSES[cause]} (${shares[i]} %)`]).filter(([share]) => share > 0).map(([, text]) => text);
-  const settle = answer.size > 1 ? confirmedWords(number, answer) : [];
-  const gaps = why && why.gaps ? " Missing values and values outside the training data are not counted here." : "";
-  return {sentence: answerWords(answer, told) + gaps, doubt, settle};
+  const uncertainty = causes.map((cause, i) => [shares[i], `${CAUSES[cause]}: ${words[cause]}`]).filter(([share]) => share > 0);
+  const listed = causes.map((cause, i) => [shares[i], `${CAUSES[cause]} ${shares[i]}%`]).filter(([share]) => share > 0).map(([, text]) => text);
+  const remedies = answer.size > 1 ? confirmedWords(number, answer) : [];
+  const partial = why && why.partial ? " Without the parts of missing and out-of-range values." : "";
+  return {sentence: answerWords(answer, listed) + partial, uncertainty, remedies};
 }
 
 function answerWords(answer, causes) {
   const likely = answer.probability.map((_, k) => k).filter((k) => answer.chosen[k]).sort((a, b) => answer.probability[b] - answer.probability[a] || a - b);
   if (likely.length === 1) {
-    const k = likely[0], start = `It is ${className(k)}, with a probability of ${Math.round(100 * answer.lower[k])} % to ${Math.round(100 * answer.upper[k])} %`;
-    return causes.length ? `${start}; the remaining doubt comes from ${joined(causes, "and")}.` : `${start}, without any doubt.`;
+    const k = likely[0], start = `Decided: ${className(k)}, probability ${Math.round(100 * answer.lower[k])}% to ${Math.round(100 * answer.upper[k])}%.`;
+    return causes.length ? `${start} Remaining uncertainty: ${causes.join(", ")}.` : `${start} No uncertainty.`;
   }
   const names = likely.map(className), named = names.length > 5 ? [...names.slice(0, 4), `${count(names.length - 4)} others`] : names;
-  const start = `It could be ${joined(named, "or")}`;
-  return causes.length ? `${start}: the doubt comes from ${joined(causes, "and")}.` : `${start}: they are equally probable.`;
+  const start = `Undecided between ${joined(named, "and")}.`;
+  return causes.length ? `${start} Uncertainty: ${causes.join(", ")}.` : `${start} They are equally probable.`;
 }
 
 function causeWords(number) {
@@ -336,18 +335,18 @@ function causeWords(number) {
     votes[total > 0 && tied === 1 ? shares.indexOf(top) : K] += times;
   }
   const most = (values, least) => values.map((_, k) => k).filter((k) => k < K && values[k] >= least).sort((a, b) => values[b] - values[a] || a - b).slice(0, 3);
-  const leaning = most(votes, 1).map((k, i) => `${count(votes[k])} ${i ? "" : "lean "}to ${className(k)}`);
-  if (votes[K]) leaning.push(`${count(votes[K])} to none`);
+  const votesWords = most(votes, 1).map((k, i) => `${i ? count(votes[k]) : plural(votes[k], "vote")} for ${className(k)}`);
+  if (votes[K]) votesWords.push(`${count(votes[K])} tied`);
   const sizes = leaves.flatMap(({times, total}) => new Array(times).fill(total)).sort((a, b) => a - b), half = sizes.length / 2;
   const median = sizes.length % 2 ? sizes[Math.floor(half)] : (sizes[half - 1] + sizes[half]) / 2;
   return {
-    few: `half of the trees find ${amount(median)} or fewer, and keep ${short(settings.caution)} unseen in reserve`,
-    overlap: `similar cases are ${joined(most(mean, 0.005).map((k) => `${Math.round(100 * mean[k])} % ${className(k)}`), "and")}`,
-    disagree: joined(leaning, "and"),
+    few: `${amount(median)} in the ${data.nTrees === 1 ? "leaf" : "median leaf"}, caution ${short(settings.caution)}`,
+    overlap: `similar training rows are ${joined(most(mean, 0.005).map((k) => `${Math.round(100 * mean[k])}% ${className(k)}`), "and")}`,
+    disagree: joined(votesWords, "and"),
   };
 }
 
-/* How many confirmed cases leave one class; rules that need more than counts cannot be asked here. */
+/* Numbers of labelled cases that would leave one class; not for rules that use more than counts. */
 function confirmedWords(number, answer) {
   if (BY_WEIGHT.includes(settings.rule)) return [];
   const likely = answer.probability.map((_, k) => k).filter((k) => answer.chosen[k]).sort((a, b) => answer.probability[b] - answer.probability[a] || a - b).slice(0, 8);
@@ -356,17 +355,17 @@ function confirmedWords(number, answer) {
     return size === 1 && chosen[k];
   };
   const found = likely.map((k) => [k, fewestCases(alone(k))]).filter(([, n]) => n < Infinity).sort((a, b) => a[1] - b[1]);
-  if (!found.length) return ["no number of further cases of one class, up to 1,000"];
+  if (!found.length) return ["not even 1,000 more similar cases of one class"];
   const [[first, n], ...others] = found;
-  const more = others.length ? ` (or ${joined(others.slice(0, 3).map(([k, m]) => `${count(m)} to be ${className(k)}`), "or")})` : "";
-  return [`${count(n)} further case${n === 1 ? "" : "s"} like this one, confirmed to be ${className(first)}${more}`];
+  const more = others.length ? ` (or ${joined(others.slice(0, 3).map(([k, m]) => `${count(m)} labelled ${className(k)}`), "or")})` : "";
+  return [`${count(n)} more similar case${n === 1 ? "" : "s"} labelled ${className(first)}${more}`];
 }
 
-function added(adds, label) {
-  if (!adds || !adds.rows.length) return [];
+function contributionTable(contributions, label) {
+  if (!contributions || !contributions.rows.length) return [];
   const words = (value) => (value === null ? "–" : signed((size) => size.toFixed(3), value));
-  const lines = adds.rows.map(([text, onLabel, onWidth]) => [text, words(onLabel), words(onWidth)]);
-  return [element("h4", {}, `What its values add to the ${adds.unit} of ${label}`), table(["", adds.unit, "width of the interval"], lines, 1)];
+  const lines = contributions.rows.map(([text, onLabel, onWidth]) => [text, words(onLabel), words(onWidth)]);
+  return [element("h4", {}, `Feature contributions to the ${contributions.unit} of ${label}`), table(["", contributions.unit, "width of the interval"], lines, 1)];
 }
 
 /* ---- one case, and all ----------------------------------------------------------------------------------- */
@@ -397,14 +396,14 @@ Object.assign(view, {
   filters: {
     open: ["undecided", (number) => answers[number].size > 1],
     ...(truth ? {
-      wrong: ["label wrong", (number) => isWrong(number)],
+      wrong: ["wrong label", (number) => isWrong(number)],
       missed: ["decided and wrong", (number) => isWrong(number) && answers[number].size === 1],
     } : {}),
     all: ["all", () => true],
   },
   columns: {
     name: ["Case", (number) => number, false, nameCell],
-    size: ["What remains", (number) => answers[number].size, true, (number) => [setWords(answers[number].chosen)]],
+    size: ["Prediction set", (number) => answers[number].size, true, (number) => [setWords(answers[number].chosen)]],
     probability: ["Most probable", (number) => answers[number].probability[answers[number].label], true, (number) => {
       const answer = answers[number];
       return [[`${data.classes[answer.label]} ${percent(answer.probability[answer.label])}`, bar(answer, answer.label, true)]];
@@ -420,4 +419,4 @@ begin();
 answerAll();
 if (!answers.some((answer) => answer.size > 1)) showFilter("all");
 refresh();
-globalThis.hedgerow = {data, rows, dateWords, evidence, combiner, decide, doubtOf, answersFile, rules: Object.keys(RULES), decisions: Object.keys(DECISIONS)};
+globalThis.hedgerow = {data, rows, dateWords, evidence, combiner, decide, uncertaintyOf, answersFile, rules: Object.keys(RULES), decisions: Object.keys(DECISIONS)};

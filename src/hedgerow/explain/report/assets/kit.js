@@ -1,4 +1,4 @@
-/* Kit: what the pages of classes and of numbers share: elements, the list of cases, the values of a case, answers.
+/* Shared by the pages of classifiers and regressors: elements, the list of cases, the values of a case, answers.
 
    Text from the data becomes text nodes, never markup. */
 
@@ -39,7 +39,7 @@ function built(node, attributes, children) {
   return node;
 }
 
-const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
+const percent = (share) => `${(100 * share).toFixed(1)}%`;
 const count = (number) => number.toLocaleString("en");
 const plural = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
 const short = (value, digits = 4) => {
@@ -50,21 +50,21 @@ const short = (value, digits = 4) => {
 const amount = (value) => (value < 999.5 ? short(value) : Math.round(value).toLocaleString("en"));
 const signed = (words, value) => `${value < 0 ? "−" : "+"}${words(Math.abs(value))}`;
 const caseName = (number) => (data.names ? data.names[number] : `row\u00a0${rows[number]}`);
-/* No place to break the line between a number and its sign. */
-const unbroken = (text) => text.replace(/(?<=\d) (?=%)|(?<=±) (?=\d)/g, "\u00a0");
+/* No line break between a number and its sign. */
+const unbroken = (text) => text.replace(/(?<=±) (?=\d)/g, "\u00a0");
 
 function joined(words, last) {
   return words.length < 2 ? `${words[0]}` : `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
 }
 
-/* A text that may be broken after an underscore, and not within a date. */
+/* A text with line breaks allowed after underscores, and not within dates. */
 function broken(text) {
   if (typeof text !== "string") return [text];
   return text.split(/(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?)/).flatMap((part, i) => (i % 2 ? [element("span", {class: "exact"}, part)]
     : part.split(/(?<=_)/).flatMap((piece, j) => (j ? [element("wbr"), piece] : [piece]))));
 }
 
-/* Whether a cell holds words, which may be broken and are aligned left, unlike numbers. */
+/* Whether a cell contains words, which are aligned left and may wrap, unlike numbers. */
 const isText = (cell) => !/^(?:[-−+]?[\d.,]+(?:e[-+]?\d+)?|\d{4}-\d\d-\d\d.*|missing|\?|–|)$/i.test(cell);
 
 function table(heads, lines, firstNumber, classes = null) {
@@ -85,8 +85,8 @@ function nearest(near, what) {
   return [element("h4", {}, "Nearest training cases"), table(["", "weight", what, ...near.names], lines, 3, "near")];
 }
 
-/* As wide as there is room for, so that letters keep their size. It is measured before the page changes: a question about sizes after
-   a change would lay out the page once more, which took more than half of the time of a slider. */
+/* Width of charts, so that their text keeps its size. It is measured before the page changes, because reading sizes afterwards would force
+   another layout, which took more than half of the time of a slider. */
 let chartWidth = 540;
 
 function measure() {
@@ -95,8 +95,8 @@ function measure() {
 
 /* ---- the list of cases ----------------------------------------------------------------------------------- */
 
-/* view: filters (key -> words, test), columns (key -> title, value to sort by, largest first, cell, class), pane (case -> elements),
-   and `refresh`, which the page defines. */
+/* Defined by each page: filters (words and test by key), columns (title, sort value, largest first, cell and class by key), pane (elements
+   of a case) and `refresh`. */
 const view = {};
 let listed = [], selected = -1, everything = false, shown = "open", sorting = {key: "width", down: true};
 
@@ -147,10 +147,10 @@ function showList() {
     const is = head.dataset.key === sorting.key;
     head.setAttribute("aria-sort", is ? (sorting.down ? "descending" : "ascending") : "none");
   }
-  const some = everything ? listed : listed.slice(0, MOST_LISTED);
-  document.querySelector("#list tbody").replaceChildren(...some.map(listRow));
+  const visible = everything ? listed : listed.slice(0, MOST_LISTED);
+  document.querySelector("#list tbody").replaceChildren(...visible.map(listRow));
   byId("none").hidden = listed.length > 0;
-  byId("more").hidden = some.length === listed.length;
+  byId("more").hidden = visible.length === listed.length;
   byId("more").textContent = `Show all ${count(listed.length)}`;
 }
 
@@ -180,9 +180,9 @@ function showCase() {
   byId("case").replaceChildren(...nodes);
 }
 
-/* ---- its values ------------------------------------------------------------------------------------------ */
+/* ---- values of a case ------------------------------------------------------------------------------------ */
 
-/* Days since 1970 -> the day, or the day and the minute, as Python writes them. */
+/* Format days since 1970 as a date, or as a date and time, as in Python. */
 function dateWords(days, kind) {
   const when = new Date(60000 * Math.floor(days * 1440 + 1e-6));
   if (Number.isNaN(when.getTime())) return `${days}`;
@@ -195,7 +195,7 @@ function valueRow(feature, number) {
   const range = feature.range, outside = !absent && range && (value < range[0] || value > range[1]);
   const label = feature.labels && feature.labels[`${value}`];
   const known = feature.date ? dateWords(value, feature.date) : label ? `${label} (${value})` : `${value}`;
-  const words = absent ? (named ? "missing or new" : "missing") : named ? named[value] : known;
+  const words = absent ? (named ? "missing or new category" : "missing") : named ? named[value] : known;
   return element("tr", {}, element("th", {scope: "row"}, ...broken(feature.name)),
     element("td", {class: [outside || absent ? "outside" : "", named || label ? "" : "exact"].join(" ").trim() || null}, words),
     element("td", {}, ...broken(feature.usual)));
@@ -206,7 +206,7 @@ function valuesTable(number) {
   const head = () => element("thead", {}, element("tr", {},
     ...["feature", "this case", data.usual].map((text) => element("th", {scope: "col"}, text))));
   const lines = data.features.map((feature) => valueRow(feature, number));
-  const parts = [element("h4", {}, "Its values, the most important features first"),
+  const parts = [element("h4", {}, "Values, the most important features first"),
     element("table", {class: "values"}, head(), element("tbody", {}, ...lines.slice(0, FIRST_VALUES)))];
   const rest = lines.slice(FIRST_VALUES);
   if (rest.length) {
@@ -216,7 +216,7 @@ function valuesTable(number) {
     more.addEventListener("toggle", () => { showsAllValues = more.open; });
     parts.push(more);
   }
-  if (data.hidden) parts.push(element("p", {class: "aside"}, `${plural(data.hidden, "further feature")} would make the page too large.`));
+  if (data.hidden) parts.push(element("p", {class: "aside"}, `${plural(data.hidden, "further feature")} omitted to limit the size of the report.`));
   return parts;
 }
 
@@ -224,11 +224,11 @@ let showsAllValues = false;
 
 /* ---- answers --------------------------------------------------------------------------------------------- */
 
-/* Cases that the reader has answered: number of the case -> {answer, note}. */
+/* Answers of the reader by case: {answer, note}. */
 const marks = new Map();
 let unsaved = false;
 
-/* A question about one case. `choices` is a list of [value, words], or null if the answer is a number. */
+/* Question about one case. `choices` is a list of [value, words], or null if the answer is a number. */
 function question(number, choices) {
   const mark = marks.get(number) ?? {answer: null, note: ""};
   const keep = (change) => {
@@ -241,14 +241,14 @@ function question(number, choices) {
   const note = element("input", {type: "text", maxlength: 500, value: mark.note, placeholder: "Note", "aria-label": "Note", class: "note"});
   note.addEventListener("input", () => keep({note: note.value}));
   const parts = choices === null ? [numberBox(mark, keep)] : choices.length > 7 ? [choiceList(mark, choices, keep)] : choiceButtons(mark, choices, keep);
-  return [element("fieldset", {class: "answer"}, element("legend", {}, "Do you know the answer?"), ...parts, note)];
+  return [element("fieldset", {class: "answer"}, element("legend", {}, "Do you know the true " + (choices === null ? "value" : "class") + "?"), ...parts, note)];
 }
 
 function choiceButtons(mark, choices, keep) {
   return choices.map(([value, words]) => {
     const input = element("input", {type: "radio", name: "answer", value, checked: mark.answer === value});
     input.addEventListener("click", () => {
-      const again = mark.answer === value; // a second click takes the answer back
+      const again = mark.answer === value; // a second click removes the answer
       mark.answer = again ? null : value;
       if (again) input.checked = false;
       keep({answer: mark.answer});
@@ -266,14 +266,14 @@ function choiceList(mark, choices, keep) {
 
 function numberBox(mark, keep) {
   const known = typeof mark.answer === "number";
-  const box = element("input", {type: "number", step: "any", value: known ? mark.answer : "", "aria-label": "The number it was", placeholder: "It was"});
+  const box = element("input", {type: "number", step: "any", value: known ? mark.answer : "", "aria-label": "True value", placeholder: "True value"});
   const unsure = element("input", {type: "checkbox", checked: mark.answer === "unsure"});
   box.addEventListener("input", () => { unsure.checked = false; keep({answer: box.value === "" ? null : Number(box.value)}); });
   unsure.addEventListener("change", () => { box.value = ""; keep({answer: unsure.checked ? "unsure" : null}); });
   return element("span", {class: "pair"}, box, element("label", {}, unsure, "unsure"));
 }
 
-/* What `hedgerow learn` reads. */
+/* Input of `hedgerow learn`. */
 function answersFile() {
   const answers = [...marks].sort((a, b) => a[0] - b[0]).map(([number, {answer, note}]) => ({
     row: rows[number], name: data.names ? data.names[number] : null, answer: answer === "unsure" ? null : answer,
@@ -298,11 +298,11 @@ function prepareAnswers() {
   addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });
 }
 
-/* ---- everything ------------------------------------------------------------------------------------------ */
+/* ---- start ----------------------------------------------------------------------------------------------- */
 
 let waiting = false;
 
-/* Draw once, in the next frame, however many changes come before it. */
+/* Draw at most once per frame. */
 function soon(draw) {
   if (waiting) return;
   waiting = true;

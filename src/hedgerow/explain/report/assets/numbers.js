@@ -1,4 +1,4 @@
-/* Numbers: predictions, spreads and residuals -> a list to sort, a case to look into, both following the coverage. */
+/* Page of a regressor: a list of cases and the details of one, which follow the coverage. */
 
 const means = unpack(data.mean), spreads = data.spread && unpack(data.spread), scaled = data.scaled && unpack(data.scaled);
 const truth = data.truth && unpack(data.truth);
@@ -6,7 +6,7 @@ let coverage = data.coverage, intervals = [];
 
 /* ---- intervals ------------------------------------------------------------------------------------------- */
 
-/* The low and the high scaled residual at a coverage, at the ranks of conformal prediction; infinite if there are too few. */
+/* Scaled residuals at the conformal ranks of a coverage; infinite if there are too few. */
 function scaledEnds(share) {
   const rank = Math.floor(Number((((1 - share) / 2) * (scaled.length + 1)).toFixed(9)));
   return rank < 1 ? [-Infinity, Infinity] : [scaled[rank - 1], scaled[scaled.length - rank]];
@@ -19,7 +19,7 @@ function answerAll() {
   }
   const [low, high] = scaledEnds(coverage);
   intervals = Array.from(means, (mean, number) => {
-    const [below, above] = data.wider[number] ?? [0, 0]; // how far unseen values widen the interval at the coverage of the report
+    const [below, above] = data.wider[number] ?? [0, 0]; // widening by out-of-support values, at the coverage of the report
     return [mean + spreads[number] * low - below, mean + spreads[number] * high + above];
   });
 }
@@ -40,18 +40,18 @@ function prepareControls() {
   byId("controls").hidden = !spreads;
   byId("coverage").addEventListener("input", (event) => { coverage = Number(event.target.value) / 100; refresh(); });
   byId("reset").addEventListener("click", () => { coverage = data.coverage; refresh(); });
-  if (nCases < data.nRows) byId("note").textContent = `The page holds ${count(nCases)} of ${count(data.nRows)} rows, those with the widest intervals first.`;
+  if (nCases < data.nRows) byId("note").textContent = `The page contains ${count(nCases)} of ${count(data.nRows)} rows, those with the widest intervals first.`;
   byId("note").hidden = nCases === data.nRows;
 }
 
 function showTally() {
   byId("coverage").value = Math.round(100 * coverage);
-  byId("coverage-words").textContent = `${Math.round(100 * coverage)}\u00a0%`;
+  byId("coverage-words").textContent = `${Math.round(100 * coverage)}%`;
   const tiles = [[nCases < data.nRows ? "cases in this page" : "rows", count(nCases)]];
   if (intervals.length) {
     const order = intervals.map(([low, high]) => high - low).sort((a, b) => a - b);
-    tiles.push(["middle width of the intervals", short(order[Math.floor(order.length / 2)])]);
-    if (truth) tiles.push(["targets in their interval", percent(intervals.filter((_, number) => !isOut(number)).length / nCases)]);
+    tiles.push(["median width of the intervals", short(order[Math.floor(order.length / 2)])]);
+    if (truth) tiles.push(["coverage", percent(intervals.filter((_, number) => !isOut(number)).length / nCases)]);
   }
   if (truth) {
     const absolute = Array.from(truth, (_, number) => Math.abs(error(number)));
@@ -74,8 +74,8 @@ function bar(number, small) {
 }
 
 function verdict(number) {
-  if (!intervals.length) return `Predicted: ${short(means[number])}. The model has no out-of-bag rows, so it gives no interval.`;
-  return `Predicted: ${short(means[number])}; ${Math.round(100 * coverage)}\u00a0% of such targets lie between ${short(intervals[number][0])} and ${short(intervals[number][1])}.`;
+  if (!intervals.length) return `Prediction: ${short(means[number])}. Intervals require out-of-bag rows, which the model does not have.`;
+  return `Prediction: ${short(means[number])}, ${Math.round(100 * coverage)}% interval ${ends(number)}.`;
 }
 
 function picture(number) {
@@ -85,23 +85,23 @@ function picture(number) {
     element("span"), element("span", {class: "scale"}, element("span", {}, short(low)), element("span", {}, short(high))), element("span"));
 }
 
-function added(adds) {
-  if (!adds || !adds.rows.length) return [];
+function contributionTable(contributions) {
+  if (!contributions || !contributions.rows.length) return [];
   const words = (value) => signed(short, value);
-  return [element("h4", {}, `What its values add to the mean of all targets, ${short(adds.base)}`),
-    table(["", "prediction", "width of its bounds"], adds.rows.map(([text, value, wide]) => [text, words(value), words(wide)]), 1)];
+  return [element("h4", {}, `Feature contributions, added to ${short(contributions.base)}`),
+    table(["", "prediction", "width of its bounds"], contributions.rows.map(([text, value, wide]) => [text, words(value), words(wide)]), 1)];
 }
 
 function whySections(number) {
   const why = data.why[number];
-  if (!why) return [element("p", {class: "aside"}, "This case is not explained in words: the report explains the hundred with the widest intervals and those with the largest errors. Make it with --cases all to have all.")];
-  return [...bulleted("What it rests on", why.rests), ...nearest(why.near, "target"), ...added(why.adds)];
+  if (!why) return [element("p", {class: "aside"}, "Not explained: the report explains the hundred cases with the widest intervals and those with the largest errors. Use --cases all to explain all.")];
+  return [...bulleted("Basis of the prediction", why.support), ...nearest(why.near, "target"), ...contributionTable(why.contributions)];
 }
 
 function pane(number) {
   const chips = [];
   if (intervals.length) chips.push(element("span", {class: width(number) >= limit ? "chip open" : "chip"}, width(number) >= limit ? "among the widest tenth" : "interval"));
-  if (truth) chips.push(element("span", {class: isOut(number) ? "mistaken" : null}, `true target: ${short(truth[number])}${isOut(number) ? ", outside" : ""}`));
+  if (truth) chips.push(element("span", {class: isOut(number) ? "mistaken" : null}, `true target: ${short(truth[number])}${isOut(number) ? ", outside the interval" : ""}`));
   return [
     element("h3", {}, caseName(number)), element("p", {}, ...chips), element("p", {class: "verdict"}, verdict(number)), picture(number),
     ...question(number, null), ...whySections(number), ...valuesTable(number)];
@@ -119,7 +119,7 @@ Object.assign(view, {
   pane, refresh,
   filters: {
     open: ["widest tenth", (number) => intervals.length > 0 && width(number) >= limit],
-    ...(truth ? {missed: ["target outside", (number) => isOut(number)]} : {}),
+    ...(truth ? {missed: ["target outside interval", (number) => isOut(number)]} : {}),
     all: ["all", () => true],
   },
   columns: {

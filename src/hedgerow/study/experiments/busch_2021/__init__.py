@@ -1,4 +1,4 @@
-"""Busch and others 2021: combining random decision trees -> Table 1, Figures 1 to 6, and the paper's claims."""
+"""Busch and others 2021: combining random decision trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.study.experiments.frame import Experiment
 
 
 def _sets(quick: bool) -> Sequence[str]:
-    """The available sets of Table 1; in a quick run only the smaller ones."""
+    """Return the available sets of Table 1; in a quick run only the smaller ones."""
     names = PAPER["files"].values()
     return [name for name in names if not quick or describe_dataset(name).rows <= protocol.QUICK_ROWS]
 

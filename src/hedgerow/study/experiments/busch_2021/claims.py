@@ -1,4 +1,4 @@
-"""Claims: statements of the paper -> held or not, with the figures that show it."""
+"""Claims of the paper, tested on the results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Clouds = dict[str, dict[int, tuple[Floats, Floats]]]
 
 @dataclass(frozen=True)
 class CheckedClaim:
-    """A claim, whether it holds here, and the figures.
+    """A claim, whether it holds here, and the numbers.
 
-    ``held`` is True, False, "tie" (it holds if near ties count as the best), or None (the available sets do not tell).
+    ``held`` is True, False, "tie" (it holds if near ties count as the best), or None (not testable here).
     """
 
     words: str
@@ -29,7 +29,7 @@ class CheckedClaim:
 
 
 def check_claims(scores: Scores, clouds: Clouds) -> list[CheckedClaim]:
-    """Every claim of the paper, in its order."""
+    """Return all claims of the paper, in its order."""
     checked = []
     for claim in PAPER["claims"]:
         held, numbers = CHECKS[claim["id"]](scores, clouds)
@@ -96,7 +96,7 @@ def _eva_overtakes(s: Scores, _: Clouds) -> Verdict:
 
 def _airlines(s: Scores, _: Clouds) -> Verdict:
     if "airlines" not in s.sets:
-        return None, "airlines was not there"
+        return None, "airlines was not available"
     pair = 100 * s.of("accuracy", ("EVA", "Probability"))[s.sets.index("airlines")]
     return bool(
         (pair[:, 0] < pair[:, 1]).sum() >= 4
@@ -106,7 +106,7 @@ def _airlines(s: Scores, _: Clouds) -> Verdict:
 def _webdata(s: Scores, clouds: Clouds) -> Verdict:
     points = clouds.get("webdata", {})
     if not points:
-        return None, "webdata was not there"
+        return None, "webdata was not available"
     sizes = list(points)
     names = ("Probability", "Plausibility", "Confidence Bounds", "Pooling", s.eva)
     peaks = {name: sizes[int(np.argmax([points[size][1][COLUMNS.index(name)] for size in sizes]))] for name in names}
@@ -213,27 +213,27 @@ CHECKS: dict[str, Callable[[Scores, Clouds], Verdict]] = {
 
 
 def _row(values: Floats) -> str:
-    """(leaf sizes,) -> the figures as short text."""
+    """Format values by leaf size."""
     return " ".join(f"{value:.1f}".removesuffix(".0") for value in values)
 
 
 def _sizes(where: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> str:
-    """(leaf sizes,) bool -> the leaf sizes where it is true."""
+    """List the leaf sizes where a condition is true."""
     return ", ".join(str(size) for size, there in zip(LEAF_SIZES, where, strict=True) if there) or "none"
 
 
 def _places(place: ScorePlace) -> str:
-    """The leaf sizes where a method is the best, and those where it ties with the best."""
+    """List the leaf sizes where a method is the best or ties with the best."""
     return _sizes(place.best) + (f" (tied with the best at {_sizes(place.tied)})" if place.tied.any() else "")
 
 
 def _among(place: ScorePlace, sizes: slice, least: int) -> bool | str:
-    """Whether a method is best at the given number of leaf sizes; "tie" if near ties must be counted for that."""
+    """Test whether a method is best at enough leaf sizes; "tie" with near ties."""
     if place.best[sizes].sum() >= least:
         return True
     return "tie" if (place.best | place.tied)[sizes].sum() >= least else False
 
 
 def _many(s: Scores, which: str) -> str:
-    """How many sets are balanced or imbalanced."""
+    """Return the number of balanced or imbalanced sets, in words."""
     return f"{sum(s.kind(name) == which for name in s.sets)} {which} sets"

@@ -1,4 +1,4 @@
-"""Figures: scores -> the paper's six figures."""
+"""The six figures of the paper."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ COLOURS = dict(
     )
 )
 MARKS = ("", "•", "⋄", "⋆")
-TRIALS, SHARE = 100, 0.75  # of the simulated leaves in Figures 1 and 2
+TRIALS, SHARE = 100, 0.75  # simulated leaves of Figures 1 and 2
 SIZES = np.array([*range(1, 17), *range(20, 65, 4)])
 
 
 def all_figures(scores: Scores, clouds: Clouds) -> list[Figure]:
-    """The six figures, in order."""
+    """Return the six figures, in order."""
     figures = [_evolution(1), _evolution(2), _ranks(scores), _heatmaps(scores)]
     return [*figures, *([_leaf_sizes(clouds, scores.eva)] if clouds else []), _ranks_by_balance(scores)]
 
 
 def simulated_scores(name: str, n_leaves: int) -> Floats:
-    """A method -> its scores (trials, leaf sizes) of simulated ensembles, as leaves grow row by row."""
+    """Return scores (trials, leaf sizes) of simulated ensembles of growing leaves."""
     rng = np.random.default_rng(0)
     positive = np.cumsum(rng.random((TRIALS, n_leaves, SIZES[-1])) < SHARE, axis=2)[:, :, SIZES - 1]
     counts = np.stack([SIZES - positive, positive], axis=3)
@@ -64,7 +64,7 @@ def simulated_scores(name: str, n_leaves: int) -> Floats:
 
 
 def _evolution(number: int) -> Figure:
-    """Figures 1 and 2: a score as leaves grow; one leaf, or an ensemble of a hundred."""
+    """Return Figure 1 or 2: scores of a growing leaf, or of a hundred."""
     names = (
         ("Probability", "Laplace", "Plausibility", "Confidence Bounds")
         if number == 1
@@ -96,7 +96,7 @@ def _evolution(number: int) -> Figure:
 
 
 def _ranks(scores: Scores) -> Figure:
-    """Figure 3: mean ranks of the eleven methods and six leaf sizes together."""
+    """Return Figure 3: mean ranks of the eleven methods and six leaf sizes together."""
 
     def draw(canvas: Any) -> None:
         for axis, measure in zip(canvas.subplots(1, 2, sharey=True), ("auc", "accuracy"), strict=True):
@@ -109,7 +109,7 @@ def _ranks(scores: Scores) -> Figure:
 
 
 def _ranks_by_balance(scores: Scores) -> Figure:
-    """Figure 6: accuracy ranks on balanced and on imbalanced sets."""
+    """Return Figure 6: accuracy ranks on balanced and on imbalanced sets."""
 
     def draw(canvas: Any) -> None:
         for axis, which in zip(canvas.subplots(1, 2, sharey=True), (EVEN, UNEVEN), strict=True):
@@ -121,12 +121,12 @@ def _ranks_by_balance(scores: Scores) -> Figure:
         canvas.legend(*canvas.axes[0].get_legend_handles_labels(), loc="outside right center", fontsize=7)
 
     return Figure(
-        "figure_6", "Figure 6: accuracy ranks by class ratio (.4 to .6; below .3 or above .7)", draw, (9, 3.4)
+        "figure_6", "Figure 6: accuracy ranks by class ratio (0.4 to 0.6; below 0.3 or above 0.7)", draw, (9, 3.4)
     )
 
 
 def _draw_ranks(axis: Any, scores: Scores, measure: str, which: str | None = None) -> None:
-    """Draw one line per method; dashed for EVA with the prior of the authors' program."""
+    """Draw one line per method; EVA with the program's prior is dashed."""
     places = np.arange(len(LEAF_SIZES))
     ranks = scores.ranks(measure, which=which)
     for position, name in enumerate(METHODS):
@@ -142,7 +142,7 @@ def _draw_ranks(axis: Any, scores: Scores, measure: str, which: str | None = Non
 
 
 def _heatmaps(scores: Scores) -> Figure:
-    """Figure 4: on how many sets the row has the better AUC than the column, with marks of significance."""
+    """Return Figure 4: pairwise wins in AUC, with marks of significance."""
     short = ("prob", "lap", "pls", "cb", "eva")
 
     def draw(canvas: Any) -> None:
@@ -159,12 +159,12 @@ def _heatmaps(scores: Scores) -> Figure:
             axis.set_yticks(range(len(FIVE)), short if position == 0 else [""] * len(FIVE), fontsize=6)
             axis.set_title(f"leaf {LEAF_SIZES[position]}")
 
-    note = "Bonferroni-corrected Wilcoxon signed-rank test over sets: • .05, ⋄ .01, ⋆ .001."
+    note = "Bonferroni-corrected Wilcoxon signed-rank test over sets: • 0.05, ⋄ 0.01, ⋆ 0.001."
     return Figure("figure_4", f"Figure 4: pairwise wins in AUC on {len(scores.sets)} sets", draw, (9.5, 2.2), note)
 
 
 def _leaf_sizes(clouds: Clouds, eva: str) -> Figure:
-    """Figure 5: accuracy against leaf size, with the cloud of single trees."""
+    """Return Figure 5: accuracy against leaf size, with the cloud of single trees."""
     shown = ("Probability", "Confidence Bounds", "Plausibility", "Pooling", "EVA")
 
     def draw(canvas: Any) -> None:

@@ -1,6 +1,6 @@
-"""Protocol: a data set, a leaf size and a repetition -> accuracy and AUC of every method.
+"""Accuracy and AUC of every method, by data set, leaf size and repetition.
 
-One ensemble of random decision trees per half; every method then combines the same leaves.
+Each half grows one ensemble of random decision trees; every method then combines the same leaves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hedgerow.rules import (
 from hedgerow.study.experiments.frame import Arguments, Result, Unit
 
 Floats = NDArray[np.float64]
-ReportTable = Any  # an array (n, p) of numbers, or an Arrow table if columns are nominal
+ReportTable = Any  # an array (n, p) of numbers, or an Arrow table if columns are categorical
 
 PAPER: dict[str, Any] = json.loads(
     files("hedgerow.study.experiments.busch_2021").joinpath("paper.json").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ PAPER: dict[str, Any] = json.loads(
 TREES: int = PAPER["protocol"]["trees"]
 LEAF_SIZES: tuple[int, ...] = tuple(PAPER["protocol"]["leaf_sizes"])
 REPETITIONS: int = PAPER["protocol"]["repetitions"]
-#: The nine combinations of the paper, its two references, and our own: one name per column of the results.
+#: The nine combinations of the paper, its two references, and additions: one name per column of the results.
 RULES: dict[str, Rule] = {
     "Probability": Average(),
     "Laplace": Laplace(),
@@ -61,14 +61,14 @@ COLUMNS = (*RULES, BY_RATIO, *REFERENCES)
 METHODS = (*tuple(RULES)[:9], *REFERENCES)
 #: Further leaf sizes of Figure 5; its other points are the first half of the first repetition.
 CLOUD_SIZES = (6, 12, 16, 64, 128)
-#: Above this many rows the second halves are left out: a hundred thousand test rows need no further averaging.
+#: Larger sets skip the second halves: a hundred thousand test rows need no further averaging.
 TWO_HALVES = 200_000
-#: Larger sets are left out of a quick run.
+#: Larger sets are excluded from a quick run.
 QUICK_ROWS = 6_000
 
 
 def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
-    """Available sets -> one unit per set, leaf size and repetition, and the rest of Figure 5."""
+    """Return one unit per set, leaf size and repetition, and the rest of Figure 5."""
     titles = {name: title for title, name in PAPER["files"].items()}
     units = []
     for name in sets:
@@ -88,7 +88,7 @@ def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
 
 
 def work(arguments: Arguments, data: Path | None) -> Result:
-    """A unit's arguments -> its result; runs in a process of its own."""
+    """Run a unit, in a process of its own."""
     dataset = load_dataset(PAPER["files"][arguments["set"]], data=data)
     X, y = features(dataset), dataset.is_positive()
     leaf, repetition = arguments["leaf"], arguments.get("repetition", 0)
@@ -102,7 +102,10 @@ def work(arguments: Arguments, data: Path | None) -> Result:
 
 
 def features(dataset: Dataset) -> ReportTable:
-    """A data set -> the table of the authors' program: missing is a value of nominal columns, row ids are dropped."""
+    """Read a data set as the authors' program does.
+
+    Missing values are a category of categorical columns, and row identifiers are dropped.
+    """
     X = dataset.X
     if dataset.info.name == "climate-crashes":
         X = X.drop_columns(X.column_names[:2])
@@ -116,7 +119,7 @@ def features(dataset: Dataset) -> ReportTable:
 
 
 def halves(n: int, repetition: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows, number of the repetition -> two random halves.
+    """Return two random halves of rows.
 
     Examples
     --------
@@ -139,17 +142,17 @@ def judge(
     references: bool = True,
     cloud: bool = False,
 ) -> dict[str, list[float]]:
-    """One half to learn from, the other to test -> accuracy and AUC in the order of `COLUMNS`, and of single trees."""
+    """Return accuracy and AUC in the order of `COLUMNS`, and those of single trees."""
     X_fit, X_test, y_fit, y_test = take_rows(X, fit), take_rows(X, test), y[fit], y[test]
     options: dict[str, Any] = {
         "min_samples_leaf": leaf,
         "min_samples_split": 2 * leaf,
         "random_state": seed,
-    }  # as the program does
+    }  # as in the authors' program
     ensemble = RandomDecisionTreesClassifier(TREES, **options).fit(X_fit, y_fit)
     scores = scores_of(ensemble.evidence(X_test))
     single = single_trees(ensemble, X_test, y_test) if cloud else []
-    del ensemble  # so that two forests of a large set are never in memory at the same time
+    del ensemble  # frees a forest of a large set before the next is grown
     for model in (
         (RandomForestClassifier(TREES, calibration=None, **options), DecisionTreeClassifier(**options))
         if references
@@ -161,20 +164,20 @@ def judge(
 
 
 def scores_of(evidence: Evidence) -> list[Floats]:
-    """Leaves of one ensemble -> the paper's scores (n,) of all combinations, positive for the positive class."""
+    """Return the scores (n,) of all combinations, positive for class 1."""
     opinions = dict(zip(RULES, evidence.combine_each([(rule, 0.0) for rule in RULES.values()]), strict=True))
     ratio = opinions["Dempster"].log_odds
     return [*(raw_score(opinion) for opinion in opinions.values()), ratio[:, 1] - ratio[:, 0]]
 
 
 def raw_score(opinion: Opinion) -> Floats:
-    """The paper's score of two classes (n,)."""
+    """Return the paper's score (n,) of two classes."""
     assert opinion.score is not None
     return opinion.score
 
 
 def single_trees(ensemble: RandomDecisionTreesClassifier, X: ReportTable, y: NDArray[np.int64]) -> list[float]:
-    """Accuracy of every tree of the ensemble alone."""
+    """Return the accuracy of every single tree of the ensemble."""
     leaves = ensemble.evidence(X).leaves
     found = []
     for tree in range(TREES):
@@ -185,7 +188,7 @@ def single_trees(ensemble: RandomDecisionTreesClassifier, X: ReportTable, y: NDA
 
 
 def auc(score: Floats, y: NDArray[np.int64]) -> float:
-    """Scores (n,), classes (n,) -> area under the ROC curve; equal scores count half.
+    """Return the area under the ROC curve; equal scores count half.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Summary: results of all units -> tables, figures, claims held or not, and the verdict."""
+"""Tables, plots, claims and verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVAS = ("EVA", PROGRAM, "EVA, no prior")
 
 
 def report(results: Results) -> StudyReport:
-    """Everything the paper shows, and our additions."""
+    """Return the report: everything in the paper, and additions."""
     scores = collect(results, first_halves=False)
     program = collect(results, first_halves=True, eva=PROGRAM)
     found = {title: points for title in PAPER["figure_5"]["sets"] if len(points := clouds(results, title)) > 1}
@@ -41,7 +41,7 @@ def report(results: Results) -> StudyReport:
 
 
 def _claim_table(claims: list[CheckedClaim], as_program: list[CheckedClaim]) -> ReportTable:
-    """Each claim, held or not, by the paper's protocol and by the program's."""
+    """Return the table of claims, by the paper's protocol and by the program's."""
     rows = [
         [claim.words, claim.section, _held(claim), _held(other), claim.numbers]
         for claim, other in zip(claims, as_program, strict=True)
@@ -59,12 +59,12 @@ def _claim_table(claims: list[CheckedClaim], as_program: list[CheckedClaim]) -> 
 
 
 def _held(claim: CheckedClaim) -> str:
-    """A claim -> whether it holds, in words."""
-    return {True: "held", False: "**not held**", "tie": "tie", None: "not there"}[claim.held]
+    """Return in words whether a claim holds."""
+    return {True: "held", False: "**not held**", "tie": "tie", None: "not available"}[claim.held]
 
 
 def _rank_table(scores: Scores, measure: str) -> ReportTable:
-    """The data of Figure 3."""
+    """Return the data of Figure 3 as a table."""
     ranks, means = scores.ranks(measure), scores.of(measure, METHODS).mean(axis=0)
     rows = []
     for position, method in enumerate(METHODS):
@@ -82,7 +82,7 @@ def _rank_table(scores: Scores, measure: str) -> ReportTable:
 
 
 def _eva_table(scores: Scores) -> ReportTable:
-    """EVA with three priors."""
+    """Return the table of EVA with three priors."""
     rows = []
     for name in ("Probability", *EVAS):
         means = 100 * scores.accuracy[:, :, COLUMNS.index(name)].mean(axis=0)
@@ -99,7 +99,7 @@ def _eva_table(scores: Scores) -> ReportTable:
 
 
 def _dempster_table(scores: Scores) -> ReportTable:
-    """Dempster ranked by difference and by log-ratio."""
+    """Return the table of Dempster ranked by difference and by log-ratio."""
     rows = []
     for name, words in (("Probability", "Probability"), ("Dempster", "Dempster, m(+) − m(−)"), (BY_RATIO, BY_RATIO)):
         means = 100 * scores.auc[:, :, COLUMNS.index(name)].mean(axis=0)
@@ -116,7 +116,7 @@ def _dempster_table(scores: Scores) -> ReportTable:
 
 
 def _sets_table(scores: Scores) -> ReportTable:
-    """Table 1, theirs and ours, and which sets are available."""
+    """Return Table 1, printed and recomputed, with the available sets."""
     rows = []
     for title, (instances, features, ratio) in PAPER["table_1"]["rows"].items():
         if title not in PAPER["files"]:
@@ -138,7 +138,7 @@ def _sets_table(scores: Scores) -> ReportTable:
 
 
 def _verdict(results: Results, scores: Scores, claims: list[CheckedClaim], as_program: list[CheckedClaim]) -> list[str]:
-    """What holds, what does not, and why: sentences made from the figures."""
+    """Return the verdict as sentences."""
     told = [claim for claim in claims if claim.held is not None]
     held, tied = (sum(claim.held == kind for claim in told) for kind in (True, "tie"))
     program_held, program_tied = (sum(claim.held == kind for claim in as_program) for kind in (True, "tie"))
@@ -159,7 +159,7 @@ def _verdict(results: Results, scores: Scores, claims: list[CheckedClaim], as_pr
 
 
 def _remark_on_missed(claim: CheckedClaim, other: CheckedClaim) -> str:
-    """A statement that does not hold as printed: a near tie, explained by the program, or unexplained."""
+    """Describe a claim that does not hold as printed."""
     said = f"“{claim.words}”: {claim.numbers}."
     if claim.held == "tie":
         return f"A near tie: {said}"
@@ -171,7 +171,7 @@ def _remark_on_missed(claim: CheckedClaim, other: CheckedClaim) -> str:
 
 
 def _remark_on_eva(scores: Scores) -> str:
-    """What the prior does to EVA."""
+    """Describe the effect of the prior on EVA."""
     means = {name: 100 * scores.accuracy[:, :, COLUMNS.index(name)].mean() for name in ("Probability", *EVAS)}
     best = max(EVAS, key=lambda name: means[name])
     shown = ", ".join(f"{means[name]:.2f} ({name})" for name in EVAS)
@@ -184,7 +184,7 @@ def _remark_on_eva(scores: Scores) -> str:
 
 
 def _remark_on_dempster(scores: Scores) -> str:
-    """What the log-ratio does to Dempster."""
+    """Describe the effect of the log-ratio on Dempster."""
     difference, ratio, average = (
         100 * scores.auc[:, :, COLUMNS.index(name)].mean() for name in ("Dempster", BY_RATIO, "Probability")
     )
@@ -196,19 +196,19 @@ def _remark_on_dempster(scores: Scores) -> str:
 
 
 def _wins(table: Floats, one: str, other: str) -> Floats:
-    """(sets, leaf sizes, columns) -> on how many sets one column is larger (leaf sizes,)."""
+    """Return the number of sets (leaf sizes,) on which one column is larger."""
     gap = table[:, :, COLUMNS.index(one)] - table[:, :, COLUMNS.index(other)]
     won: Floats = (gap > 0).sum(axis=0) + 0.5 * (gap == 0).sum(axis=0)
     return won
 
 
 def _numbers(values: Floats) -> str:
-    """(leaf sizes,) -> text with commas."""
+    """Format values by leaf size, with commas."""
     return ", ".join(f"{value:g}" for value in values)
 
 
 def _data(scores: Scores, program: Scores) -> dict[str, object]:
-    """The data behind tables and figures, for other programs."""
+    """Return the data behind tables and plots as JSON."""
     return {
         "sets": list(scores.sets),
         "leaf sizes": list(LEAF_SIZES),

@@ -1,4 +1,4 @@
-"""Which rules help ordinary forests and small ensembles: a question that busch-2021 leaves to future work."""
+"""Combination rules in forests and small ensembles: future work of busch-2021."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Protocol: a data set, a kind of trees and a leaf size -> accuracy and Brier score of every rule.
+"""Accuracy and Brier score of every rule, by set, type of trees and leaf size.
 
-One ensemble per half and number of trees; every rule then combines the same leaves.
+Each half grows one ensemble per number of trees; every rule then combines the same leaves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hedgerow.study.experiments.frame import Arguments, Result, Unit
 
 Floats = NDArray[np.float64]
 
-#: Sets of at most 2,400 rows, with two classes or more; one half is for learning, the other for testing, then reversed.
+#: Sets of at most 2,400 rows; one half trains, the other tests, then the reverse.
 SETS = (
     "arrhythmia", "balance-scale", "banknote-authentication", "blood-transfusion", "breast-cancer-ljubljana",
     "breast-cancer-wdbc", "breast-cancer-wisconsin", "breast-tissue", "car", "cardiotocography", "climate-crashes",
@@ -33,7 +33,7 @@ QUICK_SETS = ("ecoli", "glass", "haberman", "heart-statlog", "iris", "pima-diabe
 KINDS: dict[str, Any] = {"forest": RandomForestClassifier, "random trees": RandomDecisionTreesClassifier}
 LEAF_SIZES = (1, 8)
 SIZES = (5, 10, 20, 50, 100)
-#: The rules of the paper, the further ones of its authors' program, and those of the mass algebra, with their defaults.
+#: Rules of the paper, those that its authors' program adds, and those of the mass algebra, with their defaults.
 NAMES = (
     "average", "laplace", "plausibility", "confidence_bounds", "vote", "pool", "dempster", "cautious", "eva", "median",
     "signed_maximum", "generalised_mixture", "epistemic_weighted", "weighted_average", "dubois_prade", "lns",
@@ -42,7 +42,7 @@ RULES: dict[str, Rule] = {name: resolve_rule(name) for name in NAMES} | {"eva, n
 
 
 def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
-    """Available sets -> a unit for each set, kind of trees and leaf size."""
+    """Return a unit for each set, type of trees and leaf size."""
     units = []
     for name in sets:
         for kind in KINDS:
@@ -54,7 +54,7 @@ def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
 
 
 def work(arguments: Arguments, data: Path | None) -> Result:
-    """A unit's arguments -> accuracy and Brier score (sizes, rules), the means of both halves."""
+    """Run a unit: accuracy and Brier score (sizes, rules), means over both halves."""
     dataset = load_dataset(arguments["set"], data=data)
     X, y = features(dataset), np.unique(dataset.y, return_inverse=True)[1]
     one, other = halves(len(y), 0)
@@ -66,7 +66,7 @@ def work(arguments: Arguments, data: Path | None) -> Result:
 def judge(
     X: Any, y: NDArray[np.int64], fit: NDArray[np.int64], test: NDArray[np.int64], kind: str, leaf: int
 ) -> tuple[Floats, Floats]:
-    """One half to learn from, the other to test -> accuracy and Brier score, (sizes, rules) each."""
+    """Return accuracy and Brier score (sizes, rules) of one half on the other."""
     X_fit, X_test = take_rows(X, fit), take_rows(X, test)
     scores = np.empty((2, len(SIZES), len(RULES)))
     for position, size in enumerate(SIZES):
@@ -80,9 +80,9 @@ def judge(
 
 
 def scored(probability: Floats, classes: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[float, float]:
-    """Probabilities (n, K) of classes (K,), true classes (n,) -> accuracy, and the mean squared error of probabilities.
+    """Return accuracy and Brier score of probabilities (n, K) of classes (K,).
 
-    A class that training rows did not have has probability 0.
+    A class that is not in the training rows has probability 0.
 
     Examples
     --------

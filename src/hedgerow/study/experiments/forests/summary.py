@@ -1,4 +1,4 @@
-"""Summary: results of all units -> tables, figures, and which rules help where."""
+"""Tables, plots, and the rules that improve each ensemble."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Floats = NDArray[np.float64]
 
 WORDS = {"forest": "ordinary forests", "random trees": "random decision trees"}
 SHADES = ("#1b6ca8", "#d1495b", "#2e8b57", "#7a5195", "#8c6d31")
-#: The number of trees for which rules are ranked.
+#: Number of trees for which rules are ranked.
 RANKED = 10
 
 
 @dataclass(frozen=True)
 class Ensembles:
-    """The scores of one kind of ensemble with one leaf size: accuracy and Brier score, (sets, sizes, rules) each."""
+    """Accuracy and Brier score (sets, sizes, rules) of one type and leaf size."""
 
     kind: str
     leaf: int
@@ -34,15 +34,15 @@ class Ensembles:
 
     @property
     def title(self) -> str:
-        """In words."""
+        """Type of trees and leaf size in words."""
         return f"{WORDS[self.kind]}, at least {self.leaf} row{'s' if self.leaf > 1 else ''} in a leaf"
 
     def gain(self) -> Floats:
-        """(sets, sizes, rules): accuracy minus that of averaging, in points."""
+        """Return accuracy minus that of averaging (sets, sizes, rules), in points."""
         return np.asarray(100 * (self.accuracy - self.accuracy[:, :, :1]))
 
     def chosen(self) -> list[tuple[int, str, float, float]]:
-        """By size: the rule with the largest mean gain on every other set, and its gain with error on the others."""
+        """Return by size the best rule on every other set, and its gain on the rest."""
         found = []
         for position, size in enumerate(self.sizes):
             gain = self.gain()[:, position]
@@ -53,7 +53,7 @@ class Ensembles:
 
 
 def report(results: Results) -> StudyReport:
-    """What each rule gains over averaging, by kind of trees, leaf size and number of trees."""
+    """Return the report on gains over averaging."""
     ensembles = collect(results)
     parts: list[ReportTable | Figure] = []
     for each in ensembles:
@@ -71,7 +71,7 @@ def report(results: Results) -> StudyReport:
 
 
 def collect(results: Results) -> list[Ensembles]:
-    """Units -> scores by kind and leaf size."""
+    """Return the scores by type of trees and leaf size."""
     found = []
     for kind, leaf in dict.fromkeys((told["kind"], told["leaf"]) for told, _ in results.done):
         units = results.of(kind=kind, leaf=leaf)
@@ -83,7 +83,7 @@ def collect(results: Results) -> list[Ensembles]:
 
 
 def mean_and_error(values: Floats) -> tuple[float, float]:
-    """(n,) -> the mean and its standard error; infinite if there is one value only.
+    """Return the mean of values (n,) and its standard error; infinite for one value.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
 
 
 def _gain_table(ensembles: Ensembles) -> ReportTable:
-    """Accuracy gained over averaging, with standard errors over sets."""
+    """Return the table of accuracy gains over averaging, with standard errors."""
     rows = [["average: accuracy", *(f"{100 * value:.2f}" for value in ensembles.accuracy[:, :, 0].mean(axis=0))]]
     gain = ensembles.gain()
     order = np.argsort(-gain[:, :, 1:].mean(axis=(0, 1))) + 1
@@ -116,7 +116,7 @@ def _gain_table(ensembles: Ensembles) -> ReportTable:
 
 
 def _brier_table(ensembles: list[Ensembles]) -> ReportTable:
-    """Brier scores of small ensembles."""
+    """Return the table of Brier scores of small ensembles."""
     rows = []
     for rule, name in enumerate(ensembles[0].rules):
         cells = []
@@ -165,7 +165,7 @@ def _figure_of_ranks(ensembles: list[Ensembles]) -> Figure:
 
 
 def _verdict(results: Results, ensembles: list[Ensembles]) -> list[str]:
-    """Which rules help, chosen on half of the sets and measured on the other half."""
+    """Return the verdict: rules chosen on half of the sets, evaluated on the others."""
     said = []
     for each in ensembles:
         shown = [
@@ -187,7 +187,7 @@ def _verdict(results: Results, ensembles: list[Ensembles]) -> list[str]:
 
 
 def _always_worse(ensembles: Ensembles) -> str:
-    """Rules that lose more than two standard errors against averaging at every number of trees, in words."""
+    """List rules that lose to averaging by two standard errors at every size."""
     gain, found = ensembles.gain(), []
     for rule, name in enumerate(ensembles.rules):
         pairs = [mean_and_error(gain[:, position, rule]) for position in range(len(ensembles.sizes))]

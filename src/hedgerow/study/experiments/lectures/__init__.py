@@ -1,4 +1,4 @@
-"""The lectures on bagging and random forests: what they say of bias, variance and instability, with figures."""
+"""Lectures on bagging and random forests: bias, variance and instability."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hedgerow.study.experiments.lectures.summary import TITLE, report
 
 
 def _sets(quick: bool) -> Sequence[str]:
-    """Real sets of classes and of numbers; in a quick run two of each."""
+    """Return real sets for classification and regression; in a quick run two of each."""
     return protocol.QUICK_SETS if quick else (*protocol.CLASSES, *protocol.NUMBERS)
 
 

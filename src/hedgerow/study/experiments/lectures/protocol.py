@@ -1,4 +1,4 @@
-"""Protocol: a data set and a learner -> its bias, variance and instability over many training tables."""
+"""Bias, variance and instability of learners over many training tables."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ QUICK_SETS = ("heart-cleveland-kaggle", "sonar", "boston-housing", "yacht")
 TREE, BAG, FOREST = "tree", "bag", "forest"
 SIZES = (1, 5, 25, 100)
 TABLES = 40
-#: Training tables have this share of the rows: half of them to tell bias from variance, nearly all for instability.
+#: Training tables have this share of the rows: half to separate bias from variance, nearly all for instability.
 HALF, NEARLY = 0.5, 0.95
 
 
 def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
-    """Available sets -> a unit for each set, learner and share of rows."""
+    """Return a unit for each set, learner and share of rows."""
     asked = [(HALF, TREE, 1), *((HALF, kind, size) for kind in (BAG, FOREST) for size in SIZES)]
     asked += [(NEARLY, TREE, 1), (NEARLY, BAG, SIZES[-1]), (NEARLY, FOREST, SIZES[-1])]
     units = []
@@ -42,7 +42,7 @@ def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
 
 
 def work(arguments: Arguments, data: Path | None) -> Result:
-    """A unit's arguments -> its result; errors of numbers are relative to the variance of the target."""
+    """Run a unit; squared errors of regression are relative to the target variance."""
     dataset = load_dataset(arguments["set"], data=data)
     X, y = dataset.as_floats(), dataset.y
     learner = learner_of(arguments["kind"], arguments["size"], numbers=arguments["set"] in NUMBERS)
@@ -58,7 +58,7 @@ def work(arguments: Arguments, data: Path | None) -> Result:
 
 
 def learner_of(kind: str, size: int, *, numbers: bool) -> Any:
-    """The kind of a learner, its number of trees -> the learner; all trees are grown to the end."""
+    """Return a learner with fully grown trees."""
     if kind == TREE:
         return DecisionTreeRegressor() if numbers else DecisionTreeClassifier()
     if numbers:

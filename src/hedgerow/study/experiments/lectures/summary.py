@@ -1,4 +1,4 @@
-"""Summary: results of all units -> tables, figures, and which statements of the lectures hold."""
+"""Tables, plots, and the statements of the lectures that hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEARNERS = {"one tree": (TREE, 1), f"{MANY} bagged": (BAG, MANY), f"forest of {M
 
 
 def report(results: Results) -> StudyReport:
-    """Bias and variance of one tree against many, how variance falls with their number, and how trees differ."""
+    """Return the report on bias, variance and instability."""
     parts: list[ReportTable | Figure] = [_parts_table(results), _figure_of_parts(results), _figure_of_sizes(results)]
     parts += [_figure_of_errors(results), _instability_table(results), _figure_of_roots(results)]
     return StudyReport(
@@ -35,13 +35,13 @@ def report(results: Results) -> StudyReport:
 
 
 def sets_of(results: Results) -> list[str]:
-    """The sets that were worked on, those of classes first."""
+    """Return the sets with results, classification first."""
     found = dict.fromkeys(arguments["set"] for arguments, _ in results.done)
     return sorted(found, key=lambda name: (name in NUMBERS, name))
 
 
 def of(results: Results, what: str, kind: str, size: int, share: float = HALF) -> Floats:
-    """A figure of one learner on each set (sets,)."""
+    """Return a metric of one learner on each set (sets,)."""
     found = [results.of(set=name, kind=kind, size=size, share=share)[0][1] for name in sets_of(results)]
     return np.array([result[what] for result in found], dtype=np.float64)
 
@@ -88,7 +88,7 @@ def _figure_of_sizes(results: Results) -> Figure:
                 curves = np.array([of(results, what, kind, size) for size in SIZES])
                 mean = np.median(curves / of(results, what, TREE, 1), axis=1)
                 axis.plot(SIZES, mean, "o-", ms=3, color=SHADES[kind], label=kind)
-                if what == "variance":  # a straight line in 1 / B goes through the first and the last point
+                if what == "variance":  # a straight line in 1/B through the first and the last point
                     slope = (mean[0] - mean[-1]) / (1 - 1 / MANY)
                     fine = np.geomspace(1, MANY, 50)
                     axis.plot(fine, mean[0] - slope * (1 - 1 / fine), ":", color=SHADES[kind])
@@ -137,7 +137,7 @@ def _instability_table(results: Results) -> ReportTable:
             *(f"variance, {name}" for name in LEARNERS), *(f"labels differ, {name}, %" for name in LEARNERS),
         ),
         rows,
-        "Forty tables, each 95 % of two thirds of the rows, so that two of them share about 95 % of their rows. Labels"
+        "Forty tables, each 95% of two thirds of the rows, so that two of them share about 95% of their rows. Labels"
         " differ: how often two tables give a test row different labels.",
     )  # fmt: skip
 
@@ -164,12 +164,12 @@ def _figure_of_roots(results: Results) -> Figure:
 
 
 def _roots(results: Results, name: str) -> list[int]:
-    """A set -> how many of the trees that were grown on nearly all rows begin with each feature."""
+    """Count the root features of the trees grown on nearly all rows of a set."""
     return list(results.of(set=name, kind=TREE, share=NEARLY)[0][1]["roots"].values())
 
 
 def _verdict(results: Results) -> list[str]:
-    """What the lectures say, with the figures that hold or do not."""
+    """Return the statements of the lectures, with numbers."""
     tree, bag, forest = (
         {what: of(results, what, *learner) for what in ("error", "bias", "variance")} for learner in LEARNERS.values()
     )
@@ -192,10 +192,10 @@ def _verdict(results: Results) -> list[str]:
     moved = sum(len(each) > 1 for each in roots)
     differ = [np.nanmean(of(results, "disagreement", *learner, NEARLY)) for learner in LEARNERS.values()]
     said.append(
-        "“A small change in the data can result in a very different series of splits” (S4): with 95 % of the rows,"
+        "“A small change in the data can result in a very different series of splits” (S4): with 95% of the rows,"
         f" trees begin with more than one feature on {moved} of {len(roots)} sets. Two trees give a row different"
-        f" labels in {100 * differ[0]:.1f} % of cases, two sets of bagged trees in {100 * differ[1]:.1f} %, two forests"
-        f" in {100 * differ[2]:.1f} %."
+        f" labels in {100 * differ[0]:.1f}% of cases, two sets of bagged trees in {100 * differ[1]:.1f}%, two forests"
+        f" in {100 * differ[2]:.1f}%."
     )
     if results.quick:
         said.append("This was a quick run: four sets.")
@@ -220,7 +220,7 @@ def _remark_on_gain(tree: dict[str, Floats], bag: dict[str, Floats], forest: dic
         words.append(f"{np.sum(by_variance) / np.sum(gain):.2f}")
     return (
         "“The improvements in prediction accuracy obtained by bagging and random forests are solely the result of"
-        f" variance reduction” (S4): of what the error falls, summed over sets, variance accounts for {words[0]} with"
+        f" variance reduction” (S4): of the fall of the error, summed over sets, variance accounts for {words[0]} with"
         f" bagged trees and {words[1]} with forests; more than 1 means that bias rises."
     )
 

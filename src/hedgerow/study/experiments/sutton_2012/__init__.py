@@ -1,4 +1,4 @@
-"""Sutton-Charani, Destercke and Denœux 2012: trees from belief functions -> Tables 1 and 3, Figure 1."""
+"""Sutton-Charani, Destercke and Denœux 2012: trees from belief functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hedgerow.study.experiments.sutton_2012.summary import report
 
 
 def _sets(quick: bool) -> Sequence[str]:
-    """All ten sets; they are small."""
+    """Return all ten sets, which are small."""
     return list(PAPER["sets"].values())
 
 

@@ -1,4 +1,4 @@
-"""Curves: trees of Breast Tissue for every λ -> Figure 1, and whether it shows what the paper says."""
+"""Figure 1: trees of Breast Tissue for every λ."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Curve:
 
     @property
     def rises(self) -> bool:
-        """Whether trees never get smaller with λ, apart from less than half a split on average."""
+        """Whether the number of nodes increases with λ, within half a split on average."""
         return self.fall < 1
 
     @property
@@ -45,13 +45,13 @@ class Curve:
 
     @property
     def flat_from(self) -> float:
-        """The smallest λ from which on all errors are within a few points of each other."""
+        """The smallest λ from which on all errors are within `LITTLE` points."""
         spans = [np.ptp(self.rates[start:]) for start in range(len(self.lams))]
         return self.lams[next(start for start, span in enumerate(spans) if span <= LITTLE)]
 
 
 def collect_curves(results: Results) -> list[Curve]:
-    """Units -> the curves that were computed."""
+    """Return the curves that have been computed."""
     curves = []
     for name in CURVES:
         found = [result for _, result in results.of(kind="curve", curve=name)]
@@ -69,7 +69,7 @@ def collect_curves(results: Results) -> list[Curve]:
 
 
 def figure_1(curves: list[Curve]) -> Figure:
-    """Number of nodes against λ, and error rate against number of nodes."""
+    """Return the plot of nodes against λ and error rate against nodes."""
 
     def draw(canvas: Any) -> None:
         top, bottom = canvas.subplots(2, 1)
@@ -95,12 +95,12 @@ def figure_1(curves: list[Curve]) -> Figure:
 
 
 def curve_table(curves: list[Curve]) -> ReportTable:
-    """What the paper says about its figure, and what ours shows."""
+    """Return the table of the paper's statements about its figure."""
     rows = [
         [
             curve.name,
             f"{_held(curve.rises)} ({curve.nodes[0]:.1f} to {curve.nodes[-1]:.1f}, largest fall {curve.fall:.1f})",
-            f"{_held(curve.best <= SMALL)} ({curve.rates.min():.1f} % at λ = {curve.best:g})",
+            f"{_held(curve.best <= SMALL)} ({curve.rates.min():.1f}% at λ = {curve.best:g})",
             f"{_held(curve.flat_from <= SMALL)} (from λ = {curve.flat_from:g} on)",
         ]
         for curve in curves
@@ -115,5 +115,5 @@ def curve_table(curves: list[Curve]) -> ReportTable:
 
 
 def _held(holds: bool) -> str:
-    """Whether something holds, in words."""
+    """Return in words whether a statement holds."""
     return "held" if holds else "not held"

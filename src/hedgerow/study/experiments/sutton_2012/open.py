@@ -1,4 +1,4 @@
-"""Open: details the paper leaves open -> our choice, the alternatives, and how far they change the figures."""
+"""Details that the paper leaves open, our choices, and alternatives."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ QUESTIONS = (
 
 
 def open_table(results: Results, ours: dict[Cell, Rates]) -> ReportTable:
-    """Every open question with our choice and the spread of results over the alternatives."""
+    """Return the table of open questions, with the spread over alternatives."""
     tried = _changes(results, ours)
     rows = []
     for question in QUESTIONS:
@@ -85,7 +85,7 @@ def open_table(results: Results, ours: dict[Cell, Rates]) -> ReportTable:
 
 
 def alternative_tables(results: Results, ours: dict[Cell, Rates]) -> list[ReportTable]:
-    """Every alternative on every set, for both tables of the paper."""
+    """Return the tables of all alternatives on all sets."""
     tables = []
     changes = _changes(results, ours)
     for table in (1, 3):
@@ -110,7 +110,7 @@ def alternative_tables(results: Results, ours: dict[Cell, Rates]) -> list[Report
 
 
 def _changes(results: Results, ours: dict[Cell, Rates]) -> dict[tuple[Cell, str], float]:
-    """Cell and alternative -> change in points."""
+    """Return the change of each cell and alternative, in points."""
     return {
         (cell, name): change(usual, other)
         for cell, usual in ours.items()
@@ -119,11 +119,11 @@ def _changes(results: Results, ours: dict[Cell, Rates]) -> dict[tuple[Cell, str]
 
 
 def _plain(name: str) -> str:
-    """An alternative's name without the name of its method."""
+    """Return the name of an alternative without that of its method."""
     first, _, rest = name.partition(", ")
     return rest if first in ("CART", "IDM", "multi") else name
 
 
 def _where(cell: Cell, name: str) -> str:
-    """A cell and an alternative in words."""
+    """Return a cell and an alternative in words."""
     return f"{cell.title}, {cell.column}: {_plain(name)}"

@@ -1,4 +1,4 @@
-"""Paper: the printed tables -> cells, and what their decimals tell about the number of test rows."""
+"""Printed tables, and the number of test rows that their decimals allow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAPER: dict[str, Any] = json.loads(
     files("hedgerow.study.experiments.sutton_2012").joinpath("paper.json").read_text(encoding="utf-8")
 )
 MISPRINTS = {tuple(cell) for cell in PAPER["table_3"]["misprints"]}
-#: Columns of the tables -> how the trees are grown; U_λ of Table 1 is the IDM of Table 3 with two classes.
+#: Columns of the tables -> way to grow trees; U_λ of Table 1 is the IDM of Table 3 with two classes.
 WAY_OF_COLUMN = {"CART": "CART", "U_λ": "IDM", "IDM": "IDM", "combination": "combination", "multi": "multi"}
 
 
@@ -26,12 +26,12 @@ class Cell:
 
     @property
     def data_set(self) -> str:
-        """The set's name in the registry."""
+        """Name of the set in the registry."""
         return str(PAPER["sets"][self.title])
 
     @property
     def way(self) -> str:
-        """How its trees are grown."""
+        """Way to grow its trees."""
         return WAY_OF_COLUMN[self.column]
 
     @property
@@ -41,7 +41,7 @@ class Cell:
 
 
 def printed(table: int) -> list[Cell]:
-    """Number of a table -> its cells, row by row.
+    """Return the cells of a table, row by row.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def printed(table: int) -> list[Cell]:
 
 
 def is_attainable(percent: float, n_rows: int) -> bool:
-    """Whether some number of errors among this many rows would be printed as this percentage with one decimal.
+    """Test whether a number of errors among this many rows rounds to this percentage.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Protocol: a data set and a way to grow trees -> errors of every candidate, inside and outside the training rows.
+"""Inner and outer errors of every candidate, by data set and way to grow trees.
 
-Nothing is chosen here: the errors of all candidates are kept, and the summary chooses by the inner errors, for any grid
-and any rule for ties. So these alternatives cost nothing and are compared on the same trees.
+All candidates are kept, and the summary chooses by the inner errors, for any grid and any rule for ties. These
+alternatives are therefore compared on the same trees, at no cost.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from hedgerow.study.experiments.sutton_2012.paper import PAPER
 from hedgerow.study.experiments.sutton_2012.trees import Floats, Grow, Ints, belief_trees, gini_trees, pairwise_trees
 
 QUARTERS = 4  # test sets of one repetition: the decimals of Table 3 allow no smaller number
-#: How test sets are drawn; part of every unit's arguments, so that results of other draws are not taken over.
+#: Draw of the test sets; part of every unit's arguments, to exclude results of other draws.
 DRAWS = "independent"
 INNER_FOLDS: int = PAPER["protocol"]["inner_folds"]
 LAMS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 COARSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 THRESHOLDS = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
-#: Ways to grow trees; what is tuned, and among which candidates.
+#: Ways to grow trees, their tuned parameter and its candidates.
 WAYS: dict[str, dict[str, Any]] = {
     "CART": {"grow": "gini", "candidates": THRESHOLDS},
     "IDM": {"grow": "belief", "candidates": LAMS},
     "multi": {"grow": "belief", "candidates": LAMS, "mass": "multinomial"},
     "combination": {"grow": "pairs", "candidates": COARSE},
 }
-#: Details the paper leaves open, besides grid and ties: name -> (way to grow trees, what is changed).
+#: Details that the paper leaves open, besides grid and ties: name -> (way to grow trees, changed settings).
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "s = 0.5": ("IDM", {"caution": 0.5}),
     "s = 2": ("IDM", {"caution": 2.0}),
@@ -55,13 +55,13 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "IDM, a yes or no per nominal value": ("IDM", {"as_dummies": True}),
     'lam="auto", five folds': ("IDM", {"auto": True}),
 }
-#: The other coding of nominal features, told beside ours: values as numbers in the order of the alphabet (b < o < x).
+#: The other coding of categorical features: values as numbers in alphabetical order (b < o < x).
 CODED = {"CART": "CART, nominal values as numbers", "IDM": "IDM, nominal values as numbers"}
 #: Repetitions in full and in a quick run, and how many share a file.
 RUNS = {"table": (8, 2, 2), "variant": (2, 0, 2), "curve": (10, 10, 5)}
 CURVE_LAMS = tuple(round(0.05 * step, 2) for step in range(21))
 SLOW_LAMS = tuple(round(0.1 * step, 1) for step in range(11))
-#: Curves of Figure 1: the paper does not say which mass it uses there, nor how small a child may be.
+#: Curves of Figure 1: the paper states neither the mass nor the minimum number of rows in a child.
 CURVES: dict[str, dict[str, Any]] = {
     "IDM": {"min_rows": 11},
     "IDM, children of any size": {"min_rows": 1},
@@ -71,7 +71,7 @@ TABLE_OF = {name: number for number in (1, 3) for name in PAPER[f"table_{number}
 
 
 def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
-    """Available sets -> units: both tables, the alternatives, and the curves."""
+    """Return the units: both tables, the alternatives, and the curves."""
     units = []
     for title, name in PAPER["sets"].items():
         if name not in sets:
@@ -91,7 +91,7 @@ def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
 
 
 def work(arguments: Arguments, data: Path | None) -> Result:
-    """A unit's arguments -> its result; runs in a process of its own."""
+    """Run a unit, in a process of its own."""
     dataset = load_dataset(arguments["set"], data=data)
     if arguments["kind"] == "curve":
         return curve(*read(dataset)[:2], range(*arguments["repetitions"]), **CURVES[arguments["curve"]])
@@ -115,7 +115,7 @@ def judge(
     auto: bool = False,
     **mass: Any,
 ) -> Result:
-    """Errors (repetitions, quarters, candidates), inner and outer, with leaves and the number of test rows."""
+    """Return inner and outer errors (repetitions, quarters, candidates) and sizes."""
     X, y, nominal = read(dataset, as_numbers=as_numbers, as_dummies=as_dummies)
     min_rows = PAPER[f"table_{4 - table if other_rows else table}"]["min_rows"]
     grow = _grow_auto(min_rows, nominal) if auto else _grow(way, min_rows, nominal, mass)
@@ -130,7 +130,7 @@ def judge(
 def _evaluate_one(
     X: Floats, y: Ints, fit: Ints, test: Ints, grow: Grow, auto: bool
 ) -> tuple[list[int], list[int], list[int]]:
-    """One training set and one test set -> inner errors, outer errors, leaves, for every candidate."""
+    """Return inner errors, outer errors and leaves of every candidate on one split."""
     guessed, leaves = grow(X[fit], y[fit], X[test])
     outer = (guessed != y[test]).sum(axis=1)
     inner = np.zeros_like(outer)
@@ -141,10 +141,9 @@ def _evaluate_one(
 
 
 def quarters(y: Ints, repetition: int, stratified: bool = False) -> Iterator[tuple[Ints, Ints]]:
-    """Classes (n,), number of the repetition -> rows to fit and a quarter of the rows to test, four times.
+    """Yield rows to fit and a random quarter of the rows to test, four times.
 
-    Each quarter is drawn from all rows, whatever the others hold, so four of them scatter as four draws do. A quarter
-    is rounded down, which gives the sizes of Table 2.
+    Each quarter is drawn from all rows independently of the others. Its size is rounded down, as in Table 2.
 
     Examples
     --------
@@ -161,7 +160,7 @@ def quarters(y: Ints, repetition: int, stratified: bool = False) -> Iterator[tup
 
 
 def inner_folds(y: Ints, seed: int = 0) -> Iterator[tuple[Ints, Ints]]:
-    """Classes (n,) -> rows to fit and rows held out, ten times; every fold has its share of each class."""
+    """Yield rows to fit and held-out rows of ten stratified folds."""
     order = np.random.default_rng(seed).permutation(len(y))
     by_class = order[np.argsort(y[order], kind="stable")]
     for start in range(INNER_FOLDS):
@@ -170,7 +169,7 @@ def inner_folds(y: Ints, seed: int = 0) -> Iterator[tuple[Ints, Ints]]:
 
 
 def read(dataset: Dataset, *, as_numbers: bool = False, as_dummies: bool = False) -> tuple[Floats, Ints, Any]:
-    """Data set -> features (n, p) as numbers, classes (n,) as 0, 1, ..., and which features are nominal."""
+    """Return numbers (n, p), class indices (n,), and the categorical features."""
     y: Ints = np.unique(dataset.y, return_inverse=True)[1].astype(np.int64)
     if not dataset.info.nominal:
         return dataset.as_floats(), y, None
@@ -182,7 +181,7 @@ def read(dataset: Dataset, *, as_numbers: bool = False, as_dummies: bool = False
 
 
 def curve(X: Floats, y: Ints, repetitions: Sequence[int], min_rows: int) -> Result:
-    """Errors and leaves (repetitions, lams) of trees with the IDM, by ten folds; leaves are means over folds."""
+    """Return ten-fold errors and mean leaves (repetitions, lams) with the IDM."""
     grow = belief_trees(CURVE_LAMS, min_rows)
     errors, leaves = [], []
     for repetition in repetitions:
@@ -193,7 +192,7 @@ def curve(X: Floats, y: Ints, repetitions: Sequence[int], min_rows: int) -> Resu
 
 
 def slow_curve(X: Floats, y: Ints, fold: int) -> Result:
-    """One fold of the curve with the multinomial mass of six classes: a linear programme per count vector."""
+    """Run one fold with the multinomial mass: a linear programme per count vector."""
     train, test = list(inner_folds(y))[fold]
     start = time.process_time()
     grow = belief_trees(SLOW_LAMS, PAPER["table_3"]["min_rows"], mass="multinomial")
@@ -202,13 +201,13 @@ def slow_curve(X: Floats, y: Ints, fold: int) -> Result:
 
 
 def _one_fold(X: Floats, y: Ints, train: Ints, test: Ints, grow: Grow) -> tuple[list[int], list[int]]:
-    """Rows to fit and to test -> errors and leaves of every candidate."""
+    """Return errors and leaves of every candidate on a split."""
     guessed, leaves = grow(X[train], y[train], X[test])
     return (guessed != y[test]).sum(axis=1).tolist(), leaves.tolist()
 
 
 def _grow(way: str, min_rows: int, nominal: Any, changed: dict[str, Any]) -> Grow:
-    """A way to grow trees and what is changed in it -> a function that grows them."""
+    """Return a function that grows trees in a way, with changed settings."""
     info = {**WAYS[way], **changed}
     kind, candidates = info.pop("grow"), info.pop("candidates")
     if kind == "gini":
@@ -219,7 +218,7 @@ def _grow(way: str, min_rows: int, nominal: Any, changed: dict[str, Any]) -> Gro
 
 
 def _grow_auto(min_rows: int, nominal: Any) -> Grow:
-    """The library's own choice of lam: one candidate, already chosen."""
+    """Return the library's own choice of lam as the only candidate."""
 
     def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
         tree = DecisionTreeClassifier(
@@ -231,7 +230,7 @@ def _grow_auto(min_rows: int, nominal: Any) -> Grow:
 
 
 def _curves(name: str, quick: bool) -> list[Unit]:
-    """The units of Figure 1; those with linear programmes one fold at a time."""
+    """Return the units of Figure 1; those with linear programmes one fold at a time."""
     units = []
     for label in CURVES:
         units += _blocks("curve", PAPER["figure_1"]["set"], name, quick, RUNS["curve"], curve=label)
@@ -242,7 +241,7 @@ def _curves(name: str, quick: bool) -> list[Unit]:
     return units
 
 
-#: Seconds of one repetition, measured on one core, by set and way; they only order the units and move the bar.
+#: Seconds of one repetition on one core, by set and way; used only for the order of units and the progress bar.
 SLOW_COST = 24.0
 COSTS = {
     "Blood transfusion": 0.5, "Statlog heart": 0.6, "Tic-tac": 1.5, "Breast-cancer": 0.6, "Pima": 1.8, "Haberman": 0.5,
@@ -252,7 +251,7 @@ FACTORS = {"CART": 0.1, "IDM": 1.0, "multi": 1.6, "combination": 5.0}
 
 
 def _blocks(kind: str, title: str, name: str, quick: bool, runs: tuple[int, int, int], **also: Any) -> list[Unit]:
-    """Repetitions in blocks -> one unit each."""
+    """Return one unit per block of repetitions."""
     in_full, in_brief, block = runs
     units = []
     for start in range(0, in_brief if quick else in_full, block):

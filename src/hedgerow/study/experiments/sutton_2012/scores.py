@@ -1,4 +1,4 @@
-"""Scores: errors of all candidates -> the error rate of the chosen ones, for any grid and any rule for ties."""
+"""Error rates of chosen candidates, for any grid and any rule for ties."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hedgerow.study.experiments.sutton_2012.protocol import COARSE, THRESHOLDS, 
 Floats = NDArray[np.float64]
 
 NEAR = 2.0  # standard deviations of a difference
-#: Candidates of λ and of β: the first is our choice.
+#: Candidates of λ and of β; the first is our choice.
 LAM_GRIDS: dict[str, tuple[float, ...]] = {
     "λ in 0.1, 0.2, …, 1": COARSE,
     "λ in 0, 0.02, 0.05, 0.1, …, 1": (0.0, 0.02, 0.05, *COARSE),
@@ -40,7 +40,7 @@ class Rates:
 
     @property
     def rates(self) -> Floats:
-        """(repetitions,): the mean of the four test sets of each repetition."""
+        """Mean of the four test sets of each repetition (repetitions,)."""
         return np.asarray(self.quarters.mean(axis=1))
 
     @property
@@ -50,20 +50,20 @@ class Rates:
 
     @property
     def scatter(self) -> float:
-        """Standard deviation of one repetition: that of all single test sets, divided by √4; they are drawn apart."""
+        """Standard deviation of one repetition: that of independent test sets over √4."""
         return float(self.quarters.std(ddof=1) / np.sqrt(self.quarters.shape[1]))
 
     def gap(self, cell: Cell) -> float:
-        """Ours minus the paper's."""
+        """Return our value minus the printed one."""
         return self.mean - cell.percent
 
     def distance(self, cell: Cell) -> float:
-        """The gap in standard deviations of such a difference, if the paper's figure is one repetition."""
+        """Return the gap in standard deviations, if the printed value is one repetition."""
         scatter = self.scatter * np.sqrt(1 + 1 / len(self.rates))
         return self.gap(cell) / scatter if scatter > 0 else float("inf")
 
     def is_near(self, cell: Cell) -> bool:
-        """Whether the printed figure could be one of our repetitions."""
+        """Test whether the printed value could be one of our repetitions."""
         return abs(self.distance(cell)) <= NEAR
 
 
@@ -76,7 +76,7 @@ def rates_of(
     grid: tuple[float, ...] | None = None,
     smaller: bool = False,
 ) -> Rates | None:
-    """A set and a way to grow -> error rates of what inner cross-validation chooses; None if it was not run."""
+    """Return error rates of the choice by inner cross-validation; None if not run."""
     wanted: dict[str, Any] = {"kind": "variant", "variant": variant} if variant else {"kind": "table"}
     found = [result for _, result in results.of(set=data_set, way=way, **wanted)]
     if not found:
@@ -96,18 +96,18 @@ def rates_of(
 
 
 def usual_grid(way: str) -> tuple[float, ...]:
-    """The candidates we choose from."""
+    """Return the candidates of our choice."""
     return next(iter(grids_of(way).values()))
 
 
 def grids_of(way: str) -> dict[str, tuple[float, ...]]:
-    """Name -> candidates, for the grids all of whose values were grown."""
+    """Return the grids whose values were all grown, by name."""
     grids = THRESHOLD_GRIDS if way == "CART" else LAM_GRIDS
     return {name: grid for name, grid in grids.items() if set(grid) <= set(WAYS[way]["candidates"])}
 
 
 def alternatives(results: Results, data_set: str, way: str) -> dict[str, Rates]:
-    """Everything tried in place of our choice, for one set and one way."""
+    """Return all alternatives of one set and one way."""
     tried: dict[str, Rates | None] = {
         name: rates_of(results, data_set, way, grid=grid) for name, grid in list(grids_of(way).items())[1:]
     }
@@ -119,13 +119,13 @@ def alternatives(results: Results, data_set: str, way: str) -> dict[str, Rates]:
 
 
 def change(usual: Rates, other: Rates) -> float:
-    """Mean difference in points over the repetitions both have done on the same rows."""
+    """Return the mean difference in points over common repetitions."""
     both = min(len(usual.rates), len(other.rates))
     return float(other.rates[:both].mean() - usual.rates[:both].mean())
 
 
 def signed(points: float) -> str:
-    """Points -> text with a sign and one decimal; what rounds to zero is +0.0.
+    """Format points with a sign and one decimal; values that round to zero are +0.0.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def signed(points: float) -> str:
 
 
 def _first_least(errors: NDArray[np.int64], backwards: bool) -> NDArray[np.int64]:
-    """(R, Q, candidates) -> (R, Q): the first of the candidates with the least error, or the last of them."""
+    """Return the first or last candidate with the least error (R, Q)."""
     if not backwards:
         return np.asarray(errors.argmin(axis=2))
     return np.asarray(errors.shape[2] - 1 - errors[:, :, ::-1].argmin(axis=2))

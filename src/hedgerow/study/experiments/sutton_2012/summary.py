@@ -1,4 +1,4 @@
-"""Summary: results of all units -> both tables, the figure, what the paper leaves open, and the verdict."""
+"""Tables, plot, open questions and verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_TESTS = 6
 
 
 def report(results: Results) -> StudyReport:
-    """Everything the paper shows, and how far the details it leaves open could change it."""
+    """Return the report: the paper's results, and the details it leaves open."""
     ours = collect_cells(results)
     curves = collect_curves(results)
     parts: list[ReportTable | Figure] = [
@@ -42,13 +42,13 @@ def report(results: Results) -> StudyReport:
 
 
 def collect_cells(results: Results) -> dict[Cell, Rates]:
-    """Printed cells of the available sets -> our error rates."""
+    """Return our error rates for the printed cells of available sets."""
     found = {cell: rates_of(results, cell.data_set, cell.way) for table in (1, 3) for cell in printed(table)}
     return {cell: rates for cell, rates in found.items() if rates is not None}
 
 
 def paper_table(results: Results, table: int, ours: dict[Cell, Rates]) -> ReportTable:
-    """Ours, the paper's, the difference, and how many standard deviations that is."""
+    """Return a table of our values, the printed ones, and their difference."""
     told = PAPER[f"table_{table}"]
     rows = []
     for title in told["rows"]:
@@ -73,7 +73,7 @@ def paper_table(results: Results, table: int, ours: dict[Cell, Rates]) -> Report
 
 
 def _shown(cell: Cell, rates: Rates) -> str:
-    """One cell in words."""
+    """Format one cell."""
     gap = signed(rates.gap(cell))
     if cell.misprinted:
         gap += " †"
@@ -83,7 +83,7 @@ def _shown(cell: Cell, rates: Rates) -> str:
 
 
 def test_set_table() -> ReportTable:
-    """How many test sets the decimals of the printed figures allow."""
+    """Return the table of numbers of test sets that the printed decimals allow."""
     rows = []
     for table in (1, 3):
         for title in PAPER[f"table_{table}"]["rows"]:
@@ -99,14 +99,15 @@ def test_set_table() -> ReportTable:
         ("set", "rows of a quarter", *map(str, range(1, MOST_TESTS + 1))),
         rows,
         "For each printed cell of a row: · when some number of errors gives it, ✗ when none does, if errors are counted"
-        " over so many test sets of a quarter of the rows (the sizes of Table 2). The smallest number that allows every"
-        f" cell but the misprinted one is {fewest_tests()}, and that is how many we take; the paper does not say it.",
+        " over this many test sets of a quarter of the rows (the sizes of Table 2). The smallest number that allows"
+        f" every cell but the misprinted one is {fewest_tests()}, and that is how many we take; the paper does not"
+        " say it.",
         brief=False,
     )
 
 
 def fewest_tests() -> int:
-    """The smallest number of test sets that allows every printed cell but the misprinted one."""
+    """Return the least number of test sets that allows every cell but the misprint."""
     cells = [cell for table in (1, 3) for cell in printed(table) if not cell.misprinted]
     sizes = {cell: describe_dataset(cell.data_set).rows // QUARTERS for cell in cells}
     return next(
@@ -115,7 +116,7 @@ def fewest_tests() -> int:
 
 
 def _data(ours: dict[Cell, Rates]) -> dict[str, Any]:
-    """The data behind the tables, for other programs."""
+    """Return the data behind the tables as JSON."""
     return {
         f"table_{table}": [
             {

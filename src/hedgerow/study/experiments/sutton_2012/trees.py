@@ -1,4 +1,4 @@
-"""Trees: training rows and test rows -> errors and leaves for every candidate of the tuned parameter."""
+"""Errors and leaves of trees for every candidate of the tuned parameter."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hedgerow.criteria import BeliefGain
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Rows to fit, classes, rows to test -> guessed classes (candidates, n) and leaves (candidates,).
+#: Rows to fit, classes, rows to test -> predicted classes (candidates, n) and leaves (candidates,).
 Grow = Callable[[Floats, Ints, Floats], tuple[Ints, Ints]]
 
 
 def belief_trees(lams: Sequence[float], min_rows: int, nominal: Any = None, **mass: Any) -> Grow:
-    """Candidates of lam -> a function that grows one tree for each."""
+    """Return a function that grows one tree for each candidate of lam."""
 
     def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
         trees = [_tree(BeliefGain(lam, **mass), min_rows, nominal).fit(X, y) for lam in lams]
@@ -31,10 +31,10 @@ def belief_trees(lams: Sequence[float], min_rows: int, nominal: Any = None, **ma
 
 
 def gini_trees(thresholds: Sequence[float], min_rows: int, nominal: Any = None) -> Grow:
-    """Candidates of the least gain of a split -> a function that grows one tree for each.
+    """Return a function that grows one tree for each candidate of the least gain.
 
-    The gain is that of the node itself, as in the paper's equation 1, so all candidates are tops of one tree: a node
-    stays closed when its best split, or that of a node above it, gains no more than the threshold.
+    The gain is that of the node itself, as in the paper's equation 1, so all candidates are tops of one tree: a node is
+    a leaf if its best split, or that of a node above it, gains no more than the threshold.
     """
 
     def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
@@ -52,7 +52,7 @@ def gini_trees(thresholds: Sequence[float], min_rows: int, nominal: Any = None) 
 
 
 def pairwise_trees(lams: Sequence[float], min_rows: int, decision: str = "pignistic") -> Grow:
-    """Candidates of lam -> a function that, for each, grows a tree per pair of classes and combines them."""
+    """Return a function that combines a tree per pair of classes for each lam."""
 
     def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
         pairs = list(combinations(np.unique(y).tolist(), 2))
@@ -72,20 +72,20 @@ def pairwise_trees(lams: Sequence[float], min_rows: int, decision: str = "pignis
 
 
 def least_gain_above(parent: Ints, counts: Ints) -> Floats:
-    """Parents (N,), counts (N, K) -> (N,): the least Gini gain among the splits that lead to a node; root infinite."""
+    """Return the least Gini gain (N,) among the splits above each node."""
     amount = counts.sum(axis=1)
     impurity = 1 - ((counts / np.maximum(amount, 1)[:, None]) ** 2).sum(axis=1)
     gain = impurity.copy()
     below = np.arange(1, len(parent))
     np.subtract.at(gain, parent[below], amount[below] / amount[parent[below]] * impurity[below])
     least = np.full(len(parent), np.inf)
-    for node in below:  # a parent comes before its children
+    for node in below:  # parents precede their children
         least[node] = min(least[parent[node]], gain[parent[node]])
     return least
 
 
 def decide_among_pairs(masses: Floats, n_classes: int, decision: str) -> Ints:
-    """Masses (n, pairs, 4) -> chosen classes (n,), by pignistic probability, belief or plausibility."""
+    """Return classes (n,) by pignistic probability, belief or plausibility."""
     combined = mass_from_pairs(masses)
     subsets = np.arange(1 << n_classes)
     members = (subsets[:, None] >> np.arange(n_classes)) & 1  # (2^K, K)
@@ -95,20 +95,20 @@ def decide_among_pairs(masses: Floats, n_classes: int, decision: str) -> Ints:
         "belief": members * (size == 1),
         "plausibility": members,
     }[decision]
-    # rounding must not make a difference between equal classes
+    # rounding must not separate equal classes
     chosen: Ints = (combined @ shares).round(9).argmax(axis=1)
     return chosen
 
 
 def _tree(criterion: Any, min_rows: int, nominal: Any = None) -> DecisionTreeClassifier:
-    """A tree as the paper grows it: all features at every node, children of a least number of rows."""
+    """Return a tree as in the paper: all features, and a minimum number of rows."""
     return DecisionTreeClassifier(
         criterion=criterion, min_samples_leaf=min_rows, categorical_features=nominal, random_state=0
     )
 
 
 def _last_open(parent: Ints, is_open: NDArray[np.bool_]) -> Ints:
-    """Parents (N,), open nodes (N,) -> (N,): the node itself if it is open, else the last open node above it."""
+    """Return the node itself (N,) if it is open, else the last open node above it."""
     stop = np.arange(len(parent))
     for node in range(1, len(parent)):
         if not is_open[node]:

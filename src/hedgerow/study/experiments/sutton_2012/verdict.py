@@ -1,4 +1,4 @@
-"""Verdict: our error rates and the paper's -> what holds, what does not, and why, in sentences."""
+"""Verdict: the printed results that hold, and explanations of the others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ COMPARABLE = 3.0  # points
 
 
 def write_verdict(results: Results, ours: dict[Cell, Rates], curves: list[Curve]) -> list[str]:
-    """What holds, what does not, and why: sentences made from the figures."""
+    """Return the verdict as sentences."""
     counted = {cell: rates for cell, rates in ours.items() if not cell.misprinted}
     near = [cell for cell, rates in counted.items() if rates.is_near(cell)]
     gaps = [abs(rates.gap(cell)) for cell, rates in counted.items()]
     said = [
         f"**{len(near)} of {len(counted)} printed error rates are within {NEAR:g} standard deviations of ours**; the"
-        f" mean absolute difference is {np.mean(gaps):.1f} points. One repetition, which is what the paper prints,"
+        f" mean absolute difference is {np.mean(gaps):.1f} points. One repetition, as printed in the paper,"
         f" scatters by {np.mean([rates.scatter for rates in counted.values()]):.1f} points on average: the standard"
         f" deviation of single test sets over √{QUARTERS}, because each test set is a quarter drawn from all rows,"
         f" whatever the others hold ({next(iter(ours.values())).quarters.size} draws a cell)."
@@ -39,7 +39,7 @@ def write_verdict(results: Results, ours: dict[Cell, Rates], curves: list[Curve]
 
 
 def _remark_on_misprint(cell: Cell, rates: Rates) -> str:
-    """Why the marked cell is a misprint, and our value."""
+    """Explain why the marked cell is a misprint."""
     tests = PAPER["table_2"]["rows"][cell.title][3]
     possible = [number for number in range(1, 7) if is_attainable(cell.percent, number * tests)]
     words = f"only {', '.join(map(str, possible))} would give it" if possible else "no number up to six gives it"
@@ -51,7 +51,7 @@ def _remark_on_misprint(cell: Cell, rates: Rates) -> str:
 
 
 def _remark_on_codes(results: Results, counted: dict[Cell, Rates]) -> list[str]:
-    """How many cells are near if the nominal features are coded as numbers."""
+    """Describe the effect of coding categorical features as numbers."""
     coded = {cell: rates_of(results, cell.data_set, cell.way, variant=CODED.get(cell.way)) for cell in counted}
     both = {cell: coded[cell] if cell.way in CODED and coded[cell] else rates for cell, rates in counted.items()}
     changed = [cell for cell in both if both[cell] is not counted[cell]]
@@ -69,7 +69,7 @@ def _remark_on_codes(results: Results, counted: dict[Cell, Rates]) -> list[str]:
 
 
 def _remark_on_deviations(results: Results, cell: Cell, rates: Rates) -> str:
-    """A cell that we do not reproduce, and whether an alternative explains it."""
+    """Describe a cell that is not reproduced, and an alternative that explains it."""
     tried = alternatives(results, cell.data_set, cell.way)
     said = (
         f"Outside: Table {cell.table}, {cell.title}/{cell.column}, ours {rates.mean:.1f}, the paper's"
@@ -90,7 +90,7 @@ def _remark_on_deviations(results: Results, cell: Cell, rates: Rates) -> str:
 
 
 def _remark_on_comparison(ours: dict[Cell, Rates]) -> list[str]:
-    """Whether trees of belief functions are comparable with CART, as both sections say."""
+    """Compare trees of belief functions with CART, as both sections do."""
     said = []
     for table in (1, 3):
         for column in PAPER[f"table_{table}"]["columns"][1:]:
@@ -114,7 +114,7 @@ def _remark_on_comparison(ours: dict[Cell, Rates]) -> list[str]:
 
 
 def _remark_on_tic_tac(results: Results, ours: dict[Cell, Rates]) -> list[str]:
-    """The paper's largest difference between CART and U, and how the coding of nominal features changes it."""
+    """Describe the paper's largest difference between CART and U."""
     cells = {cell.column: cell for cell in ours if cell.title == "Tic-tac"}
     if len(cells) < 2:
         return []
@@ -127,25 +127,25 @@ def _remark_on_tic_tac(results: Results, ours: dict[Cell, Rates]) -> list[str]:
     theirs, mine = cart.percent - belief.percent, ours[cart].mean - ours[belief].mean
     return [
         f"The paper's largest gain, Tic-tac ({cart.percent:.1f} to {belief.percent:.1f}), is"
-        f" {'there' if mine >= theirs / 2 else 'not there'} when both criteria see the features coded alike:"
+        f" {'reproduced' if mine >= theirs / 2 else 'not reproduced'} when both criteria see the features coded alike:"
         f" {'; '.join(shown)}."
     ]
 
 
 def _remark_on_curve(curve: Curve) -> str:
-    """Figure 1, one curve."""
+    """Describe one curve of Figure 1."""
     return (
         f"Figure 1, {curve.name}: that nodes increase with λ {'holds' if curve.rises else 'does not hold'}"
         f" ({curve.nodes[0]:.1f} to {curve.nodes[-1]:.1f}, largest fall {curve.fall:.1f}); that small λ err least"
-        f" {'holds' if curve.best <= SMALL else 'does not hold'} ({curve.rates.min():.1f} % at λ = {curve.best:g},"
-        f" {curve.rates[-1]:.1f} % at 1); that λ matters little"
+        f" {'holds' if curve.best <= SMALL else 'does not hold'} ({curve.rates.min():.1f}% at λ = {curve.best:g},"
+        f" {curve.rates[-1]:.1f}% at 1); that λ matters little"
         f" {'holds' if curve.flat_from <= SMALL else 'does not hold'} (all errors are within {LITTLE:g} points from λ ="
         f" {curve.flat_from:g} on)."
     )
 
 
 def _remark_on_features() -> list[str]:
-    """Sets for which we have another number of features than the paper says."""
+    """List sets with another number of features than in the paper."""
     return [
         f"The paper counts {told} features in {title}; ours, `{info.name}`, has {info.features}."
         for title, told in PAPER["table_1"]["features"].items()
@@ -154,7 +154,7 @@ def _remark_on_features() -> list[str]:
 
 
 def _remark_on_cost(results: Results) -> list[str]:
-    """What the linear programmes cost."""
+    """Describe the cost of the linear programmes."""
     seconds = [result["seconds"] for _, result in results.of(kind="slow curve")]
     if not seconds:
         return []

@@ -1,4 +1,4 @@
-"""Zhang, Quost and Masson 2021: cautious random forests -> Tables 1 to 3, and further experiments."""
+"""Zhang, Quost and Masson 2021: cautious random forests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PAPER_SETS = tuple(PAPER["sets"].values())
 
 
 def _sets(quick: bool) -> Sequence[str]:
-    """The eight sets of the paper, and our sets of many classes."""
+    """Return the eight sets of the paper, and additional sets of many classes."""
     return (*PAPER_SETS, *(protocol.QUICK_MULTICLASS if quick else protocol.MULTICLASS))
 
 
 def _plan(sets: Sequence[str], quick: bool) -> list[Unit]:
-    """Available sets -> units."""
+    """Return the units of the available sets."""
     return protocol.plan(sets, quick, PAPER_SETS, {name: describe_dataset(name).rows for name in sets})
 
 

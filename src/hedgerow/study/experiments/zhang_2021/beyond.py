@@ -1,4 +1,4 @@
-"""Beyond: learned weights, cautions chosen out of bag, many classes under noise -> tables and a figure."""
+"""Additions: learned weights, cautions chosen out of bag, classes under noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHADES = ("#1b6ca8", "#d1495b", "#2e8b57", "#7a5195", "#8c6d31", "#444444")
 
 
 def beyond_table(results: Results, fixed: Ours) -> ReportTable:
-    """Learned weights and cautions chosen out of bag, beside the best of the paper's rules at a fixed caution."""
+    """Return the table of learned weights and cautions chosen out of bag."""
     rows = []
     for position, (title, data_set) in enumerate(PAPER["sets"].items()):
         found = results.of(kind="beyond", set=data_set)
@@ -26,7 +26,7 @@ def beyond_table(results: Results, fixed: Ours) -> ReportTable:
             continue
         u = 100 * np.concatenate([np.array(result["u65"]) for _, result in found]).mean(axis=0)
         chosen = np.mean([result["cautions"] for _, result in found], axis=0)
-        same = scores[: len(found)].mean(axis=0)  # the repetitions whose folds they share
+        same = scores[: len(found)].mean(axis=0)  # repetitions with the same folds
         cautions = [f"{value:.2f} (s̄ = {caution:.1f})" for value, caution in zip(u[3:], chosen, strict=True)]
         rows.append(
             [
@@ -46,12 +46,12 @@ def beyond_table(results: Results, fixed: Ours) -> ReportTable:
         rows,
         "u65 in percent on the same folds. The two fixed columns choose s (and the weights) by looking at the"
         " test rows; the"
-        " others look only at rows outside the bags of the training folds. s̄: mean of the cautions chosen.",
+        " others look only at out-of-bag rows of the training folds. s̄: mean of the cautions chosen.",
     )  # fmt: skip
 
 
 def noise_table(results: Results) -> tuple[ReportTable, dict[float, Floats]]:
-    """Rules of many classes under label noise: mean u65 and mean rank over sets."""
+    """Return the table of multiclass rules under label noise."""
     means: dict[float, Floats] = {}
     rows = []
     for noise in NOISES:
@@ -68,13 +68,13 @@ def noise_table(results: Results) -> tuple[ReportTable, dict[float, Floats]]:
         ("wrong training labels", "sets", "accuracy, precise", *MANY),
         rows,
         "Mean u65 in percent over sets (mean rank among the six rules, 1 is best), s = 1, ten folds. Test labels are"
-        " never changed. CR keeps 95 % of the averaged probability.",
+        " never changed. CR keeps 95% of the averaged probability.",
     )
     return table, means
 
 
 def decisions_table(results: Results) -> ReportTable:
-    """Decisions on averaged evidence under label noise: mean u65 and determinacy over sets."""
+    """Return the table of decisions on averaged evidence under label noise."""
     columns = []
     for noise in (noise for noise in NOISES if results.of(kind="noise", noise=noise)):
         found = [result["decisions"] for _, result in results.of(kind="noise", noise=noise)]
@@ -89,13 +89,13 @@ def decisions_table(results: Results) -> ReportTable:
         ("decision", *(f"{noise:.0%} wrong" for noise in shown)),
         rows,
         "Mean u65 in percent over the same sets and forests (determinacy in percent), rule `average`, s = 1. Decisions"
-        " for one class have u65 = accuracy. `coverage` (90 %) and `risk` are calibrated out of bag, on labels as wrong"
-        " as those the trees have seen.",
+        " for one class have u65 = accuracy. `coverage` (90%) and `risk` are calibrated out of bag, on labels as noisy"
+        " as the training labels.",
     )
 
 
 def figure_of_noise(means: dict[float, Floats]) -> Figure:
-    """u65 and determinacy of the rules of many classes against noise."""
+    """Return the plot of u65 and determinacy against noise."""
 
     def draw(canvas: Any) -> None:
         left, right = canvas.subplots(1, 2)

@@ -1,4 +1,4 @@
-"""Causes: cells outside the goal and the same cells under other ways -> explained, a misprint, or unexplained."""
+"""Causes of cells outside the goal: explained, a misprint, or unexplained."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ At = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Deviation:
-    """A cell outside the goal: how far in points and in standard errors, why, and its row over s, theirs and ours."""
+    """A cell outside the goal: distances, cause, and its row over s."""
 
     name: str
     gap: float
@@ -29,7 +29,7 @@ class Deviation:
 
 
 def deviations(best: Ours, ways: list[Ours]) -> list[Deviation]:
-    """Our means, and those of all other ways -> every cell outside the goal with its cause."""
+    """Return every cell outside the goal with its cause."""
     others = [way for way in ways if way is not best]
     found = []
     for place in np.argwhere(np.abs(best.gap) > GOAL):
@@ -42,7 +42,7 @@ def deviations(best: Ours, ways: list[Ours]) -> list[Deviation]:
 
 
 def cause_of(at: At, best: Ours, others: list[Ours]) -> tuple[str, str]:
-    """A cell outside the goal -> its cause and the reason for it.
+    """Return the cause of a cell outside the goal, and the reason.
 
     Another way explains a cell if it brings it inside and fits the whole no worse. A cell is probably a misprint if
     it alone breaks the order of its row over s, its neighbours are inside, and both programs agree against it.
@@ -66,12 +66,12 @@ def cause_of(at: At, best: Ours, others: list[Ours]) -> tuple[str, str]:
 
 
 def _share(way: Ours) -> float:
-    """The share of the cells that are within the goal."""
+    """Return the share of cells within the goal."""
     return way.within / max(way.cells, 1)
 
 
 def _breaks_order(at: At, best: Ours) -> bool:
-    """Whether our row over s rises or falls throughout, the printed one does not, and its other cells are inside."""
+    """Test whether a cell alone breaks the order of its row over s, which ours keeps."""
     ours, theirs = np.diff(best.mean[at[0], :, at[2]]), np.diff(printed()[at[0], :, at[2]])
     neighbours = np.delete(np.abs(best.gap[at[0], :, at[2]]), at[1])
     steady = bool((ours > 0).all() or (ours < 0).all())

@@ -1,4 +1,4 @@
-"""Claims: statements of the paper -> on how many sets they are true, in the paper and here."""
+"""Claims of the paper, counted over sets in the paper and here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hedgerow.study.experiments.zhang_2021.paper import printed
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, on how many sets it is true in the paper and here, and how many sets there are."""
+    """A claim, and the number of sets on which it is true in the paper and here."""
 
     words: str
     theirs: int
@@ -34,7 +34,7 @@ class Claim:
 
 
 def count_claims(ours: Ours) -> list[Claim]:
-    """The statements of section 4, counted over sets in the paper's figures and in ours."""
+    """Return the claims of section 4, counted in the paper's numbers and in ours."""
     mass1, mass2, mass3 = range(3)
     statements: tuple[tuple[str, Callable[[Floats], NDArray[np.bool_]]], ...] = (
         ("for s = 1 the baseline is better than every belief rule", lambda u: u[:, 0, BASELINE] > _best_mass(u, 0)),
@@ -58,13 +58,13 @@ def count_claims(ours: Ours) -> list[Claim]:
 
 
 def _best_mass(u: Floats, caution: int) -> Floats:
-    """(sets, cautions, rules) -> the best belief rule's score (sets,)."""
+    """Return the score (sets,) of the best belief rule."""
     best: Floats = np.delete(u[:, caution], BASELINE, axis=1).max(axis=1)
     return best
 
 
 def claim_table(claims: list[Claim]) -> ReportTable:
-    """Each claim with the sets on which it is true."""
+    """Return the table of claims."""
     rows = [[c.words, f"{c.theirs} of {c.of}", c.verdict] for c in claims]
     return ReportTable(
         "What the paper says of its tables",

@@ -1,4 +1,4 @@
-"""Ours: units of one variant of the protocol -> means beside the printed cells."""
+"""Means of one variant of the protocol, compared with the printed cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BASELINE = COLUMNS.index("baseline")
 
 @dataclass(frozen=True)
 class Ours:
-    """u65 in percent of one variant: (sets, cautions, rules), NaN for a set that is not available."""
+    """u65 in percent of one variant (sets, cautions, rules), NaN if unavailable."""
 
     name: str
     repetitions: int
@@ -30,17 +30,17 @@ class Ours:
 
     @property
     def gap(self) -> Floats:
-        """Ours minus the paper's."""
+        """Our value minus the printed one."""
         return self.mean - printed()
 
     @property
     def within(self) -> int:
-        """Cells within the goal."""
+        """Number of cells within the goal."""
         return int((np.abs(self.gap) <= GOAL).sum())
 
     @property
     def cells(self) -> int:
-        """Cells of the available sets."""
+        """Number of cells of the available sets."""
         return int(np.isfinite(self.gap).sum())
 
     @property
@@ -50,14 +50,14 @@ class Ours:
 
 
 def collect_decided(results: Results, name: str) -> Ours:
-    """The same for another decision, whose results are kept beside those of the usual one."""
+    """Return the results of another decision, saved with those of the usual one."""
     both = [(arguments, result["decided"]) for arguments, result in results.of(kind="tables") if "decided" in result]
     other = tuple((arguments, {"u65": decided[name]}) for arguments, decided in both)
     return collect(Results(other, results.absent, results.quick), name)
 
 
 def collect(results: Results, name: str, **wanted: Any) -> Ours:
-    """Units of one variant -> means, errors, scores."""
+    """Return means, errors and scores of one variant."""
     scores: list[Floats | None] = []
     for data_set in PAPER["sets"].values():
         found = [np.array(result["u65"]) for _, result in results.of(set=data_set, **wanted)]
@@ -69,7 +69,7 @@ def collect(results: Results, name: str, **wanted: Any) -> Ours:
 
 
 def _error(scores: Floats | None) -> Floats:
-    """(repetitions, cautions, rules) -> standard error of the difference of our mean and the paper's."""
+    """Return the standard error of the difference of our mean and the paper's."""
     if scores is None or len(scores) < 2:
         return np.full((len(CAUTIONS), len(COLUMNS)), np.nan)
     error: Floats = scores.std(axis=0, ddof=1) * np.sqrt(1 / len(scores) + 1 / REPETITIONS)

@@ -1,4 +1,4 @@
-"""Paper: the printed tables -> numbers and stars."""
+"""Printed tables: numbers and stars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS: tuple[str, ...] = tuple(PAPER["columns"])
 
 
 def printed() -> NDArray[np.float64]:
-    """(sets, cautions, rules): u65 in percent as printed.
+    """Return u65 in percent as printed (sets, cautions, rules).
 
     Examples
     --------
@@ -28,10 +28,10 @@ def printed() -> NDArray[np.float64]:
 
 
 def printed_stars() -> NDArray[np.str_]:
-    """(sets, cautions): the stars of each row, in whichever cell they are printed."""
+    """Return the stars of each row (sets, cautions), in any cell."""
     return np.array([["".join(cell.lstrip("0123456789.") for cell in row) for row in rows] for rows in _cells()])
 
 
 def _cells() -> list[list[list[str]]]:
-    """Printed cells by set, table, column."""
+    """Printed cells by set, table and column."""
     return [[table["rows"][title] for table in PAPER["tables"].values()] for title in TITLES]

@@ -1,4 +1,4 @@
-"""Protocol: a data set, a way of counting and repetitions -> u65 of every rule and caution.
+"""u65 of every rule and caution, by data set, counting sense and repetition.
 
 Each fold grows one forest; every rule and every caution then combines the same leaves.
 """
@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 
 
 class StrictBelief(Belief):
-    """`Belief`, but a leaf whose lower bound is exactly 1/2 decides nothing."""
+    """`Belief`, except that a leaf with a lower bound of exactly 1/2 is undecided."""
 
     strict = True
 
@@ -40,7 +40,7 @@ RULES: dict[str, Rule] = {
 SENSES = ("all", "inbag", "distinct", "oob")
 SKIPPED = "constant features skipped, as hedgerow does by default"
 TWIN = "scikit-learn's forests, sets by the printed formulas"
-#: How forests are grown: constant features are counted as scikit-learn does, which the authors used.
+#: Growth parameters: constant features are counted as in scikit-learn, which the authors used.
 USUAL: dict[str, Any] = {"constant_features": "count"}
 #: Details that the paper leaves open, one changed at a time; tried with the counts "all".
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -55,7 +55,7 @@ DECIDED: dict[str, dict[str, bool]] = {
     "a leaf at exactly 1/2 stays undecided": {"strict_leaf": True},
     "belief of exactly 1/2 decides": {"half_decides": True},
 }
-#: Sets for the rules of many classes, none of them in the paper.
+#: Sets for multiclass rules, none of them in the paper.
 MULTICLASS = (
     "balance-scale", "breast-tissue", "cardiotocography", "dermatology", "digits", "ecoli", "glass", "iris",
     "mfeat-zernike", "segment", "vehicle-silhouettes", "vowel", "wine", "wine-quality-red", "yeast",
@@ -74,12 +74,12 @@ DECISIONS = (
     "dominance", "maximality", "e_admissibility", "maximin", "maximax", "hurwicz", "pignistic", "expected_utility",
     "u65", "u80", "f1", "top_probability", "coverage", "risk",
 )  # fmt: skip
-#: How many repetitions there are in full and in a quick run, and how many share a file.
+#: Repetitions in full and in a quick run, and how many share a file.
 RUNS = {
     "tables": (REPETITIONS, 5, 5), "senses": (20, 5, 5), "variant": (10, 0, 5), "twin": (10, 0, 5), "beyond": (2, 0, 1),
     "noise": (1, 1, 1),
 }  # fmt: skip
-#: Larger sets are left out of the twin, which is slow.
+#: Larger sets are excluded from the twin, which is slow.
 TWIN_ROWS = 2_000
 QUICK_NOISES = (0.0, 0.3)
 QUICK_MULTICLASS = ("glass", "iris", "vehicle-silhouettes", "wine")
@@ -87,7 +87,7 @@ BEYOND = ("learned weights", "mass1, caution auto", "mass3, caution auto", "base
 
 
 def plan(sets: Sequence[str], quick: bool, paper_sets: Sequence[str], rows: dict[str, int]) -> list[Unit]:
-    """Available sets -> units: the tables for every way of counting, the variants, and the further experiments."""
+    """Return the units: tables for every counting sense, variants and additions."""
     units = []
     for name in sets:
         size = rows[name] ** 1.1
@@ -107,7 +107,7 @@ def plan(sets: Sequence[str], quick: bool, paper_sets: Sequence[str], rows: dict
 
 
 def work(arguments: Arguments, data: Path | None) -> Result:
-    """A unit's arguments -> its result; runs in a process of its own."""
+    """Run a unit, in a process of its own."""
     given = dict(arguments)
     kind, name, repetitions = given.pop("kind"), given.pop("set"), range(*given.pop("repetitions"))
     dataset = load_dataset(name, data=data)
@@ -135,9 +135,9 @@ def tables(
     decided: bool = False,
     **options: Any,
 ) -> Result:
-    """Features (n, p), classes (n,) -> mean u65 over folds, for each repetition, caution and rule.
+    """Return mean u65 over folds for each repetition, caution and rule.
 
-    With `decided` the same under the other ways to decide, by name.
+    With `decided`, also those of the other decisions, by name.
     """
     ways: dict[str, dict[str, bool]] = {"u65": {}} | (DECIDED if decided else {})
     found: dict[str, list[Any]] = {name: [] for name in ways}
@@ -156,7 +156,7 @@ def tables(
 
 
 def sets_of(evidence: Any, *, strict_leaf: bool = False, half_decides: bool = False) -> list[Bools]:
-    """Evidence of a forest -> the sets of classes under each caution and rule."""
+    """Return the prediction sets under each caution and rule."""
     rules = [
         StrictBelief(rule.weights) if strict_leaf and isinstance(rule, Belief) else rule for rule in RULES.values()
     ]
@@ -165,7 +165,7 @@ def sets_of(evidence: Any, *, strict_leaf: bool = False, half_decides: bool = Fa
 
 
 def beyond(X: NDArray[np.float64], y: NDArray[np.int64], repetitions: Sequence[int], **options: Any) -> Result:
-    """Features (n, p), classes (n,) -> u65 of learned weights and of cautions chosen out of bag, per repetition."""
+    """Return u65 per repetition of learned weights and cautions chosen out of bag."""
     found, chosen_cautions = [], []
     for repetition in repetitions:
         scores = []
@@ -193,7 +193,7 @@ def many_classes(
     decisions: Sequence[str] = (),
     **options: Any,
 ) -> Result:
-    """Features, classes (n,), share of training labels made wrong -> what rules of many classes and decisions score."""
+    """Return scores of multiclass rules and decisions under label noise."""
     found, decided = [], []
     for repetition in repetitions:
         scores, by_decision = [], []
@@ -215,7 +215,7 @@ def many_classes(
 
 
 def folds(y: NDArray[Any], repetition: int, stratified: bool) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Classes (n,), number of the repetition -> rows to fit and rows to test, ten times."""
+    """Yield rows to fit and rows to test, ten times."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     kind = StratifiedKFold if stratified else KFold
@@ -224,7 +224,7 @@ def folds(y: NDArray[Any], repetition: int, stratified: bool) -> Iterator[tuple[
 
 
 def with_noise(y: NDArray[np.str_], share: float, rng: np.random.Generator) -> NDArray[np.str_]:
-    """Classes (n,) -> the same with a share of them replaced by another class, drawn uniformly.
+    """Replace a share of classes (n,) by another class, drawn uniformly.
 
     Examples
     --------
@@ -239,20 +239,20 @@ def with_noise(y: NDArray[np.str_], share: float, rng: np.random.Generator) -> N
 
 
 def _sets_under(forest: RandomForestClassifier, decision: str, X: Any) -> Bools:
-    """A fitted forest, a decision, samples -> their sets; a promise that cannot be kept leaves all rows open."""
+    """Return prediction sets; uncontrollable risk leaves all rows undecided."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="No threshold promises")
+        warnings.filterwarnings("ignore", message="No threshold limits")
         sets: Bools = forest.set_params(decision=decision).predict_set(X)
     return sets
 
 
 def _evaluated(y: NDArray[np.str_], sets: Bools, classes: NDArray[np.str_]) -> list[float]:
-    """Classes (n,), sets (n, K) -> u65, u80, determinacy."""
+    """Return u65, u80 and determinacy of sets (n, K)."""
     return [u65(y, sets, classes=classes), u80(y, sets, classes=classes), determinacy(y, sets, classes=classes)]
 
 
 def _with_halves(opinion: Opinion) -> Bools:
-    """Opinion about two classes -> dominance, except that a belief of exactly one half decides as well."""
+    """Return dominance of two classes, with a belief of exactly one half decided."""
     sets: Bools = decide(opinion).copy()
     exactly = (opinion.lower[:, 1] == 0.5) & sets.all(axis=1)
     sets[exactly, 0] = False
@@ -260,7 +260,7 @@ def _with_halves(opinion: Opinion) -> Bools:
 
 
 def _blocks(kind: str, name: str, size: float, quick: bool, **also: Any) -> list[Unit]:
-    """Repetitions in blocks -> one unit each."""
+    """Return one unit per block of repetitions."""
     in_full, in_brief, block = RUNS[kind]
     repetitions = in_brief if quick else in_full
     named = [str(value) for name, value in also.items() if name not in USUAL]
@@ -279,7 +279,7 @@ def _blocks(kind: str, name: str, size: float, quick: bool, **also: Any) -> list
 
 
 class _few_rows_of_a_class_allowed:
-    """Silence scikit-learn's warning about a class with fewer rows than folds, which is intended here."""
+    """Silence scikit-learn's warning about classes with fewer rows than folds."""
 
     def __enter__(self) -> None:
         self._caught = warnings.catch_warnings()

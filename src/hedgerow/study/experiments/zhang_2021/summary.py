@@ -1,4 +1,4 @@
-"""Summary: results of all units -> the report."""
+"""The report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hedgerow.study.experiments.zhang_2021.verdict import write_verdict
 
 
 def report(results: Results) -> StudyReport:
-    """Everything the paper prints and what we add to it."""
+    """Return the report: the printed tables, and additions."""
     senses = [collect(results, sense, sense=sense) for sense in SENSES]
     variants = [collect(results, name, kind="variant", variant=name) for name in VARIANTS]
     variants += [collect_decided(results, name) for name in DECIDED]
@@ -52,7 +52,7 @@ def report(results: Results) -> StudyReport:
 
 
 def _figure_of_gaps(senses: list[Ours]) -> Figure:
-    """The 96 differences to the paper, for each way of counting."""
+    """Return the plot of the 96 differences to the paper, for each counting sense."""
 
     def draw(canvas: Any) -> None:
         axes = canvas.subplots(1, len(senses))
@@ -63,7 +63,7 @@ def _figure_of_gaps(senses: list[Ours]) -> Figure:
                 x = np.repeat(np.arange(len(TITLES)), len(CAUTIONS)) + 0.15 * (rule - 1.5)
                 axis.plot(x, sense.gap[:, :, rule].ravel(), ".", ms=4, color=colour, label=name)
             axis.set_title(f"{sense.name}: {sense.within} of {sense.cells} within ±{GOAL:g}")
-            if sense.name != "oob":  # it is far from the paper and would need a scale of its own
+            if sense.name != "oob":  # far from the paper: would need a scale of its own
                 axis.set_ylim(-1.1 * nearer, 1.1 * nearer)
             axis.set_xticks(np.arange(len(TITLES)), TITLES, rotation=60)
         axes[0].set_ylabel("ours − paper, points of u65")
@@ -73,7 +73,7 @@ def _figure_of_gaps(senses: list[Ours]) -> Figure:
 
 
 def _data(senses: list[Ours], variants: list[Ours], noise: dict[float, Floats]) -> dict[str, Any]:
-    """The data behind the tables, for other programs."""
+    """Return the data behind the tables as JSON."""
     ways = {
         way.name: {"repetitions": way.repetitions, "u65": np.round(way.mean, 4).tolist()}
         for way in [*senses, *variants]

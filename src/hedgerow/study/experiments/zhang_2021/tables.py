@@ -1,4 +1,4 @@
-"""Tables: our means -> the paper's tables beside ours, and how well each variant fits."""
+"""The paper's tables with our results, and the fit of each variant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS
 
 
 def paper_tables(ours: Ours) -> list[ReportTable]:
-    """Tables 1 to 3, each cell: ours, the paper's, the difference; the best of a row in bold, with its stars."""
+    """Return Tables 1 to 3: our value, the printed one and their difference."""
     theirs, their_stars = printed(), printed_stars()
     tables = []
     for number, caution in enumerate(CAUTIONS):
@@ -36,15 +36,15 @@ def paper_tables(ours: Ours) -> list[ReportTable]:
                 rows,
                 f"Ours / the paper's and the difference, {ours.repetitions} repetitions of ten folds, leaves"
                 f" count `{ours.name}`. Bold:"
-                " our best; stars: Student's t-test of the best belief rule against the baseline (⋆ .05, ⋆⋆"
-                " .01, ⋆⋆⋆ .001).",
+                " our best; stars: Student's t-test of the best belief rule against the baseline (⋆ 0.05, ⋆⋆"
+                " 0.01, ⋆⋆⋆ 0.001).",
             )
         )
     return tables
 
 
 def stars_of(scores: Floats) -> str:
-    """(repetitions, rules) -> stars of the better one of the best belief rule and the baseline."""
+    """Return the stars of the better of the best belief rule and the baseline."""
     if len(scores) < 2:
         return ""
     means = np.delete(scores.mean(axis=0), BASELINE)
@@ -52,19 +52,19 @@ def stars_of(scores: Floats) -> str:
 
 
 def sense_table(senses: list[Ours]) -> ReportTable:
-    """How well each way of counting fits."""
+    """Return the table of the fit of each counting sense."""
     return ReportTable(
         "What a leaf counts: which of the four senses the paper's numbers fit",
         ("counts", "repetitions", f"cells within ±{GOAL:g}", "mean difference", "largest", "where"),
         [_fit_row(sense) for sense in senses],
         "Differences in points of u65, absolute. `all`: every training row in the leaf; `inbag`: bootstrap"
         " multiplicities;"
-        " `distinct`: distinct rows of the bag; `oob`: only rows outside the bag.",
+        " `distinct`: distinct rows of the bootstrap sample; `oob`: only out-of-bag rows.",
     )
 
 
 def variant_table(usual: Ours, variants: list[Ours]) -> ReportTable:
-    """How each detail that the paper leaves open changes the fit."""
+    """Return the table of details that the paper leaves open."""
     return ReportTable(
         "What the paper leaves open, one thing changed at a time",
         ("variant", "repetitions", f"cells within ±{GOAL:g}", "mean difference", "largest", "where"),
@@ -77,7 +77,7 @@ def variant_table(usual: Ours, variants: list[Ours]) -> ReportTable:
 
 
 def _fit_row(ours: Ours, name: str | None = None) -> list[str]:
-    """One variant -> a row that says how well it fits."""
+    """Return a row about the fit of one variant."""
     gap = np.abs(ours.gap)
     worst = np.unravel_index(int(np.nanargmax(gap)), gap.shape)
     return [
@@ -91,7 +91,7 @@ def _fit_row(ours: Ours, name: str | None = None) -> list[str]:
 
 
 def outside_table(best: Ours, ways: list[Ours]) -> ReportTable:
-    """Cells that miss the goal, in standard errors, and their values under each other variant."""
+    """Return the table of cells outside the goal, with their values elsewhere."""
     rows = []
     for place in np.argwhere(np.abs(best.gap) > GOAL):
         at = tuple(int(i) for i in place)
@@ -108,5 +108,5 @@ def outside_table(best: Ours, ways: list[Ours]) -> ReportTable:
 
 
 def cell_name(data_set: int, caution: int, rule: int) -> str:
-    """Position -> words."""
+    """Return a cell in words."""
     return f"{TITLES[data_set]}, s = {CAUTIONS[caution]:g}, {COLUMNS[rule]}"

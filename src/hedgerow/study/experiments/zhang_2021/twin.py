@@ -1,7 +1,6 @@
-"""Twin: the paper's protocol with scikit-learn's forests and the printed formulas, without the library's rules.
+"""The paper's protocol with scikit-learn's forests and the printed formulas.
 
-A cell that this program and hedgerow give alike, and the paper gives otherwise, does not differ because of our trees
-or rules.
+A cell on which this program and hedgerow agree against the paper does not differ because of hedgerow's trees or rules.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ TREES, CAUTIONS = 100, (1.0, 3.0, 5.0)
 
 
 def tables(X: Floats, y: Ints, repetitions: dict[int, list[tuple[Ints, Ints]]]) -> dict[str, Any]:
-    """Features (n, p), classes 0 and 1 (n,), folds by repetition -> mean u65 by repetition, caution and rule."""
+    """Return mean u65 by repetition, caution and rule."""
     from sklearn.ensemble import RandomForestClassifier
 
     found = []
@@ -33,7 +32,7 @@ def tables(X: Floats, y: Ints, repetitions: dict[int, list[tuple[Ints, Ints]]]) 
 
 
 def scores_of(counts: Ints, y: Ints) -> list[list[float]]:
-    """Counts (n, trees, 2), classes (n,) -> u65 by caution, then mass1, mass2, mass3 and the baseline."""
+    """Return u65 by caution of mass1, mass2, mass3 and the baseline."""
     found = []
     n = counts.sum(axis=2)
     for s in CAUTIONS:
@@ -41,19 +40,19 @@ def scores_of(counts: Ints, y: Ints) -> list[list[float]]:
         row = []
         for weights in (np.ones_like(lower), n.astype(np.float64), 1 - s / (n + s)):
             bel, pl = ((weights * sure).sum(axis=1) for sure in (lower >= 0.5, upper > 0.5))
-            row.append(u65(bel, pl, weights.sum(axis=1) / 2, y))  # not divided, so that exactly half stays half
+            row.append(u65(bel, pl, weights.sum(axis=1) / 2, y))  # not divided, to keep exactly half
         found.append([*row, u65(lower.mean(axis=1), upper.mean(axis=1), 0.5, y)])
     return found
 
 
 def u65(bel: Floats, pl: Floats, half: Floats | float, y: Ints) -> float:
-    """Belief and plausibility of class 1 (n,), what is half of them, classes (n,) -> mean u65; undecided is .65."""
+    """Return mean u65, 0.65 for undecided rows; `half` is half of the total mass."""
     decided = np.where(bel > half, 1, np.where(pl < half, 0, -1))
     return float(np.where(decided < 0, 0.65, decided == y).mean())
 
 
 def _leaf_counts(inside: Ints, outside: Ints, y: Ints) -> Ints:
-    """Leaves of training rows, leaves of test rows, classes of training rows -> counts (n_test, 2) of all rows."""
+    """Return the counts (n_test, 2) of training rows in the leaves of test rows."""
     size = 1 + max(inside.max(), outside.max())
     counts = np.stack([np.bincount(inside[y == k], minlength=size) for k in (0, 1)], axis=1)
     return np.asarray(counts[outside])

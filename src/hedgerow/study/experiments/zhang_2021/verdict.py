@@ -1,4 +1,4 @@
-"""Verdict: our means and the paper's -> what holds, what does not, and why, in sentences."""
+"""Verdict: the printed results that hold, and explanations of the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write_verdict(
     claims: list[Claim],
     noise: dict[float, Floats],
 ) -> list[str]:
-    """What holds, what does not, and why: sentences made from the figures."""
+    """Return the verdict as sentences."""
     said = [
         f"**{best.within} of {best.cells} printed cells are within ±{GOAL:g} points** when leaves count"
         f" `{best.name}`, with"
@@ -44,7 +44,7 @@ def write_verdict(
 
 
 def _remark_on_constants(best: Ours, variants: list[Ours]) -> list[str]:
-    """Cells that counting constant features as scikit-learn does brings inside."""
+    """List cells that are inside if constant features count as in scikit-learn."""
     skipped = [variant for variant in variants if variant.name == SKIPPED]
     if not skipped:
         return []
@@ -60,7 +60,7 @@ def _remark_on_constants(best: Ours, variants: list[Ours]) -> list[str]:
 
 
 def _remark_on_deviations(one: Deviation) -> str:
-    """A cell outside the goal: how far, what is the cause, and what was tried."""
+    """Describe a cell outside the goal and its cause."""
     return (
         f"Outside, {one.name}: {one.gap:+.2f} points, {one.errors:.1f} standard errors. **{one.cause}**: {one.reason}."
         f" Over s = {_series(CAUTIONS, 0)} the paper has {_series(one.theirs)}, we {_series(one.ours)}."
@@ -68,7 +68,7 @@ def _remark_on_deviations(one: Deviation) -> str:
 
 
 def _remark_on_claims(claims: list[Claim]) -> str:
-    """How many statements hold, and on how many sets each."""
+    """Count the claims that hold, and the sets of each."""
     held = [claim for claim in claims if claim.held]
     told = "; ".join(f"{claim.words}: {claim.verdict} (paper {claim.theirs})" for claim in claims)
     return (
@@ -78,12 +78,12 @@ def _remark_on_claims(claims: list[Claim]) -> str:
 
 
 def _series(values: Iterable[float], digits: int = 2) -> str:
-    """Numbers with commas."""
+    """Format numbers with commas."""
     return ", ".join(f"{value:.{digits}f}" for value in values)
 
 
 def _remark_on_stars(ours: Ours) -> str:
-    """How our significance compares with the printed stars."""
+    """Compare our significance with the printed stars."""
     theirs, both, more, fewer, rows = printed_stars(), 0, 0, 0, 0
     for position, scores in enumerate(ours.scores):
         if scores is None:
@@ -101,7 +101,7 @@ def _remark_on_stars(ours: Ours) -> str:
 
 
 def _remark_on_noise(means: dict[float, Floats]) -> str:
-    """Which rule of many classes leads without noise and with most of it."""
+    """Name the best multiclass rule without noise and with most of it."""
     names = list(MANY)
     first, last = min(means), max(means)
     leaders = [names[int(means[noise][1:, 0].argmax())] for noise in (first, last)]

@@ -1,17 +1,17 @@
-/* Doubt: what the leaves of a case hold -> where the doubt comes from, and how many confirmed cases would settle it.
+/* Sources of uncertainty of a case, and the numbers of labelled cases that would decide it.
 
-   The formulas are those of hedgerow.explain.sources and .settle; the tests compare them. Values that are missing or outside the training
-   data are not known here, so their part is what Python found at the model's own settings. */
+   The formulas are those of hedgerow.explain.sources and .remedies, and the names those of hedgerow.explain.words; the tests compare them.
+   The parts of missing and out-of-range values need the whole forest and are not computed here. */
 
 const CAUSES = {
-  few: "too few similar cases", overlap: "classes that really overlap", disagree: "trees that disagree",
-  missing: "missing or unseen values", outside: "values outside the range of the training data",
+  few: "too few similar training rows", overlap: "class overlap", disagree: "tree disagreement",
+  missing: "missing values or new categories", out_of_range: "values outside the training range",
 };
-/* Rules that need more of a leaf than its counts. */
+/* Rules that use more than the counts of a leaf. */
 const BY_WEIGHT = ["plausibility", "dempster", "cautious"];
 const MOST_CASES = 1000, ONE_BY_ONE = 16;
 
-/* The leaves of a case: share of the trees, total, shares of the classes. */
+/* Leaves of a case: fraction of the trees, total, class shares. */
 function leavesOf(evidence, number) {
   const {start, content, times, counts, total, nClasses} = evidence, found = [];
   let trees = 0;
@@ -23,14 +23,14 @@ function leavesOf(evidence, number) {
   return found;
 }
 
-/* -> few, overlap and disagree, as parts of one unit of trust. */
-function doubtOf(evidence, number, caution) {
+/* Amounts of few, overlap and disagree. */
+function uncertaintyOf(evidence, number, caution) {
   const leaves = leavesOf(evidence, number), K = evidence.nClasses, byClass = new Array(K).fill(0);
   let few = 0;
   for (const leaf of leaves) {
-    const kept = reserve(leaf.total, caution);
-    few += leaf.weight * kept;
-    leaf.held = leaf.weight * (1 - kept);
+    const unassigned = vacuityOf(leaf.total, caution);
+    few += leaf.weight * unassigned;
+    leaf.held = leaf.weight * (1 - unassigned);
     leaf.shares.forEach((share, k) => { byClass[k] += leaf.held * share; });
   }
   const order = [...byClass].sort((a, b) => b - a), margin = K > 1 ? order[0] - order[1] : order[0];
@@ -38,7 +38,7 @@ function doubtOf(evidence, number, caution) {
   return {few, overlap: rivals * (1 - apart), disagree: rivals * apart};
 }
 
-/* The part of the impurity between leaves that chance does not explain. */
+/* The part of the impurity between leaves in excess of chance. */
 function disagreementOf(leaves, byClass) {
   const total = sum(byClass, 0, byClass.length);
   if (!(total > 0)) return 0;
@@ -53,7 +53,7 @@ function disagreementOf(leaves, byClass) {
   return clip((impurity - within) / impurity - chance, 0, 1);
 }
 
-/* Whole percentages with sum 100, as Python rounds them. */
+/* Integer percentages with sum 100, rounded as in Python. */
 function percents(shares) {
   const whole = shares.map((share) => Math.floor(100 * share + 1e-9));
   const rest = Math.round(100 * sum(shares, 0, shares.length)) - sum(whole, 0, whole.length);
@@ -62,7 +62,7 @@ function percents(shares) {
   return whole;
 }
 
-/* The opinion about a case if every leaf it reaches had n more rows of a class. */
+/* The opinion about a case after adding n rows of a class to every leaf it reaches. */
 function withMore(evidence, number, name, setting, label, n) {
   const more = evidenceOf(evidence, number), {nClasses: K, counts, total, winner} = more;
   for (let i = 0; i < more.nContents; i++) {
@@ -75,17 +75,17 @@ function withMore(evidence, number, name, setting, label, n) {
 }
 
 /* The fewest further cases of a class after which only this class remains; Infinity if a thousand are not enough. */
-function fewestCases(settles) {
-  for (let n = 1; n <= ONE_BY_ONE; n++) if (settles(n)) return n;
+function fewestCases(decides) {
+  for (let n = 1; n <= ONE_BY_ONE; n++) if (decides(n)) return n;
   let low = ONE_BY_ONE, high = 2 * ONE_BY_ONE;
-  while (!settles(high)) {
+  while (!decides(high)) {
     low = high;
     high *= 2;
     if (high > 2 * MOST_CASES) return Infinity;
   }
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (settles(middle)) high = middle; else low = middle;
+    if (decides(middle)) high = middle; else low = middle;
   }
   return high <= MOST_CASES ? high : Infinity;
 }

@@ -1,0 +1,219 @@
+"""Mixed forests: three kinds of trees in one forest."""
+
+from __future__ import annotations
+
+from hedgerow.criteria import Criterion
+from hedgerow.decisions import Decision
+from hedgerow.estimators.classifiers import RandomForestClassifier
+from hedgerow.estimators.regressors import RandomForestRegressor
+from hedgerow.params.resolve import warn_of_friedman
+from hedgerow.params.table import (
+    CategoricalFeatures,
+    ClassWeight,
+    FeatureWeights,
+    ImmutableFeatures,
+    MaxFeatures,
+    MonotonicCst,
+    OobScore,
+    RandomState,
+    with_parameters_described,
+)
+from hedgerow.rules import Rule
+
+
+@with_parameters_described
+class MixedForestClassifier(RandomForestClassifier):
+    """A forest of three kinds of trees, the most accurate forest of this library.
+
+    The trees take turns: best splits of `max_features` features, as in `RandomForestClassifier`; random thresholds of
+    all features, as in extremely randomised trees; and random thresholds of `max_features` features. All kinds have
+    bootstrap samples, so their mean is calibrated on out-of-bag rows as in other forests.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_, n_classes_, n_features_in_, feature_names_in_, trees_, forest_, feature_importances_, calibration_
+        As in `RandomForestClassifier`.
+
+    See Also
+    --------
+    RandomForestClassifier : The same with best splits only; fits in less time.
+
+    Notes
+    -----
+    Errors of trees that choose thresholds differently are less correlated, so their mean is better than that of as
+    many trees of one kind.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import MixedForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = MixedForestClassifier(random_state=0).fit(X, y)
+    >>> forest.predict_set(X[[0, 70]])
+    array([[ True, False, False],
+           [False,  True,  True]])
+    """
+
+    splitter = "mixed"
+
+    def __init__(
+        self,
+        n_estimators: int | str = 300,
+        *,
+        rule: str | Rule = "average",
+        caution: float | str = 1.0,
+        decision: str | Decision = "auto",
+        calibration: str | None = "oob",
+        criterion: str | Criterion = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = "sqrt",
+        constant_features: str = "skip",
+        feature_weights: FeatureWeights = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool | str = True,
+        max_samples: int | float | None = None,
+        oob_score: OobScore = False,
+        novelty: float | None = None,
+        unseen: str = "shares",
+        class_weight: ClassWeight = None,
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        immutable_features: ImmutableFeatures = None,
+        max_bins: int | str | None = "auto",
+        label_rounds: int = 5,
+        leaf_counts: str = "all",
+        ccp_alpha: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.rule = rule
+        self.caution = caution
+        self.decision = decision
+        self.calibration = calibration
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.novelty = novelty
+        self.unseen = unseen
+        self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.immutable_features = immutable_features
+        self.max_bins = max_bins
+        self.label_rounds = label_rounds
+        self.leaf_counts = leaf_counts
+        self.ccp_alpha = ccp_alpha
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+@with_parameters_described
+class MixedForestRegressor(RandomForestRegressor):
+    """A forest of three kinds of regression trees.
+
+    The trees take turns: best splits of `max_features` features, random thresholds of all features, and random
+    thresholds of `max_features` features. All kinds have bootstrap samples.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    n_features_in_, feature_names_in_, trees_, forest_, criterion_, feature_importances_
+        As in `RandomForestRegressor`.
+
+    See Also
+    --------
+    RandomForestRegressor : The same with best splits only; fits in less time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow import MixedForestRegressor
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 2))
+    >>> forest = MixedForestRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+    >>> forest.predict([[2.0, 0.0]]).round(1)
+    array([4.])
+    """
+
+    splitter = "mixed"
+
+    def __init__(
+        self,
+        n_estimators: int | str = 300,
+        *,
+        caution: float = 1.0,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = 1.0,
+        constant_features: str = "skip",
+        feature_weights: FeatureWeights = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool | str = True,
+        max_samples: int | float | None = None,
+        oob_score: OobScore = False,
+        unseen: str = "shares",
+        monotonic_cst: MonotonicCst = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        max_bins: int | str | None = "auto",
+        leaf_rows: bool = False,
+        ccp_alpha: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        warn_of_friedman(criterion)
+        self.n_estimators = n_estimators
+        self.caution = caution
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.unseen = unseen
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.leaf_rows = leaf_rows
+        self.ccp_alpha = ccp_alpha
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
