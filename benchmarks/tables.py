@@ -152,7 +152,7 @@ def _python(verb: str, ending: str, n_trees: int) -> None:
     import polars
 
     import hedgerow
-    from hedgerow.explain.presenters.registry import presenter
+    from hedgerow.explain.presenters import presenter
     from hedgerow.inference.predictor import predictor_of
 
     frame = polars.read_csv("table.csv") if ending == "csv" else polars.read_parquet("table.parquet")

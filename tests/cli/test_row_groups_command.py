@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hedgerow.util.clusters import one_of_each
+from hedgerow.util.blocks import one_of_each
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor, UnsupervisedForest, explain
 from hedgerow.cli.models import target_columns
 from hedgerow.explain.breakdown import Lines
+from hedgerow.explain.presenters import PRESENTERS, explainer_of, presenter_for, presenter_of
 from hedgerow.explain.presenters.base import Presenter
 from hedgerow.explain.presenters.classification import ClassificationPresenter, PairwisePresenter
-from hedgerow.explain.presenters.registry import PRESENTERS, explainer_of, presenter_for, presenter_of
 from hedgerow.explain.presenters.regression import RegressionPresenter
 from hedgerow.explain.report import make_report
 from hedgerow.table import NamedColumns
@@ -89,7 +89,7 @@ def test_types_without_explanations_are_refused() -> None:
 
 def test_presenters_need_no_command_line() -> None:
     code = (
-        "import sys, hedgerow.explain.presenters.registry;"
+        "import sys, hedgerow.explain.presenters;"
         "print([name for name in sys.modules if name.startswith(('typer', 'hedgerow.cli'))])"
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -24,20 +24,18 @@ from hedgerow.study.experiments.busch_2021 import claims as busch_claims
 from hedgerow.study.experiments.busch_2021 import protocol as busch
 from hedgerow.study.experiments.busch_2021.scores import NINE, Scores
 from hedgerow.study.experiments.frame import Experiment, Results, Unit, reproduce
-from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport
-from hedgerow.study.experiments.statistics import pairwise_wins, stars
+from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport, pairwise_wins, stars
 from hedgerow.study.experiments.sutton_2012 import protocol as sutton
 from hedgerow.study.experiments.sutton_2012.paper import PAPER as SUTTON
 from hedgerow.study.experiments.sutton_2012.paper import is_attainable
 from hedgerow.study.experiments.sutton_2012.paper import printed as printed_errors
+from hedgerow.study.experiments.sutton_2012.protocol import gini_trees
 from hedgerow.study.experiments.sutton_2012.scores import Rates, rates_of
 from hedgerow.study.experiments.sutton_2012.summary import fewest_tests
-from hedgerow.study.experiments.sutton_2012.trees import gini_trees
 from hedgerow.study.experiments.zhang_2021 import protocol as zhang
 from hedgerow.study.experiments.zhang_2021 import twin
-from hedgerow.study.experiments.zhang_2021.causes import deviations
-from hedgerow.study.experiments.zhang_2021.ours import GOAL, Ours, collect
-from hedgerow.study.experiments.zhang_2021.paper import PAPER, TITLES, printed, printed_stars
+from hedgerow.study.experiments.zhang_2021.paper import GOAL, PAPER, TITLES, Ours, collect, printed, printed_stars
+from hedgerow.study.experiments.zhang_2021.verdict import deviations
 from hedgerow.theory.ranks import mean_ranks
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib")

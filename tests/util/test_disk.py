@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow import RandomForestClassifier
 from hedgerow.cli.app import app
-from hedgerow.datasets.arff import ArffRows
+from hedgerow.datasets.fetch import ArffRows
 from hedgerow.datasets.fetch import _write as write_dataset
 from hedgerow.explain.report import Report
 from hedgerow.study.experiments.frame import Unit, _keep

@@ -22,7 +22,7 @@ MOST_CLASSES_ABOVE = 4
 #: Questions whether an object has an attribute, outside the experiments; nearly all are asked of foreign objects.
 MOST_HASATTR, MOST_GETATTR = 15, 20
 #: Places outside `target` that ask whether a model predicts classes, numbers, rows or several of these; besides
-#: `explain/presenters/registry`, the door through which every command asks it.
+#: `explain/presenters`, the door through which every command asks it.
 MOST_TESTS_OF_KIND = 5
 _KINDS = r"(?:Class|Number|Several)Answers|About\w+|Moments|Counts|\w+Target|Estimate|Trees(?:Classifier|Regressor)"
 TESTS_OF_KIND = re.compile(

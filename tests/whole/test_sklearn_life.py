@@ -433,7 +433,7 @@ def test_the_scan_for_private_imports_finds_them(tmp_path):
 
 
 def test_n_jobs_is_what_joblib_says_and_holds_inside_other_processes():
-    from hedgerow.util.threads import thread_count
+    from hedgerow.util.runtime import thread_count
 
     assert thread_count(None) == 1
     assert thread_count(3) == 3

@@ -22,13 +22,13 @@ from hedgerow.cli.fit import features_of, groups_of
 from hedgerow.cli.holdout import columns_of, held_out, refitted
 from hedgerow.cli.models import require_target
 from hedgerow.cli.options import CompareOptions
-from hedgerow.explain.presenters.registry import presenter_for
+from hedgerow.explain.presenters import presenter_for
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies, tally_numbers
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.tasks.classification.evaluation import mean_log_loss
+from hedgerow.util.runtime import thread_count
 from hedgerow.util.text import number_of, score, share
-from hedgerow.util.threads import thread_count
 
 if TYPE_CHECKING:
     from hedgerow.estimators.supervised import SupervisedTrees

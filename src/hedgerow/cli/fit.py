@@ -25,8 +25,8 @@ from hedgerow.cli.match import checked_caution, checked_decision, checked_rule, 
 from hedgerow.cli.models import require_target, target_columns
 from hedgerow.cli.options import CompareOptions, FitOptions
 from hedgerow.errors import CheckpointError
+from hedgerow.explain.presenters import presenter_for
 from hedgerow.explain.presenters.base import Fact, FitSummary
-from hedgerow.explain.presenters.registry import presenter_for
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies
@@ -37,8 +37,8 @@ from hedgerow.storage.parameters import MAX_THREADS
 from hedgerow.table import Factors
 from hedgerow.table.binned import BinnedTable, bin_columns
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
+from hedgerow.util.runtime import thread_count
 from hedgerow.util.text import listed, number_of
-from hedgerow.util.threads import thread_count
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,7 +15,7 @@ from hedgerow.cli.files.sheet import Array
 from hedgerow.cli.fit import fit
 from hedgerow.cli.match import checked_caution, checked_decision, checked_rule
 from hedgerow.cli.options import TuneOptions
-from hedgerow.explain.presenters.registry import presenter_for
+from hedgerow.explain.presenters import presenter_for
 from hedgerow.inference.evidence import CAUTIONS
 from hedgerow.metrics import determinacy, single_set_accuracy
 from hedgerow.util.text import score

@@ -1,12 +1,15 @@
-"""Rows of partitions, and limits of memory."""
+"""Rows of partitions, limits of memory, and its return to the system."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from threading import Lock, Thread
+from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from hedgerow import _core
 from hedgerow.fit.engine import Worker
 
 
@@ -131,3 +134,47 @@ def _thread_bytes(worker: Worker) -> int:
     """Return the memory of a thread of a worker for rows, always above zero."""
     limit = worker.memory_limit
     return max(limit - LIBRARIES, limit // 8) // max(1, worker.n_threads)
+
+
+#: Seconds between two returns, and between the last task and the end of the thread.
+PAUSE, LINGER = 0.5, 60.0
+
+
+class _Returning:
+    """A thread that returns freed memory to the system until no task has arrived for a while.
+
+    Dask counts memory that the C library keeps for reuse as used. A worker that has spilled all its data would stay
+    paused for ever, because no task would run on it and free more. So the thread runs as long as tasks arrive.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._until = Lock(), 0.0
+        self._thread: Thread | None = None
+
+    def go_on(self) -> None:
+        """Continue for `LINGER` seconds, in a new thread if the last one has ended."""
+        with self._lock:
+            self._until = monotonic() + LINGER
+            if self._thread is None:
+                self._thread = Thread(target=self._run, daemon=True, name="hedgerow-memory")
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            sleep(PAUSE)
+            _core.give_back_memory()
+            with self._lock:
+                if monotonic() > self._until:
+                    self._thread = None
+                    return
+
+
+_returning = _Returning()
+
+
+def use_memory(keeps: bool) -> None:
+    """Keep freed memory for the next task if `keeps`, or return it to the system."""
+    if keeps:
+        _core.keep_memory()
+    else:
+        _returning.go_on()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.cluster.memory import use_memory
+from hedgerow.cluster.limits import use_memory
 from hedgerow.cluster.part import Part, PartPlan, join_parts
 from hedgerow.fit.distributed import PartitionTarget
 from hedgerow.forest.forest import Forest

@@ -24,7 +24,7 @@ from hedgerow.inference.oob import Sample
 from hedgerow.params.checks import check_n_rows
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins, bin_limits
-from hedgerow.util.threads import reading_threads
+from hedgerow.util.runtime import reading_threads
 
 
 @contextmanager

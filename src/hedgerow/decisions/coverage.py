@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.decisions.base import Bools, Checked, Decision, OpinionLike, check_share, probability_and_log_odds
 from hedgerow.decisions.intervals import Floats
 from hedgerow.decisions.labels import columns_of_rows
-from hedgerow.util.clusters import cluster_numbers
+from hedgerow.util.blocks import cluster_numbers
 
 
 class Coverage(Decision):

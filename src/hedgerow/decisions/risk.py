@@ -15,7 +15,7 @@ from scipy.special import bdtr
 from hedgerow.decisions.base import Bools, Checked, Decision, OpinionLike, check_share, probability_and_log_odds
 from hedgerow.decisions.intervals import Floats
 from hedgerow.decisions.labels import columns_of_rows
-from hedgerow.util.clusters import cluster_numbers, one_of_each
+from hedgerow.util.blocks import cluster_numbers, one_of_each
 
 #: Number of nested calibration subsets tested, most confident rows first.
 LEVELS = 50

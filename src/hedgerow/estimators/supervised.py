@@ -23,7 +23,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.suggest import suggested_rows
 from hedgerow.params.checks import require_count
 from hedgerow.params.resolve import resolve_max_features
-from hedgerow.table.output import OUTPUTS, frame_like, requested_output
+from hedgerow.table.frames import OUTPUTS, frame_like, requested_output
 
 if TYPE_CHECKING:
     from hedgerow.explain.report import Report

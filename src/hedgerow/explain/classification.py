@@ -11,10 +11,19 @@ import numpy as np
 from hedgerow.decisions import decision_in_force
 from hedgerow.explain.cases import Case, KnownRows, Label, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
-from hedgerow.explain.explanation import Cause, Counterfactual, Explanation, Move, Remedies, RowNovelty, ShapOf
+from hedgerow.explain.explanation import (
+    Cause,
+    Counterfactual,
+    ExplainRequest,
+    Explanation,
+    Move,
+    Remedies,
+    RowNovelty,
+    ShapOf,
+    check_numbers,
+)
 from hedgerow.explain.question import Floats, Question, labels_of, only_class, questions
 from hedgerow.explain.remedies import Confirmed, calm_caution, confirmed_cases, measure_first
-from hedgerow.explain.request import ExplainRequest, check_numbers
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
 from hedgerow.explain.sources import CAUSES, Marginals, UncertaintySources, excess_of, uncertainty_sources
 from hedgerow.explain.space import Space
@@ -29,7 +38,7 @@ from hedgerow.util.text import listed
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.request import TableLike
+    from hedgerow.explain.explanation import TableLike
 
 #: By default counterfactuals are searched for up to this many samples, for this many seconds each.
 FEW_SAMPLES, SECONDS = 10, 1.0

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.cases import Case, KnownRows, Value, number, training_rows
-from hedgerow.explain.explanation import Explained, finite
+from hedgerow.explain.explanation import Explained, ExplainRequest, check_numbers, finite
 from hedgerow.explain.question import Array, missing_features
-from hedgerow.explain.request import ExplainRequest, check_numbers
 from hedgerow.explain.shap import ShapValues, explain_values
 from hedgerow.explain.words import joined, name_few
 from hedgerow.forest.proximity import weight_table
@@ -25,7 +24,7 @@ from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.request import TableLike
+    from hedgerow.explain.explanation import TableLike
 
 Floats = NDArray[np.float64]
 

@@ -7,17 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from hedgerow.explain.cases import Label
-from hedgerow.explain.explanation import Explanation
-from hedgerow.explain.presenters.registry import explainer_of
+from hedgerow.explain.explanation import ExplainRequest, Explanation
+from hedgerow.explain.presenters import explainer_of
 from hedgerow.explain.regression import RegressionExplanation
-from hedgerow.explain.request import ExplainRequest
-from hedgerow.table.output import index_names
+from hedgerow.table.frames import index_names
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.request import TableLike
+    from hedgerow.explain.explanation import TableLike
 
 
 _Explained = TypeVar("_Explained", Explanation, RegressionExplanation)

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decisions.credal import Dominance
-from hedgerow.export.describe import Array, Category, are_doubles, c_number, c_strings, python_tuple
-from hedgerow.export.models import exported
+from hedgerow.export.describe import Array, Category, are_doubles, c_number, c_strings, exported, python_tuple
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.predictor import Predictor
 from hedgerow.tasks.classification.predictor import ClassificationPredictor

@@ -1,28 +1,33 @@
-"""Descriptions of trees: splits, binary questions, labels of nodes and literals of languages."""
+"""Descriptions of trees, checks of models, and the export to indented text."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import idm_bounds
-from hedgerow.forest.lines import as_limit
+from hedgerow.forest.lines import MOST_DEPTH, as_limit
 from hedgerow.forest.walk import Held, Tree, TreeNode
+from hedgerow.inference.predictor import predictor_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
 
 Array = NDArray[Any]
 Category = str | bool | int | float
 
 #: Destination of an answer: whether it is a leaf, and the number of its node or of the next question.
 Target = tuple[bool, int]
+_Format = TypeVar("_Format")
 
 
 @dataclass(frozen=True)
@@ -276,3 +281,98 @@ def _c_escaped(text: str) -> str:
     """Escape UTF-8 bytes in octal, because hexadecimal escapes have no fixed length."""
     safe = {byte for byte in range(32, 127) if chr(byte) not in '"\\?'}
     return "".join(chr(byte) if byte in safe else f"\\{byte:03o}" for byte in text.encode("utf-8", "replace"))
+
+
+def export_text(
+    tree: Tree | BaseEstimator, *, max_depth: int = 10, decimals: int = 2, caution: float | None = None
+) -> str:
+    """Export a tree as indented text, with the class counts of its leaves.
+
+    Parameters
+    ----------
+    tree : Tree or fitted DecisionTreeClassifier
+        The tree; for a forest, pass one of ``forest.trees_``.
+    max_depth : int, default=10
+        Largest depth of branches, at most 200; deeper ones are counted.
+    decimals : int, default=2
+        Decimals of thresholds.
+    caution : float, default=None
+        Caution of the bounds of the most probable class in each leaf; None shows no bounds.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from hedgerow import DecisionTreeClassifier
+    >>> from hedgerow.export import export_text
+    >>> tree = DecisionTreeClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
+    >>> print(export_text(tree, caution=1))
+    |--- x[0] <= 2.50
+    |   |--- no: 2 (no in [0.67, 1.00])
+    |--- x[0] > 2.50 or missing
+    |   |--- yes: 2 (yes in [0.67, 1.00])
+    """
+    check_caution(caution)
+    found = tree_of(tree)
+    if caution is None:
+        return found.to_text(max_depth=max_depth, decimals=decimals)
+    shown = found.is_leaf & (found.node_depth <= min(max_depth, MOST_DEPTH) + 1)
+    words = {number: interval_words(held, found.classes, caution) for number, held in found.held(shown)}
+
+    def note(leaf: TreeNode) -> str:
+        return f" ({words[leaf.number]})"
+
+    return found.to_text(max_depth=max_depth, decimals=decimals, note=note)
+
+
+def exported(model: BaseEstimator, formats: Mapping[str, _Format]) -> tuple[Any, _Format]:
+    """Return the predictor of a fitted model and its format, by prediction type.
+
+    Raise an error if unsupported.
+    """
+    wanted = "forest must be a fitted classifier or regressor of hedgerow"
+    predictor = predictor_of(model, wanted)
+    if not predictor.predicts:
+        raise TypeError(f"{wanted}, got {type(model).__name__}")
+    if predictor.kind not in formats and not len(predictor.classes):
+        raise NotImplementedError(f"This export does not support {type(model).__name__}.")
+    if predictor.kind not in formats:
+        raise NotImplementedError(
+            f"This export does not support {type(model).__name__}, whose trees separate two classes each. Export single"
+            " trees with export_code."
+        )
+    if model.novelty is not None:
+        raise NotImplementedError(
+            f"novelty must be None for an export, got {model.novelty!r}. Use set_params(novelty=None)."
+        )
+    return predictor, formats[predictor.kind]
+
+
+def check_averages(predictor: Any, trees: list[Tree], program: str) -> None:
+    """Raise an error for rules that are not means over trees and for empty leaves.
+
+    Warn of a calibrator.
+    """
+    if not predictor.is_mean:
+        raise NotImplementedError(
+            f"rule must be a mean over trees for {program}, got {predictor.plain_rule!r}. Use another rule, or to_onnx."
+        )
+    if predictor.skips_empty and not all(tree.counts[tree.is_leaf].sum(axis=1).all() for tree in trees):
+        raise NotImplementedError(
+            f"{program} does not support empty leaves, which the rule skips. Refit with leaf_counts='all'."
+        )
+    if predictor.is_calibrated:
+        warnings.warn(
+            f"{program} does not support calibrators, so its probabilities are uncalibrated. Use to_onnx to keep the"
+            " calibrator, or set calibration=None for the same probabilities here.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def require(package: str) -> None:
+    """Raise an ImportError if a package is not installed."""
+    if find_spec(package) is None:
+        raise ImportError(f"This export requires {package}. Install it with pip install {package}.")

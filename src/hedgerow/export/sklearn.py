@@ -11,7 +11,7 @@ from sklearn import ensemble
 from sklearn import tree as single
 
 from hedgerow.criteria import resolve_criterion
-from hedgerow.export.models import check_averages, exported
+from hedgerow.export.describe import check_averages, exported
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import Fitted
 from hedgerow.params.checks import parameters_of

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.export.describe import BranchQuestion, questions_of
-from hedgerow.export.models import check_averages, exported, require
+from hedgerow.export.describe import BranchQuestion, check_averages, exported, questions_of, require
 from hedgerow.forest.walk import Tree
 from hedgerow.table import Schema
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import DependentRowsWarning
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.util.stack import outside_level
+from hedgerow.util.runtime import outside_level
 
 Floats = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from hedgerow.inference.predictor import Predictor, current_predictor, predictor
 from hedgerow.params.checks import MAX_ROWS, check_parameters, require_count
 from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode
-from hedgerow.util.threads import reading_threads, thread_count
+from hedgerow.util.runtime import reading_threads, thread_count
 
 Floats = NDArray[np.float64]
 

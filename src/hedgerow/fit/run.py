@@ -24,7 +24,7 @@ from hedgerow.params.table import Params
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins
-from hedgerow.util.threads import thread_count
+from hedgerow.util.runtime import thread_count
 
 #: Number of trees per value that ``max_features="oob"`` tries.
 PILOT_TREES = 50

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.target import FINEST_WEIGHT
-from hedgerow.util.clusters import one_of_each
+from hedgerow.util.blocks import one_of_each
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from hedgerow.inference.novelty import PredictionNovelty, has_novelty, novelty_o
 from hedgerow.inference.unseen import UnseenValues, unseen_values
 from hedgerow.table import Table
 from hedgerow.table.bins import Codes
-from hedgerow.util.lazy import lazy_property
+from hedgerow.util.runtime import lazy_property
 
 #: Rows of a batch: a slice, or row numbers in any order.
 Rows: TypeAlias = slice | NDArray[np.integer[Any]]

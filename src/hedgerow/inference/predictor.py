@@ -17,7 +17,7 @@ from hedgerow.params.table import Params, key_of
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codes, encode
 from hedgerow.table.codebook import Codebook
-from hedgerow.util.threads import reading_threads
+from hedgerow.util.runtime import reading_threads
 
 _Predictor = TypeVar("_Predictor")
 

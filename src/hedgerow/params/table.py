@@ -39,7 +39,7 @@ from hedgerow.params.checks import (
 )
 from hedgerow.rules import Rule, resolve_rule
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
-from hedgerow.util.threads import check_n_jobs
+from hedgerow.util.runtime import check_n_jobs
 
 NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
 #: scikit-learn's name of a criterion that makes the same splits as the squared error.

@@ -24,7 +24,7 @@ from hedgerow.plot.canvas import (
     patches,
     percent_axis,
 )
-from hedgerow.table.output import index_names
+from hedgerow.table.frames import index_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

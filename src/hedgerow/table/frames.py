@@ -1,4 +1,4 @@
-"""Columns of data frames: pandas, polars, pyarrow and others, by narwhals."""
+"""Data frames: columns of pandas, polars, pyarrow and others, by narwhals, and frames of results."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from sklearn import get_config
 from sklearn.utils.validation import check_array
 
 from hedgerow.table.arrays import NumberArray, is_float, numeric_column
@@ -29,6 +30,8 @@ FEW_CELLS = 1 << 14
 FEW_ROWS = 512
 #: Numeric types that NumPy lacks, or that libraries hash differently; narwhals has Float16 from 2.23.
 ODD_NUMBERS = tuple(getattr(nw, name) for name in ("Decimal", "Float16", "Int128", "UInt128") if hasattr(nw, name))
+#: Outputs of scikit-learn's `set_output`.
+OUTPUTS = ("default", "pandas", "polars")
 
 
 @dataclass
@@ -257,3 +260,49 @@ def _factors_from_native(values: nw.Series[Any]) -> Factors:
             return Factors(np.full(len(native), -1, dtype=np.int32), np.empty(0))
         return Factors(native.replace_strict(distinct, numbers, default=-1).to_numpy(), distinct.to_numpy())
     return factors_from_cells(np.fromiter(values.to_list(), dtype=object), values.name)
+
+
+def requested_output(estimator: Any) -> str:
+    """Return the output that `set_output` or scikit-learn's configuration requests."""
+    own = vars(estimator).get("_sklearn_output_config", {})
+    return str(own["transform"] if "transform" in own else get_config()["transform_output"])
+
+
+def frame_like(X: Any, columns: Mapping[str, Any], output: str = "default") -> Any:
+    """Return columns (n,) as a frame; by default polars if X is, otherwise pandas.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame_like(pd.DataFrame({"age": [61, 48]}, index=["Ann", "Bob"]), {"label": ["ill", "well"]})
+        label
+    Ann   ill
+    Bob  well
+    """
+    given = nw.from_native(X, eager_only=True, pass_through=True)
+    known = isinstance(given, nw.DataFrame)
+    if output == "default":
+        output = "polars" if known and given.implementation.is_polars() else "pandas"
+    try:
+        made = nw.from_dict(dict(columns), backend=output).to_native()  # type: ignore[arg-type]
+    except ImportError:
+        raise ImportError(f"{output} output requires {output}. Run pip install {output}.") from None
+    index = nw.maybe_get_index(given) if known else None
+    if index is not None and output == "pandas":
+        made.index = index
+    return made
+
+
+def index_names(X: Any) -> list[str] | None:
+    """Return the row names of a pandas frame, unless they are just row numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> index_names(pd.DataFrame({"age": [61, 48]}, index=["Ann", "Bob"])), index_names(pd.DataFrame({"age": [61]}))
+    (['Ann', 'Bob'], None)
+    """
+    given = nw.from_native(X, eager_only=True, pass_through=True)
+    index = nw.maybe_get_index(given) if isinstance(given, nw.DataFrame) else None
+    names = None if index is None else index.tolist()
+    return None if names is None or names == list(range(len(names))) else [str(name) for name in names]

@@ -32,7 +32,7 @@ from hedgerow.table.binned import bins_and_codes
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.tasks.classification.target import ClassificationTarget, ClassLabels
 from hedgerow.tasks.regression.target import read_number_target
-from hedgerow.util.threads import thread_count
+from hedgerow.util.runtime import thread_count
 
 Floats = NDArray[np.float64]
 

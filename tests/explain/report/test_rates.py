@@ -9,9 +9,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 from hedgerow import RandomForestClassifier
+from hedgerow.explain.presenters.classification_page import GROUPS, calibration_plot
 from hedgerow.explain.report.figures import predictions_for
 from hedgerow.explain.report.plots import BOTTOM, LEFT, RIGHT, TOP
-from hedgerow.explain.report.rates import GROUPS, calibration_plot
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.two_classes import auc, rates
 

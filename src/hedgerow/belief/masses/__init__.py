@@ -5,9 +5,9 @@ Arrays have the shape (..., 2^K); the last index is the bit mask of a subset.
 
 from hedgerow.belief.masses.change import condition_mass, discount_by_context, discount_mass, normalise_mass
 from hedgerow.belief.masses.combine import combine_masses, mass_rules
+from hedgerow.belief.masses.conflict import jousselme_distance
 from hedgerow.belief.masses.counts import mass_from_counts, total_uncertainty_from_counts
 from hedgerow.belief.masses.describe import describe_mass, mass_from_sets, sets_from_mass
-from hedgerow.belief.masses.distance import jousselme_distance
 from hedgerow.belief.masses.frame import subset_mask, subset_members, subset_sizes
 from hedgerow.belief.masses.goodman import goodman_bounds
 from hedgerow.belief.masses.pairwise import mass_from_pairs

@@ -10,13 +10,15 @@ from numpy.typing import ArrayLike
 
 from hedgerow.belief.masses.change import without_conflict
 from hedgerow.belief.masses.conflict import dubois_prade, pcr6, yager
-from hedgerow.belief.masses.frame import Floats, checked_mass, n_classes_of
-from hedgerow.belief.masses.products import (
+from hedgerow.belief.masses.frame import (
     EXACT_CLASSES,
+    Floats,
+    checked_mass,
     conjunctive_product,
     disjunctive_product,
+    n_classes_of,
 )
-from hedgerow.belief.masses.tnorm import combine_by_weights
+from hedgerow.belief.masses.weights import combine_by_weights
 
 CELLS = 1 << 22  # numbers in memory at once, so that many rows need little
 

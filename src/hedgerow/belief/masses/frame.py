@@ -1,4 +1,4 @@
-"""Bit masks of the 2^K subsets of K classes, Moebius transforms and checks of masses."""
+"""Bit masks of the 2^K subsets of K classes, Moebius transforms, checks and products of masses."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ SUM_TOLERANCE = 1e-6
 
 #: Entries per block of `row_products`: a block fits the processor's cache.
 _CACHED = 1 << 14
+#: Largest number of classes with a product of 3^K non-negative terms. Beyond it, Moebius transforms take K 2^K.
+EXACT_CLASSES = 10
 
 
 def row_products(rows: Floats, matrix: Floats) -> Floats:
@@ -184,3 +186,50 @@ def _butterfly(values: Floats, target: int, source: int, change: np.ufunc) -> Fl
         sides = halves(table, k)
         change(sides[..., target, :], sides[..., source, :], out=sides[..., target, :])
     return table
+
+
+def conjunctive_product(one: Floats, other: Floats) -> Floats:
+    """Give the product of each pair of focal sets to their intersection: (n, 2^K)."""
+    if n_classes_of(one) > EXACT_CLASSES:
+        return above_rounding(superset_differences(superset_sums(one) * superset_sums(other)))
+    return _gathered(_spread(one, other), n_classes_of(one))
+
+
+def disjunctive_product(one: Floats, other: Floats) -> Floats:
+    """Give the product of each pair of focal sets to their union: (n, 2^K)."""
+    # the complement of a union is the intersection of the complements; taking complements reverses the order of masks
+    return conjunctive_product(one[:, ::-1], other[:, ::-1])[:, ::-1]
+
+
+def above_rounding(mass: Floats) -> Floats:
+    """Normalise the result of a Moebius inverse; masses below rounding become 0."""
+    kept = np.where(mass > mass.shape[-1] * np.finfo(np.float64).eps, mass, 0.0)
+    total: Floats = kept.sum(axis=-1, keepdims=True)
+    return kept / total
+
+
+def _spread(one: Floats, other: Floats) -> Floats:
+    """Return the 3^K products whose sums are the masses of the intersections.
+
+    Class by class, with f0, f1 the sets without and with it: h1 = f1 g1 and h0 = f0 (g0 + g1) + f1 g0. These are three
+    products instead of four, without a subtraction. Tiny masses thus keep all their digits, which the Moebius transform
+    loses if sources conflict.
+    """
+    left, right = one[:, None, :], other[:, None, :]
+    while left.shape[-1] > 1:
+        f0, f1 = np.split(left, 2, axis=-1)
+        g0, g1 = np.split(right, 2, axis=-1)
+        shape = (len(left), -1, f0.shape[-1])
+        left = np.stack([f1, f0, f1], axis=2).reshape(shape)
+        right = np.stack([g1, g0 + g1, g0], axis=2).reshape(shape)
+    products: Floats = left * right
+    return products
+
+
+def _gathered(products: Floats, n_classes: int) -> Floats:
+    """Sum products (n, 3^K, 1) to masses (n, 2^K)."""
+    for _ in range(n_classes):
+        n, rows, width = products.shape
+        parts = products.reshape(n, rows // 3, 3, width)
+        products = np.concatenate([parts[:, :, 1] + parts[:, :, 2], parts[:, :, 0]], axis=-1)
+    return products[:, 0]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.explain.breakdown import HasGroups, Lines
-from hedgerow.explain.request import ExplainRequest
+from hedgerow.explain.explanation import ExplainRequest
 from hedgerow.inference.columns import Columns
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
@@ -22,8 +22,8 @@ from hedgerow.tasks.classification.costs import Costs
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from hedgerow.explain.explanation import TableLike
     from hedgerow.explain.report.request import Parts, ReportRequest
-    from hedgerow.explain.request import TableLike
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

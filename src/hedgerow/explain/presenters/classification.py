@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import decision_in_force
 from hedgerow.explain.breakdown import Lines, cost_lines
 from hedgerow.explain.classification import explain_classes
-from hedgerow.explain.explanation import Explanation
-from hedgerow.explain.presenters.actions import with_actions
+from hedgerow.explain.explanation import ExplainRequest, Explanation
 from hedgerow.explain.presenters.base import (
     Array,
     Explainer,
@@ -24,7 +26,6 @@ from hedgerow.explain.presenters.base import (
     TargetSheet,
 )
 from hedgerow.explain.report.request import Parts, ReportRequest
-from hedgerow.explain.request import ExplainRequest
 from hedgerow.explain.words import name_few, percents
 from hedgerow.inference.columns import Columns
 from hedgerow.inference.predictor import predictor_of
@@ -40,7 +41,8 @@ from hedgerow.util.text import listed, score, share
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.request import TableLike
+    from hedgerow.explain.explanation import TableLike
+
 
 #: A wider confusion matrix is shown as a list of its largest cells.
 WIDEST = 9
@@ -60,6 +62,7 @@ RATES = {
     "positive_predictive_value": "of the rows predicted {positive} are {positive}",
     "negative_predictive_value": "of the rows not predicted {positive} are not {positive}",
 }
+Floats = NDArray[np.float64]
 
 
 class ClassificationFeedback(Feedback):
@@ -320,3 +323,51 @@ def _fewest(explanation: Explanation) -> str:
         return "–"
     label, number = explanation.remedies.confirmed[0]
     return f"{number:,} more {label}"
+
+
+@dataclass(frozen=True)
+class ActionColumns:
+    """Predictions with the cheapest action in front and its expected cost at the end."""
+
+    columns: Columns
+    action: list[str]  # (n,)
+    cost: Floats  # (n,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, in the order they are written."""
+        return ("action", *self.columns.names, "expected_cost")
+
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """Keys of a row in JSON."""
+        return ("action", *self.columns.json_names, "expected_cost")
+
+    @property
+    def n_undecided(self) -> int:
+        """Number of sets with more than one class."""
+        return self.columns.n_undecided
+
+    def texts(self) -> list[list[Any]]:
+        """Return the columns before the numbers, as text for CSV."""
+        return [self.action, *self.columns.texts()]
+
+    def typed(self) -> list[list[Any]]:
+        """Return the columns before the numbers, for Parquet."""
+        return [self.action, *self.columns.typed()]
+
+    def numbers(self) -> list[Floats]:
+        """Return the numeric columns."""
+        return [*self.columns.numbers(), self.cost]
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows as objects for JSON."""
+        for row, predicted in enumerate(self.columns.objects()):
+            yield {"action": self.action[row], **predicted, "expected_cost": float(self.cost[row])}
+
+
+def with_actions(columns: Columns, opinion: Opinion, costs: Costs) -> ActionColumns:
+    """Add the cheapest action of each row, given the opinion that the predictions come from."""
+    best = costs.cheapest(opinion.probability)
+    expected = opinion.probability @ costs.table
+    return ActionColumns(columns, [costs.actions[each] for each in best], expected[np.arange(len(best)), best])

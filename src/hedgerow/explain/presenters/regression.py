@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.explain.breakdown import Lines
 from hedgerow.explain.cases import number
+from hedgerow.explain.explanation import ExplainRequest
 from hedgerow.explain.presenters.base import (
     Array,
     Explainer,
@@ -23,7 +24,6 @@ from hedgerow.explain.presenters.base import (
 )
 from hedgerow.explain.regression import RegressionExplanation, explain_numbers
 from hedgerow.explain.report.request import Parts, ReportRequest
-from hedgerow.explain.request import ExplainRequest
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import RegressionTally
@@ -37,7 +37,7 @@ from hedgerow.util.text import share
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.request import TableLike
+    from hedgerow.explain.explanation import TableLike
 
 #: Number of rows listed, those with the widest intervals.
 MOST_LISTED = 20

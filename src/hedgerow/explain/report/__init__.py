@@ -4,7 +4,6 @@
 `page`          `make_report` and `Report`: one HTML file with its style and script
 `request`       arguments of a report, and the parts of a page
 `figures`       metrics, costs and breakdowns by group; facts about models and features
-`rates`         rates of two classes, and calibration of probabilities
 `places`        rules that describe where undecided rows concentrate
 `cases`         leaf counts of single rows, from which the page computes opinions
 `why`           explanations short enough for a page

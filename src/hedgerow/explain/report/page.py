@@ -17,11 +17,11 @@ import numpy as np
 
 import hedgerow
 from hedgerow.explain.cases import number as number_words
-from hedgerow.explain.presenters.registry import presenter_of
+from hedgerow.explain.presenters import presenter_of
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.request import Parts, ReportRequest, checked_groups, checked_names
 from hedgerow.export.svg import COLOURS
-from hedgerow.table.output import index_names
+from hedgerow.table.frames import index_names
 from hedgerow.util.disk import write_whole
 from hedgerow.util.text import number_of, tied, whole
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.request import TableLike
+    from hedgerow.explain.explanation import TableLike
 
 #: Default number of rows with evidence in the page.
 MAX_CASES = 1000

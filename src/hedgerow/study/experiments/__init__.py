@@ -6,8 +6,7 @@ verdict with its plots (``README.md``). All papers share:
 
 =============  ============================================================================================
 `frame`        units of work, run in parallel and saved one by one
-`report`       tables, plots and sentences for terminal, Markdown and JSON
-`statistics`   ranks, tests and stars
+`report`       tables, plots and sentences for terminal, Markdown and JSON; ranks, tests and stars
 =============  ============================================================================================
 """
 

@@ -49,8 +49,7 @@ from hedgerow.tasks.classification.discounting import discount_factor, discounte
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation, evaluate_classifier
 from hedgerow.tasks.classification.oob import group_column, groups_in, needs_trial, oob_metrics, soft_label_metrics
 from hedgerow.tasks.classification.target import ClassInfo, read_classes
-from hedgerow.util.lazy import lazy_property
-from hedgerow.util.threads import thread_count
+from hedgerow.util.runtime import lazy_property, thread_count
 
 Floats = NDArray[np.float64]
 

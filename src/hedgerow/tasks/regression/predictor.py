@@ -39,8 +39,7 @@ from hedgerow.tasks.regression.oob import (
     scaled_quantiles,
 )
 from hedgerow.tasks.regression.target import RangeInfo, read_targets
-from hedgerow.util.lazy import lazy_property
-from hedgerow.util.threads import thread_count
+from hedgerow.util.runtime import lazy_property, thread_count
 
 Floats = NDArray[np.float64]
 

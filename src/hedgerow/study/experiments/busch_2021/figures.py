@@ -19,8 +19,7 @@ from hedgerow.study.experiments.busch_2021.protocol import (
     raw_score,
 )
 from hedgerow.study.experiments.busch_2021.scores import EVEN, UNEVEN, Floats, Scores
-from hedgerow.study.experiments.report import Figure
-from hedgerow.study.experiments.statistics import LEVELS, pairwise_wins
+from hedgerow.study.experiments.report import LEVELS, Figure, pairwise_wins
 
 COLOURS = dict(
     zip(

@@ -8,8 +8,7 @@ import numpy as np
 
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.report import Figure, ReportTable
-from hedgerow.study.experiments.zhang_2021.ours import BASELINE, Floats, Ours
-from hedgerow.study.experiments.zhang_2021.paper import PAPER
+from hedgerow.study.experiments.zhang_2021.paper import BASELINE, PAPER, Floats, Ours
 from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS, DECISIONS, MANY, NOISES
 from hedgerow.theory.ranks import mean_ranks
 

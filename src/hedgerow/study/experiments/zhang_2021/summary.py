@@ -15,12 +15,19 @@ from hedgerow.study.experiments.zhang_2021.beyond import (
     figure_of_noise,
     noise_table,
 )
-from hedgerow.study.experiments.zhang_2021.claims import claim_table, count_claims
-from hedgerow.study.experiments.zhang_2021.ours import GOAL, Floats, Ours, collect, collect_decided
-from hedgerow.study.experiments.zhang_2021.paper import COLUMNS, PAPER, TITLES
+from hedgerow.study.experiments.zhang_2021.paper import (
+    COLUMNS,
+    GOAL,
+    PAPER,
+    TITLES,
+    Floats,
+    Ours,
+    collect,
+    collect_decided,
+)
 from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS, DECIDED, SENSES, TWIN, VARIANTS
 from hedgerow.study.experiments.zhang_2021.tables import outside_table, paper_tables, sense_table, variant_table
-from hedgerow.study.experiments.zhang_2021.verdict import write_verdict
+from hedgerow.study.experiments.zhang_2021.verdict import claim_table, count_claims, write_verdict
 
 
 def report(results: Results) -> StudyReport:

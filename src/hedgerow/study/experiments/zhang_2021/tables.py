@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.study.experiments.report import ReportTable
-from hedgerow.study.experiments.statistics import stars, t_test
-from hedgerow.study.experiments.zhang_2021.ours import BASELINE, GOAL, Floats, Ours
-from hedgerow.study.experiments.zhang_2021.paper import COLUMNS, TITLES, printed, printed_stars
+from hedgerow.study.experiments.report import ReportTable, stars, t_test
+from hedgerow.study.experiments.zhang_2021.paper import (
+    BASELINE,
+    COLUMNS,
+    GOAL,
+    TITLES,
+    Floats,
+    Ours,
+    printed,
+    printed_stars,
+)
 from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS
 
 

@@ -1,0 +1,76 @@
+"""Numbers of threads, properties computed on first use, and the stack level of warnings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, Generic, Self, TypeVar, overload
+
+from joblib import cpu_count
+from joblib.parallel import get_active_backend
+
+#: With fewer rows, one thread reads the trees: starting a second one costs more than it saves.
+_ROWS_PER_THREAD = 500
+_Value = TypeVar("_Value")
+#: Packages whose frames are not those of the user.
+_INSIDE = ("hedgerow", "sklearn")
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads of ``n_jobs``, as in joblib.
+
+    None means the setting of `joblib.parallel_config`, else one. `joblib.effective_n_jobs` counts processes and returns
+    1 in a daemonic process, so it is not used.
+    """
+    wanted = get_active_backend()[1] if n_jobs is None else n_jobs
+    if wanted is None:
+        return 1
+    return max(1, cpu_count() + 1 + wanted) if wanted < 0 else int(wanted)
+
+
+def reading_threads(n_jobs: Any, n_rows: int) -> int:
+    """Return the number of threads to read rows, at most `n_jobs`."""
+    check_n_jobs(n_jobs)
+    if n_rows < 2 * _ROWS_PER_THREAD:
+        return 1
+    return max(1, min(thread_count(n_jobs), n_rows // _ROWS_PER_THREAD))
+
+
+def check_n_jobs(n_jobs: object) -> None:
+    """Raise for an invalid `n_jobs`; `set_params` may have changed it since `fit`."""
+    if n_jobs is None or (type(n_jobs) is int and n_jobs != 0):  # the usual case; checking Integral takes 0.5 µs
+        return
+    if not (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0):
+        raise ValueError(f"n_jobs must be None or a non-zero integer, got {n_jobs!r}.")
+
+
+class lazy_property(Generic[_Value]):  # a decorator
+    """Property computed on first use, and stored in the object.
+
+    ``functools.cached_property`` of Python 3.11 holds a lock shared by all objects of a class while it computes: a fit
+    would wait for every other model, and two locks can deadlock. This class has no lock. If threads compute the same
+    value at the same time, the last one is kept.
+    """
+
+    def __init__(self, make: Callable[[Any], _Value]) -> None:
+        self._make, self._name, self.__doc__ = make, make.__name__, make.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any = None) -> _Value: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Self | _Value:
+        if instance is None:
+            return self
+        value = self._make(instance)
+        vars(instance)[self._name] = value  # also in frozen objects; shadows this descriptor from now on
+        return value
+
+
+def outside_level() -> int:
+    """The `stacklevel` with which the calling function warns about the user's line that has called the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+        level, frame = level + 1, frame.f_back
+    return level
