@@ -1,12 +1,17 @@
-"""Numbers of threads."""
+"""Numbers of threads, and work divided among them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from numbers import Integral
-from typing import Any
+from threading import Lock, Thread
+from typing import Any, TypeVar
 
 from joblib import cpu_count
 from joblib.parallel import get_active_backend
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 #: With fewer rows, one thread reads the trees: starting a second one costs more than it saves.
 _ROWS_PER_THREAD = 500
@@ -30,6 +35,43 @@ def reading_threads(n_jobs: Any, n_rows: int) -> int:
     if n_rows < 2 * _ROWS_PER_THREAD:
         return 1
     return max(1, min(thread_count(n_jobs), n_rows // _ROWS_PER_THREAD))
+
+
+def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> list[Result]:
+    """Return ``[function(item) for item in items]``, computed by at most `n_threads` threads.
+
+    The calling thread works too, and does everything if the system starts no other. `ThreadPoolExecutor` raises then.
+    """
+    tasks = list(enumerate(items))
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+    remaining, lock = iter(tasks), Lock()
+
+    def work() -> None:
+        while not errors:
+            with lock:
+                task = next(remaining, None)
+            if task is None:
+                return
+            try:
+                results[task[0]] = function(task[1])
+            except BaseException as error:
+                errors.append(error)
+
+    started: list[Thread] = []
+    try:
+        for _ in range(min(n_threads, len(tasks)) - 1):
+            thread = Thread(target=work)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:  # the system starts no further thread
+        pass
+    work()
+    for thread in started:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return [results[number] for number, _ in tasks]
 
 
 def check_n_jobs(n_jobs: object) -> None:
