@@ -82,13 +82,14 @@ class DuboisPrade(Dempster):
         singles, _, empty = masses_from_weights(weight)
         supported = weight > 0
         several = supported.sum(axis=1, keepdims=True) > 1
-        union, least = np.where(several, np.exp(state[:, 2 * k :]), 0.0).T[:, :, None]  # of sets with all supported
+        products = np.where(several, np.exp(state[:, 2 * k :]), 0.0)  # of the supports of all leaves, and discounted
+        union, least = products[:, :1], products[:, 1:]
         frame = np.maximum(1.0 - singles.sum(axis=1, keepdims=True) - union, 0.0)
         size = np.maximum(supported.sum(axis=1, keepdims=True), 1)
-        probability = singles + supported * union / size + frame / k
+        probability = singles + np.where(supported, union / size, 0.0) + frame / k
         probability /= probability.sum(axis=1, keepdims=True)
         lower = lower_beliefs(weight, discounted, normalised=False)
-        upper = 1.0 - sum_of_others(lower) - ~supported * least
+        upper = 1.0 - sum_of_others(lower) - np.where(supported, 0.0, least)
         return opinion_from_bounds(probability, np.minimum(lower, probability), np.maximum(upper, probability), empty)
 
     def _pooled(self, state: Floats, setting: Setting) -> Opinion:
