@@ -156,8 +156,8 @@ RULES: dict[str, Told] = {
         "Dubois and Prade",
         r"m(\{k : \text{some leaf supports } k\}), \text{ each leaf supporting } \hat k_t \text{ with } s_t;"
         r" \quad \overline p_k = 1 - e^{-W_k}\bigl(1 - e^{-\sum_{j \ne k} W_j}\bigr)",
-        "If leaves that contradict each other should leave their classes open, and no others. Yager's rule, which"
-        " leaves all classes open, is `Dempster(normalised=False)`.",
+        "If classes with contradicting leaves should stay possible, and no others. `DuboisPrade(pooled=False)` does not"
+        " pool leaves by class first. Yager's rule, which keeps all classes possible, is `Dempster(normalised=False)`.",
     ),
     "lns": Told(
         "LNS",

@@ -24,7 +24,7 @@ print(f"{len(model.SerializeToString()) / 1024:.0f} kB, {len(model.graph.node)} 
 session = onnxruntime.InferenceSession(
     model.SerializeToString(), providers=["CPUExecutionProvider"]
 )
-label, probability, lower, upper, chosen = session.run(None, {"X": X})
+label, probability, lower, upper, chosen, out_of_support = session.run(None, {"X": X})
 bounds = forest.predict_bounds(X)
 print(
     "largest difference of probabilities:",

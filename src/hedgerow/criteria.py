@@ -380,9 +380,10 @@ class CredalC45(GainRatio):
 
 
 class NpiGain(Criterion):
-    """Largest entropy of a node under nonparametric predictive inference (NPI).
+    """Largest entropy of a node under approximate nonparametric predictive inference (A-NPI).
 
-    The probability of a class of n_k rows lies between (n_k - 1)/n and (n_k + 1)/n (Abellán, Baker and Coolen, 2011).
+    The probability of a class of n_k rows lies between (n_k - 1)/n and (n_k + 1)/n. These intervals are the
+    approximation of Abellán, Baker and Coolen (2011): the exact model of NPI allows fewer distributions within them.
     There is no parameter: the imprecision is one row, for any number of classes. It is computed in Python and therefore
     slow.
 

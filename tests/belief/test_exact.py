@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.reference import belief as slow
 
 from hedgerow import combine
-from hedgerow.belief import plausibility_degrees, preference, undominated
+from hedgerow.belief import combine_masses, plausibility_degrees, preference, undominated
 from hedgerow.rules import (
     Average,
     Belief,
@@ -317,6 +317,27 @@ def test_dubois_and_prade_keep_together_what_contradicts(n_classes):
             assert opinion.upper[row, k] == pytest.approx(sum(m for s, m in mass.items() if k in s), abs=1e-12)
             shared = sum(m / len(s) for s, m in mass.items() if k in s)
             assert opinion.probability[row, k] == pytest.approx(shared, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("n_trees", [1, 2, 3, 5])
+def test_dubois_and_prade_of_all_leaves_is_the_rule_on_masses(n_classes, n_trees):
+    counts = samples(25, n_classes, 30, n_trees=n_trees)
+    opinion = combine(counts, DuboisPrade(pooled=False), caution=0.0)
+    for row, sample in enumerate(counts):
+        leaf = preference(sample.astype(float))
+        masses = np.zeros((n_trees, 1, 2**n_classes))
+        support = np.where(leaf.weight > 1e-14, -np.expm1(-leaf.weight), 0.0)
+        masses[np.arange(n_trees), 0, 2**leaf.winner] = support
+        masses[:, 0, -1] = 1 - support
+        mass = combine_masses(list(masses), "dubois_prade")[0]
+        sets = np.arange(2**n_classes)
+        sizes = np.array([each.bit_count() for each in sets.tolist()])
+        for k in range(n_classes):
+            assert opinion.lower[row, k] == pytest.approx(mass[2**k], abs=1e-12)
+            has = (sets >> k) & 1 == 1
+            assert opinion.upper[row, k] == pytest.approx(mass[has].sum(), abs=1e-12)
+            assert opinion.probability[row, k] == pytest.approx((mass[has] / sizes[has]).sum(), abs=1e-12)
 
 
 def test_cdm_vote_beyond_ten_classes_misses_no_set_of_two():

@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import lzma
+import shutil
+import sys
 import zipfile
 
 import numpy as np
@@ -106,6 +108,28 @@ def test_other_spreadsheets_are_read(book: bytes, lines: int) -> None:
     assert csv_from_workbook(book).count(b"\n") == lines
 
 
+def renamed(book: bytes) -> bytes:
+    """Return an .ods file with another prefix for the namespace of tables."""
+    with zipfile.ZipFile(io.BytesIO(book)) as held:
+        files = {name: held.read(name) for name in held.namelist()}
+    files["content.xml"] = files["content.xml"].replace(b"table:", b"t:").replace(b"xmlns:table=", b"xmlns:t=")
+    return archive(**files)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on the memory of a process")
+def test_a_spreadsheet_that_takes_too_much_memory_ends_its_reader_only(monkeypatch) -> None:
+    monkeypatch.setattr(workbook, "MEMORY", 200 << 20)
+    book = renamed(ods((times("rows", 100_000), NUMBER.format(times("columns", 100)))))
+    with pytest.raises(DataError, match=r"damaged, or takes more than 2.. MB of memory"):
+        csv_from_workbook(book)
+
+
+def test_a_reader_that_crashes_is_an_error_of_one_sentence(monkeypatch) -> None:
+    monkeypatch.setattr(workbook.sys, "executable", shutil.which("false"))
+    with pytest.raises(DataError, match="the spreadsheet is damaged"):
+        csv_from_workbook(xlsx(CELL.format("A1")))
+
+
 def test_a_binary_workbook_is_refused() -> None:
     with pytest.raises(DataError, match=r"must be .xlsx, .ods or .xls, got .xlsb"):
         csv_from_workbook(xlsx(CELL.format("A1"), sheet="sheet1.bin"))
@@ -164,9 +188,12 @@ def told(**changes: object) -> str:
         (told()[:-1] + ',"z":' + "[" * 100_000 + "]" * 100_000 + "}", "not JSON"),
         ("[]", "format is unknown"),
         (told(version="v" * 100_000), "version must be 1, got 'vvvv.{,40}'"),
-        (told(first=0.5), "no list of answers"),
-        (told(first=None), "no list of answers"),
-        (told(first=True), "no list of answers"),
+        (told(first=0.5), "invalid number of the first row"),
+        (told(first=None), "invalid number of the first row"),
+        (told(first=True), "invalid number of the first row"),
+        (told(first=-(2**70)), "invalid number of the first row"),
+        (told(first=-(10**4299)), "invalid number of the first row"),
+        (told(answers=[{"row": 2**63, "answer": 0}]), "invalid row 9223372036854775808"),
         (told(answers=5), "no list of answers"),
         (told(answers={"row": 1}), "no list of answers"),
         (told(answers=[5]), "no list of answers"),

@@ -6,12 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
 import hedgerow
+from hedgerow.cli.app import COMMANDS
 from hedgerow.cli.files.paths import check_folder, check_out
+from hedgerow.cli.options import inputs_of
 
 COMMAND = [sys.executable, "-c", "from hedgerow.cli.app import main; main()"]
 
@@ -31,6 +35,7 @@ READERS = WRITERS | {
         ["data", "costs"],
     ),
     "learn": (["learn", "{model}", "{answers}", "{train}", "{data}", "-o"], ["model", "answers", "train", "data"]),
+    "report --labels": (["report", "{model}", "{data}", "--labels", "{labels}", "-o"], ["labels"]),
     "monitor": (["monitor", "{model}", "{data}", "--reference", "{train}", "--html"], ["model", "data", "train"]),
 }
 CASES = [(command, name) for command, (_, names) in READERS.items() for name in names]
@@ -42,7 +47,7 @@ def files(model, patients, tmp_path):
     held = {"model": tmp_path / "m.hedge", "data": tmp_path / "test.csv", "train": tmp_path / "train.csv"}
     for path, source in zip(held.values(), (model, patients / "test.csv", patients / "train.csv"), strict=True):
         shutil.copy(source, path)
-    for name in ("answers", "costs"):
+    for name in ("answers", "costs", "labels"):
         held[name] = tmp_path / f"{name}.csv"
         held[name].write_text(f"{name}\n")
     return held
@@ -186,6 +191,48 @@ def test_an_address_of_a_local_file_is_an_input(address, tmp_path):
     (tmp_path / "t.csv").write_text("x\n")
     with pytest.raises(Exception, match=r"would overwrite the input|must not be within an input folder"):
         check_out(str(tmp_path / "t.csv"), "a CSV table", [address.format(tmp_path)], force=True)
+
+
+@pytest.mark.parametrize("address", ["file://~/t[1].csv", "local://~/t[1].csv", "simplecache::file://~/t[1].csv"])
+def test_an_address_is_resolved_as_fsspec_opens_it(address, tmp_path, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "t[1].csv").write_text("x\n")
+    with fsspec.open(address, "rb") as file:
+        assert file.read() == b"x\n"
+    with pytest.raises(Exception, match="would overwrite the input"):
+        check_out(str(tmp_path / "t[1].csv"), "a CSV table", [address], force=True)
+
+
+def test_standard_output_does_not_go_to_an_address_that_is_read(files, tmp_path):
+    pytest.importorskip("fsspec")
+    before = contents(tmp_path)
+    with files["data"].open("ab") as end:
+        told = run_in_shell(["predict", str(files["model"]), f"file://{files['data']}"], stdout=end)
+    assert told.returncode == 2
+    assert b"The output would overwrite the input: standard output" in told.stderr
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(("name", "options"), [(name, options) for name, options, _ in COMMANDS])
+def test_every_option_that_names_a_file_is_an_input_or_an_output(name, options):
+    given = {}
+    for field in fields(options):
+        declared = get_args(get_type_hints(options, include_extras=True)[field.name])
+        several = declared and declared[0] == tuple[str, ...]
+        given[field.name] = (f"file of {field.name}",) if several else f"file of {field.name}"
+    reads = {"model", "data", "answers", "train", "costs", "labels", "reference"} & given.keys()
+    if name == "reproduce":
+        reads = set()  # its folders are checked by `check_study`
+    elif name in ("fit", "tune"):
+        reads -= {"model"}  # a type
+    assert set(inputs_of(options(**given))) == {f"file of {each}" for each in reads}
+
+
+def test_monitor_replaces_its_own_page(files, tmp_path, run):
+    words = ["monitor", files["model"], files["data"], "--html", tmp_path / "page.html"]
+    assert run(*words).exit_code in (0, 5)
+    assert run(*words).exit_code in (0, 5)
 
 
 def test_reproduce_leaves_data_and_pages_of_others_alone(tmp_path, run):

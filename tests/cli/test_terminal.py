@@ -145,3 +145,35 @@ def test_demo_writes_a_report_and_a_notebook_that_runs(run, tmp_path, monkeypatc
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]), names)
     assert 0 < names["undecided"].sum() < 40
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "iso8859-1", "utf-8"])
+def test_standard_streams_may_have_any_encoding(encoding, model, patients, tmp_path):
+    commands = [
+        ["fit", patients / "train.csv", "--target", "diagnosis", "--trees", "3", "-o", tmp_path / "m.hedge"],
+        ["inspect", model],
+        ["evaluate", model, patients / "test.csv", "--target", "diagnosis"],
+        ["explain", model, patients / "test.csv"],
+        ["suggest", model, patients / "test.csv", "-n", "3"],
+        ["evaluate", model, patients / "test.csv", "--target", "diagnosis", "--json"],
+    ]
+    for words in commands:
+        done = subprocess.run(
+            [*COMMAND, *map(str, words)],
+            capture_output=True,
+            env=environment(PYTHONIOENCODING=encoding, PYTHONUTF8="0"),
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+    json.loads(done.stdout)
+
+
+def test_characters_that_an_encoding_lacks_have_a_plain_form(tmp_path):
+    script = (
+        "from hedgerow.cli.console import note, print_everything\nprint_everything()\n"
+        "print('0.5 ± 0.1 … \N{SNOWMAN}'); note('p ≤ 0.05')"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, env=environment(PYTHONIOENCODING="ascii", PYTHONUTF8="0"))
+    assert done.stdout.split() == b"0.5 +/- 0.1 ... \\u2603".split()
+    assert done.stderr.split() == b"p <= 0.05".split()

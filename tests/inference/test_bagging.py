@@ -107,7 +107,7 @@ def test_a_tree_that_knows_its_rows_by_heart_knows_nothing_of_others() -> None:
     [
         (BootstrapErrors(0.3, 0.1, 0.2, 0.5), 0.5, None),
         (BootstrapErrors(0.1, 0.1, 0.1, 0.5), 0.0, 0.1),  # no overfitting: both errors are one
-        (BootstrapErrors(0.6, 0.0, 0.5, 0.5), 1.0, 0.5),  # worse than without information: capped there
+        (BootstrapErrors(0.6, 0.0, 0.5, 0.5), 1.0, 0.632 * 0.6 + 0.368 * 0.5),  # only the correction is capped
         (BootstrapErrors(0.1, 0.2, 0.1, 0.5), 0.0, 0.368 * 0.2 + 0.632 * 0.1),  # luck
         (BootstrapErrors(0.0, 0.0, 0.0, 0.0), 0.0, 0.0),
     ],

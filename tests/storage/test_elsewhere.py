@@ -37,6 +37,7 @@ from hedgerow.decisions import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.export import to_onnx, to_sklearn, to_treelite
 from hedgerow.export.recorder import NotExpressible, Recorded, Recorder
 from hedgerow.inference.fitted import fitted_of, publish
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Belief, CdmVote, Setting, all_rules
 
 RULES = [rule for rule in all_rules() if rule.onnx]
@@ -122,6 +123,42 @@ def few_leaves(n_classes: int, **parameters: Any) -> tuple[RandomForestClassifie
 @pytest.mark.parametrize("name", NAMES)
 def test_onnx_answers_as_the_forest(name: str) -> None:
     assert_onnx_agrees(*MODELS[name]())
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+@pytest.mark.parametrize("text", [False, True])
+def test_onnx_flags_rows_out_of_support_and_never_decides_them(kind: Any, text: bool) -> None:
+    pytest.importorskip("onnx", reason="needs onnx: pip install 'hedgerow[test]'")
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X["magnesium"] = pd.Categorical((X["magnesium"] // 10).astype(str if text else int))
+    X.loc[::9, "ash"] = np.nan
+    model = kind(20, random_state=0).fit(X, y)
+    asked = X.iloc[::6].reset_index(drop=True).astype({"magnesium": object})
+    asked.loc[0:3, "proline"] = 1e7
+    asked.loc[4:6, "proline"] = np.nan
+    asked.loc[7:8, "magnesium"] = "new" if text else 99
+    asked.loc[9:10, "ash"] = np.nan
+    asked.loc[11, "flavanoids"] = np.inf
+    answers = ask_onnx(to_onnx(model), asked if text else asked.astype(float))
+    known = predictor_of(model).read(asked).unseen
+    flagged = np.isin(np.arange(len(asked)), known.rows)
+    assert flagged.sum() == 10
+    np.testing.assert_array_equal(answers["out_of_support"], flagged)
+    bounds = model.predict_bounds(asked)
+    for name, side in (("lower", 0), ("upper", 1)):
+        np.testing.assert_allclose(answers[name][~flagged], bounds[~flagged][..., side], atol=1e-9)
+    assert (answers["lower"] <= bounds[..., 0] + 1e-9).all()
+    assert (answers["upper"] >= bounds[..., 1] - 1e-9).all()
+    if kind is RandomForestClassifier:
+        assert (answers["set"] >= model.predict_set(asked)).all()
+        np.testing.assert_array_equal(answers["set"][~flagged], model.predict_set(asked)[~flagged])
+
+
+def test_treelite_warns_that_bounds_are_not_widened() -> None:
+    pytest.importorskip("treelite")
+    forest, _ = few_leaves(3, calibration=None)
+    with pytest.warns(UserWarning, match="does not widen bounds"):
+        to_treelite(forest, bounds=True)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)

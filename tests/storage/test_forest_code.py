@@ -24,10 +24,12 @@ from hedgerow import (
 )
 from hedgerow.export import export_code
 from hedgerow.inference.fitted import fitted_of
+from hedgerow.inference.predictor import predictor_of
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 NODE = shutil.which("node")
 ROWS = 1000
+NAMES = ("probability", "bounds", "set", "predict")
 
 
 def _plain() -> tuple[Any, Any]:
@@ -82,7 +84,7 @@ def rows_of(X: Any) -> list[list[Any]]:
 def _python(model: Any, asked: Any, folder: Path) -> dict[str, Any]:
     program: dict[str, Any] = {}
     exec(export_code(model, name="oak"), program)
-    names = [name for name in ("probability", "bounds", "set", "predict") if f"oak_{name}" in program]
+    names = [name for name in (*NAMES, "out_of_support") if f"oak_{name}" in program]
     return {name: [program[f"oak_{name}"](row) for row in rows_of(asked)] for name in names}
 
 
@@ -110,7 +112,11 @@ def _c(model: Any, asked: Any, folder: Path) -> dict[str, Any]:
     if not hasattr(model, "classes_"):
         oak.oak_predict.restype = ctypes.c_double
         pairs = [_filled(oak.oak_bounds, row, 1, 2) for row in rows]
-        return {"predict": [oak.oak_predict(row) for row in rows], "bounds": [[a[0], b[0]] for a, b in pairs]}
+        return {
+            "predict": [oak.oak_predict(row) for row in rows],
+            "bounds": [[a[0], b[0]] for a, b in pairs],
+            "out_of_support": [bool(oak.oak_out_of_support(row)) for row in rows],
+        }
     k, classes = len(model.classes_), model.classes_
     sets = [_filled(oak.oak_set, row, k, 1, ctypes.c_int)[0] for row in rows]
     return {
@@ -118,6 +124,7 @@ def _c(model: Any, asked: Any, folder: Path) -> dict[str, Any]:
         "bounds": [list(zip(*_filled(oak.oak_bounds, row, k, 2), strict=True)) for row in rows],
         "set": [classes[np.array(chosen, dtype=bool)].tolist() for chosen in sets],
         "predict": [classes[oak.oak_predict(row)].item() for row in rows],
+        "out_of_support": [bool(oak.oak_out_of_support(row)) for row in rows],
     }
 
 
@@ -146,13 +153,48 @@ def test_a_program_answers_as_the_forest(name: str, run: Any, tmp_path: Path) ->
     np.testing.assert_allclose(said["bounds"], model.predict_bounds(asked), rtol=0, atol=1e-12)
     if name == "regressor":
         np.testing.assert_allclose(said["predict"], model.predict(asked), rtol=1e-12)
-        assert said.keys() == {"predict", "bounds"}
+        assert said.keys() == {"predict", "bounds", "out_of_support"}
         return
     np.testing.assert_allclose(said["probability"], model.predict_proba(asked), rtol=0, atol=1e-12)
     assert said["set"] == [model.classes_[chosen].tolist() for chosen in model.predict_set(asked)]
     sure = np.ptp(np.sort(model.predict_proba(asked), axis=1)[:, -2:], axis=1) > 1e-9  # rounding decides ties
     assert sure.sum() > ROWS / 2
     assert np.array(said["predict"], dtype=object)[sure].tolist() == model.predict(asked)[sure].tolist()
+
+
+def odd_rows() -> pd.DataFrame:
+    """Rows with far numbers, new categories and unexpected missing values, besides ordinary ones."""
+    X = frame(3, 60).assign(w=np.linspace(-1, 1, 60))
+    X.loc[0:4, "w"] = 1e9
+    X.loc[5:9, "height"] = -1e9
+    X.loc[10:14, "tree"] = "a new one"
+    X.loc[15:19, "w"] = np.nan
+    X["ring"] = X["ring"].astype(object)
+    X.loc[20:24, "ring"] = "elm"
+    X.loc[25:27, ["w", "height", "ring"]] = [1e9, -1e9, "elm"]
+    return X
+
+
+@pytest.mark.parametrize("run", [_python, _c, _javascript], ids=["python", "c", "javascript"])
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_a_program_flags_rows_out_of_support_and_never_decides_them(kind: Any, run: Any, tmp_path: Path) -> None:
+    X = frame(0, 150).assign(w=np.linspace(-1, 1, 150))
+    target = X["height"].fillna(0) + X["old"] + X["w"]
+    model = kind(20, random_state=0).fit(X, target if kind is RandomForestRegressor else target > 0.5)
+    asked = odd_rows()
+    said = run(model, asked, tmp_path)
+    known = predictor_of(model).read(asked).unseen
+    flagged = np.isin(np.arange(len(asked)), known.rows)
+    assert 10 < flagged.sum() < 40
+    assert said["out_of_support"] == flagged.tolist()
+    bounds, ours = np.array(said["bounds"]), model.predict_bounds(asked)
+    np.testing.assert_allclose(bounds[~flagged], ours[~flagged], atol=1e-12)
+    assert (bounds[..., 0] <= ours[..., 0] + 1e-12).all()
+    assert (bounds[..., 1] >= ours[..., 1] - 1e-12).all()
+    if kind is RandomForestClassifier:
+        sets = [model.classes_[chosen].tolist() for chosen in model.predict_set(asked)]
+        assert all(set(mine) <= set(theirs) for mine, theirs in zip(sets, said["set"], strict=True))
+        assert [mine == theirs for mine, theirs in zip(sets, said["set"], strict=True)].count(False) <= flagged.sum()
 
 
 def test_programs_have_a_map_and_sets_of_several_sizes() -> None:

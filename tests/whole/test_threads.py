@@ -126,11 +126,17 @@ def test_what_is_learned_on_bags_is_learned_once_however_many_ask() -> None:
 UNDER_A_LIMIT = """
 import hashlib, io, os, resource, sys, threading
 import numpy as np
-from hedgerow import RandomForestClassifier, load
+import hedgerow
+from hedgerow import RandomForestClassifier, RandomForestRegressor, load
 X = np.random.default_rng(0).normal(size=(3000, 6))
 data = open(sys.argv[2], "rb").read()
 for model in (RandomForestClassifier(2).fit(X, X[:, 0] > 0), load(io.BytesIO(data))):
     model.predict_proba(X)  # what is imported when first used, another user may not read
+    model.set_params(oob_score=True).fit(X, X[:, 0] > 0).predict_frame(X)
+    model.set_params(rule="eva").predict_set(X)
+regressor = RandomForestRegressor(8).fit(X, X[:, 0])
+regressor.predict_interval(X)
+hedgerow.save(regressor, io.BytesIO())
 if sys.argv[1] == "memory":
     pages = int(open("/proc/self/statm").read().split()[0])
     most = pages * resource.getpagesize() + (400 << 20)
@@ -152,6 +158,12 @@ for thread in waiting:
 fitted = RandomForestClassifier(64, random_state=0, n_jobs=8).fit(X, X[:, 0] > X[:, 1])
 for model in (fitted, load(io.BytesIO(data)).set_params(n_jobs=8)):
     print(hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest())
+many = np.tile(X, (8, 1))
+fitted.set_params(oob_score=True).fit(X, X[:, 0] > X[:, 1]).predict_frame(many)
+fitted.set_params(rule="eva").predict_set(many)
+regressor.set_params(n_jobs=8).predict(many)
+regressor.predict_interval(many)
+hedgerow.save(regressor, io.BytesIO())
 """
 
 

@@ -9,9 +9,6 @@ from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 
 Floats = NDArray[np.float64]
 
-#: Beyond this many distinct scores, neighbours are joined, to limit the table of all runs of scores.
-MOST_SCORES = 2_000
-
 
 def venn_abers(known: ArrayLike, labels: ArrayLike, new: ArrayLike) -> Opinion:
     """Return Venn–Abers probability intervals, calibrated on rows with known classes.
@@ -39,8 +36,7 @@ def venn_abers(known: ArrayLike, labels: ArrayLike, new: ArrayLike) -> Opinion:
     Returns
     -------
     Opinion
-        Opinion about the new rows, for example for `hedgerow.decide`. With more than 2,000 distinct known scores,
-        neighbouring scores are joined, which hardly changes the result.
+        Opinion about the new rows, for example for `hedgerow.decide`.
 
     References
     ----------
@@ -97,10 +93,6 @@ def pair_bounds(scores: Floats, is_second: NDArray[np.bool_], new: Floats) -> Fl
 def _steps(scores: Floats, labels: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
     """Return distinct scores in order, their rows, and those of the second class."""
     ends, step = np.unique(scores, return_inverse=True)
-    if len(ends) > MOST_SCORES:
-        kept = np.linspace(0, len(ends) - 1, MOST_SCORES).astype(np.int64)
-        step = np.searchsorted(kept, step)  # joined with the next score that is kept
-        ends = ends[kept]
     sizes, seconds = (np.bincount(rows, minlength=len(ends)).astype(np.float64) for rows in (step, step[labels]))
     return ends, sizes, seconds
 
@@ -111,16 +103,41 @@ def _inserted(sizes: Floats, seconds: Floats, label: float, first: NDArray[np.in
     If last < first, the row lies between them.
 
     It is the largest, over runs that begin not after `first`, of the smallest mean of runs that end not before `last`.
+    Means are slopes between points of the cumulative sums. The run begins and ends at the bridge between the convex
+    minorant of the points up to `first`, moved by the row, and that of the points from `last` + 1 on.
     """
-    n_steps = len(sizes)
-    rows, ones = (np.concatenate([[0.0], np.cumsum(each)]) for each in (sizes, seconds))
-    # means[a, b]: of the row and the steps from a up to, but without, b; a run may be empty
-    means = (ones[None, :] - ones[:, None] + label) / np.maximum(rows[None, :] - rows[:, None] + 1.0, 1.0)
-    means[np.tril_indices(n_steps + 1, -1)] = np.inf  # no run
-    smallest = np.minimum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
-    # for a row between steps, runs end at `first` at the earliest; in a step, after it
-    largest = np.maximum.accumulate(smallest, axis=0)
-    return np.asarray(largest[first, last + 1])
+    x, y = (np.concatenate([[0.0], np.cumsum(each)]) for each in (sizes, seconds))
+    after, before = _next_vertices(x, y), len(x) - 1 - _next_vertices(x[-1] - x[::-1], y[::-1] - y[-1])[::-1]
+
+    def mean(begin: NDArray[np.intp], end: NDArray[np.intp]) -> Floats:
+        return np.asarray((y[end] - y[begin] + label) / (x[end] - x[begin] + 1.0))
+
+    begin, end = first.copy(), last + 1
+    while True:  # as many steps as the minorants have vertices, for all rows at once
+        slope, further, earlier = mean(begin, end), after[end], before[begin]
+        to_end = (further != end) & (mean(begin, further) < slope)
+        to_begin = ~to_end & (earlier != begin) & (mean(earlier, end) > slope)
+        if not (to_end.any() or to_begin.any()):
+            return slope
+        end, begin = np.where(to_end, further, end), np.where(to_begin, earlier, begin)
+
+
+def _next_vertices(x: Floats, y: Floats) -> NDArray[np.intp]:
+    """Return the vertex (m,) that follows each point on the convex minorant of the points from it on.
+
+    The last point follows itself; x increases.
+    """
+    xs, ys = x.tolist(), y.tolist()
+    follows = list(range(1, len(xs) + 1))
+    follows[-1] = len(xs) - 1
+    for point in range(len(xs) - 2, -1, -1):
+        vertex = point + 1
+        while (other := follows[vertex]) != vertex and (ys[other] - ys[point]) * (xs[vertex] - xs[point]) <= (
+            ys[vertex] - ys[point]
+        ) * (xs[other] - xs[point]):
+            vertex = other
+        follows[point] = vertex
+    return np.array(follows, dtype=np.intp)
 
 
 def _share(probability: Floats, i: int, j: int) -> Floats:

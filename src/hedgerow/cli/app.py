@@ -101,8 +101,10 @@ app = typer.Typer(
 
 def main() -> None:
     """Entry point of the ``hedgerow`` command."""
+    from hedgerow.cli.console import print_everything
     from hedgerow.cli.exit_codes import enter
 
+    print_everything()
     sys.exit(enter(app, _with_address(sys.argv[1:])))
 
 

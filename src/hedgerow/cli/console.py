@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import math
 import sys
@@ -24,10 +26,27 @@ WIDTH = 100
 MANY_BYTES = 1 << 25
 #: Maximum number of messages printed about the partitions of a table.
 MANY_SENTENCES = 5
-
+#: Characters of messages that some terminals lack, in ASCII.
+_ASCII = {"…": "...", "−": "-", "–": "-", "±": "+/-", "×": "x", "≤": "<=", "≥": ">=", "’": "'", "“": '"', "”": '"'}
 
 #: Messages collected by `collected_notes`, or None if they are printed.
 _collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None)
+
+
+def print_everything() -> None:
+    """Make standard streams of any encoding print any character, by ASCII or an escape."""
+    codecs.register_error("hedgerow", _in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="hedgerow")
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace characters that an encoding lacks (`codecs.register_error`)."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(_ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in missing), error.end
 
 
 def note(text: str, *, style: str | None = None) -> None:
@@ -76,7 +95,8 @@ def show(*parts: RenderableType, stderr: bool = False) -> None:
 
 
 def write_json(value: object) -> None:
-    """Print one JSON object on standard output."""
+    """Print one JSON object on standard output, in UTF-8."""
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     sys.stdout.write(to_json(value, indent=2) + "\n")
 
 

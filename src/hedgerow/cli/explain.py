@@ -16,7 +16,7 @@ from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import columns_named, immutable_columns, prepare_for, table_for
 from hedgerow.cli.models import model_for, presenter_of, require_target, target_columns, undecided_words
-from hedgerow.cli.options import ExplainOptions
+from hedgerow.cli.options import ExplainOptions, inputs_of
 from hedgerow.cli.output import write_text
 from hedgerow.explain.presenters.base import Explainer
 from hedgerow.inference.fitted import fitted_of
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
 def explain(options: ExplainOptions) -> None:
     """Explain rows and write the explanations."""
-    require_one_stdin(options.model, *options.data, options.train)
-    inputs = [options.model, *options.data, options.train]
-    check_out(options.html, PAGE, inputs, force=options.force, option="--html")
+    require_one_stdin(inputs_of(options))
+    check_out(options.html, PAGE, inputs_of(options), force=options.force, option="--html")
     model = model_for(options, explained=True)
     sheet = read_sheet(options.data, options)
     if options.id:

@@ -14,7 +14,7 @@ from hedgerow.cli.files.source import read_bytes, read_model, read_sheet, requir
 from hedgerow.cli.fit import save_model
 from hedgerow.cli.match import prepare_for, table_for
 from hedgerow.cli.models import model_for, presenter_of
-from hedgerow.cli.options import LearnOptions, SuggestOptions
+from hedgerow.cli.options import LearnOptions, SuggestOptions, inputs_of
 from hedgerow.explain.cases import number
 from hedgerow.explain.presenters.base import Feedback, FeedbackChange
 from hedgerow.explain.report.answers_file import AnswersFile, model_mark, read_answers, table_mark
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def suggest(options: SuggestOptions) -> None:
     """Rank the rows to label next and print them."""
-    require_one_stdin(options.model, *options.data)
+    require_one_stdin(inputs_of(options))
     model = model_for(options)
     feedback = _feedback(model)
     sheet = read_sheet(options.data, options)
@@ -73,9 +73,8 @@ def _cell(value: object) -> str:
 
 def learn(options: LearnOptions) -> None:
     """Update a model with the answers of a report and print the change."""
-    require_one_stdin(options.model, options.answers, *options.data)
-    inputs = [options.model, options.answers, *options.data]
-    check_out(options.out, MODEL, inputs, force=options.force)
+    require_one_stdin(inputs_of(options))
+    check_out(options.out, MODEL, inputs_of(options), force=options.force)
     model = read_model(options.model)
     if not model._incremental:
         raise UsageError(f"{type(model).__name__} does not support updates. Refit it with the new rows.")

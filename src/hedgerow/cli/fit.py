@@ -23,7 +23,7 @@ from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.holdout import columns_of, held_out, refitted
 from hedgerow.cli.match import checked_caution, checked_decision, checked_rule, columns_named
 from hedgerow.cli.models import require_target, target_columns
-from hedgerow.cli.options import CompareOptions, FitOptions
+from hedgerow.cli.options import CompareOptions, FitOptions, inputs_of
 from hedgerow.errors import CheckpointError
 from hedgerow.explain.presenters import presenter_for
 from hedgerow.explain.presenters.base import Fact, FitSummary
@@ -257,7 +257,7 @@ def _held_out(
 
 def check_output(options: FitOptions) -> None:
     """Raise `UsageError` for an invalid output, before anything is read."""
-    check_out(options.out, MODEL, [*options.data, options.checkpoint], force=options.force)
+    check_out(options.out, MODEL, [*inputs_of(options), options.checkpoint], force=options.force)
     if options.out != STREAM:
         return
     if options.as_json:

@@ -15,7 +15,7 @@ from hedgerow.cli.files.paths import PAGE, check_out
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.match import prepare_for, table_for
 from hedgerow.cli.models import model_for
-from hedgerow.cli.options import MonitorOptions
+from hedgerow.cli.options import MonitorOptions, inputs_of
 from hedgerow.cli.output import write_text
 from hedgerow.inference.drift import NOVEL, novel_rows_of, traffic_of
 from hedgerow.inference.novelty import PredictionNovelty
@@ -41,9 +41,8 @@ class Check(NamedTuple):
 
 def monitor(options: MonitorOptions) -> None:
     """Test a table and print one line; with --html, write a page too."""
-    require_one_stdin(options.model, *options.data, options.reference)
-    inputs = [options.model, *options.data, options.reference]
-    check_out(options.html, PAGE, inputs, force=options.force, option="--html")
+    require_one_stdin(inputs_of(options))
+    check_out(options.html, PAGE, inputs_of(options), force=options.force, option="--html")
     model = model_for(options)
     table = _table(model, options.data, options)
     reference = None if options.reference is None else _table(model, [options.reference], options)

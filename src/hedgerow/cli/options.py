@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args, get_type_hints
 
 import typer
 
@@ -70,6 +70,21 @@ Labels = Annotated[
     typer.Option(metavar="FILE", help="Table of display names, with the columns column, value and label."),
 ]
 Jobs = Annotated[int, typer.Option(metavar="NUMBER", help="Number of threads; -1 for all cores.")]
+
+#: Metavars of arguments and options that name files, and the options among them that name outputs.
+FILES, OUTPUTS = ("MODEL", "DATA", "ANSWERS", "FILE"), ("out", "html")
+
+
+def inputs_of(options: object) -> list[str]:
+    """Return the files that a command reads: models, tables, costs, labels and answers."""
+    found: list[str] = []
+    for name, hint in get_type_hints(type(options), include_extras=True).items():
+        declared = get_args(hint)
+        if name in OUTPUTS or not declared or getattr(declared[-1], "metavar", None) not in FILES:
+            continue
+        given = getattr(options, name)
+        found += given if isinstance(given, tuple) else [] if given is None else [given]
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,8 @@ DECIMALS = 6
 
 #: First characters by which spreadsheets recognise a formula.
 FORMULA = frozenset("=+-@\t\r\n＝＋－＠")
+#: Byte order marks and characters without width, which spreadsheets skip.
+INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
 
 _BLOCK = 10_000
 
@@ -186,6 +188,7 @@ def _is_formula(cell: object) -> bool:
 
 @lru_cache(maxsize=1024)
 def _reads_as_formula(text: str) -> bool:
+    text = text.lstrip(INVISIBLE)
     return text[:1] in FORMULA and not all(map(NUMBER.fullmatch, text.split(BAR)))
 
 

@@ -12,7 +12,7 @@ from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.match import LARGE_ROWS, prepare_for, table_for
 from hedgerow.cli.models import model_for, presenter_of, undecided_words
-from hedgerow.cli.options import PredictOptions
+from hedgerow.cli.options import PredictOptions, inputs_of
 from hedgerow.cli.output import Kept, format_for, write_answers
 from hedgerow.inference.columns import Columns
 from hedgerow.util.text import number_of
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 def predict(options: PredictOptions) -> None:
     """Predict a table and write the predictions."""
-    require_one_stdin(options.model, *options.data)
+    require_one_stdin(inputs_of(options))
     form = format_for(options.out, options.as_json)
-    check_out(options.out, form, [options.model, *options.data, options.costs], force=options.force)
+    check_out(options.out, form, inputs_of(options), force=options.force)
     model = model_for(options)
     sheet = read_sheet(options.data, options)
     columns, kept = predictions_of(model, sheet, options)

@@ -14,7 +14,7 @@ from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import SomeRows, labelled_rows
 from hedgerow.cli.match import immutable_columns, prepare_for, read_labels, table_for
 from hedgerow.cli.models import model_for, presenter_of, require_target, target_columns, undecided_words
-from hedgerow.cli.options import ReportOptions
+from hedgerow.cli.options import ReportOptions, inputs_of
 from hedgerow.cli.output import write_text
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 def report(options: ReportOptions) -> None:
     """Write a report on a table."""
-    require_one_stdin(options.model, *options.data, options.train, options.costs)
+    require_one_stdin(inputs_of(options))
     if options.as_json and options.out == "-":
         raise UsageError("--out must be a file with --json, got -. Standard output is for the JSON.")
-    check_out(options.out, PAGE, [options.model, *options.data, options.train, options.costs], force=options.force)
+    check_out(options.out, PAGE, inputs_of(options), force=options.force)
     model = model_for(options, explained=True)
     presenter = presenter_of(model)
     sheet = _read(model, options)

@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow.cli.console import grid, show
 from hedgerow.cli.evaluation import read_costs
 from hedgerow.cli.exit_codes import UsageError
-from hedgerow.cli.files.paths import MODEL, STREAM, check_out
+from hedgerow.cli.files.paths import STREAM
 from hedgerow.cli.files.sheet import Array
 from hedgerow.cli.fit import fit
 from hedgerow.cli.match import checked_caution, checked_decision, checked_rule
@@ -33,7 +33,6 @@ def tune(options: TuneOptions) -> None:
         raise UsageError("hedgerow tune requires a classification forest. Remove --regression, or use --model forest.")
     if (options.by == "cost") != (options.costs is not None):
         raise UsageError("--by cost and --costs FILE require each other. Add the other one.")
-    check_out(options.out, MODEL, [*options.data, options.costs], force=options.force)
     over = _settings(options)
     fit(options, lambda model: _tuned(model, options, over))
 

@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decisions.credal import Dominance
-from hedgerow.export.describe import Array, Category, are_doubles, c_number, c_strings, exported, python_tuple
+from hedgerow.export.describe import (
+    Array,
+    Category,
+    Support,
+    are_doubles,
+    c_number,
+    c_strings,
+    exported,
+    python_tuple,
+    support_of,
+)
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.predictor import Predictor
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
@@ -71,6 +81,7 @@ class Info:
     features: list[str]
     categories: dict[int, Array]
     caution: float
+    support: Support
     classes: list[Category] | None = None
     calibrator: Mapping[str, Any] | None = None
 
@@ -148,7 +159,7 @@ def _info(predictor: ClassificationPredictor | RegressionPredictor, tree: Tree, 
     used = {int(feature) for each in predictor.fitted.trees() for feature in np.unique(each.feature[~each.is_leaf])}
     names = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
     nominal = {i: known for i, known in enumerate(tree.schema.categories) if known is not None and i in used}
-    return Info(title, names, nominal, float(predictor.caution))
+    return Info(title, names, nominal, float(predictor.caution), support_of(predictor.fitted))
 
 
 def _classes(predictor: ClassificationPredictor) -> dict[str, Any]:
@@ -167,6 +178,7 @@ def _python(tables: Tables, info: Info, name: str) -> str:
     lines += [f"FEATURES = {python_tuple(info.features)}", f"CAUTION = {info.caution!r}"]
     known = ", ".join(f"{i}: {python_tuple(each.tolist())}" for i, each in info.categories.items())
     lines.append(f"CATEGORIES = {{{known}}}")
+    lines += [f"_{key.upper()} = {python_tuple(values)}" for key, values in _limits(info.support)]
     lines += [f"_{key.upper()} = {python_tuple(values)}" for key, values in _columns(tables)]
     rows = ", ".join(python_tuple(row) for row in tables.lines.tolist())
     return "\n".join([*lines, f"_LINES = ({rows},)"]) + "\n"
@@ -185,6 +197,10 @@ def _c(tables: Tables, info: Info, name: str) -> str:
     lines.append(f"const char *const {name}_features[] = {c_strings(info.features)};")
     lines += _c_categories(info.categories, len(info.features), name)
     lines += [] if info.classes is None else _c_calibrator(info.calibrator, len(info.classes), name)
+    for key, values in _limits(info.support):
+        kind = "double" if key in ("low", "high") else "int"
+        lines.append(f"static const {kind} {name}_{key}[] = {{{', '.join(map(c_number, values or [0.0]))}}};")
+    lines.append(f"enum {{ {name}_n_checked = {int(info.support.used.sum())} }};")
     for key, values in _columns(tables):
         kind = "double" if key == "number" else "int"
         lines.append(f"static const {kind} {name}_{key}[] = {{{', '.join(map(c_number, values))}}};")
@@ -235,10 +251,18 @@ def _javascript(tables: Tables, info: Info, name: str) -> str:
     # "<" is escaped, so no name can end a script element.
     written = {key: json.dumps(value).replace("<", "\\u003c") for key, value in constants.items()}
     lines += [f"const {name}_{key} = {value};" for key, value in written.items()]
-    for key, values in [*_columns(tables), ("lines", tables.lines.tolist())]:
+    for key, values in [*_limits(info.support), *_columns(tables), ("lines", tables.lines.tolist())]:
         # JSON has no infinity; 1e999 is read as infinite
         lines.append(f"const {name}_{key} = {json.dumps(values).replace('Infinity', '1e999')};")
     return "\n".join(lines) + "\n"
+
+
+def _limits(support: Support) -> list[tuple[str, list[float]]]:
+    """Return the features that trees use, by number, and their limits, by name."""
+    used = np.flatnonzero(support.used)
+    columns = {"checked": used, "low": support.low[used], "high": support.high[used]}
+    columns["gapless"] = support.gapless[used].astype(np.int64)
+    return [(name, values.tolist()) for name, values in columns.items()]
 
 
 def _columns(tables: Tables) -> list[tuple[str, list[float]]]:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.belief.leaf import idm_bounds
 from hedgerow.forest.lines import MOST_DEPTH, as_limit
 from hedgerow.forest.walk import Held, Tree, TreeNode
+from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.predictor import predictor_of
 
 if TYPE_CHECKING:
@@ -348,6 +349,30 @@ def exported(model: BaseEstimator, formats: Mapping[str, _Format]) -> tuple[Any,
             f"novelty must be None for an export, got {model.novelty!r}. Use set_params(novelty=None)."
         )
     return predictor, formats[predictor.kind]
+
+
+class Support(NamedTuple):
+    """Limits of the values that hedgerow treats as known, for each of p features.
+
+    Numbers below `low` or above `high`, missing values where `gapless`, and new categories where `used` are out of
+    support. Without `used` a feature has no limits.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    gapless: NDArray[np.bool_]
+    used: NDArray[np.bool_]
+
+
+def support_of(fitted: Fitted) -> Support:
+    """Return the limits of known values; there are none with ``unseen="larger"``."""
+    forest, n_features = fitted.forest, fitted.schema.n_features
+    used, gapless = np.zeros((2, n_features), dtype=bool)
+    if forest.structure.unseen is not None:
+        used[forest.used_features] = True
+        gapless[forest.gapless_features] = True
+    low, high = fitted.codebook.far
+    return Support(np.where(used, low, -np.inf), np.where(used, high, np.inf), gapless, used)
 
 
 def check_averages(predictor: Any, trees: list[Tree], program: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -14,7 +14,16 @@ from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.decisions import Decision
 from hedgerow.decisions.base import Checked
 from hedgerow.decisions.intervals import tightened
-from hedgerow.export.describe import Array, BranchQuestion, Category, exported, questions_of, require
+from hedgerow.export.describe import (
+    Array,
+    BranchQuestion,
+    Category,
+    Support,
+    exported,
+    questions_of,
+    require,
+    support_of,
+)
 from hedgerow.export.recorder import NotExpressible, Recorded, Recorder, spread
 from hedgerow.inference.fitted import Fitted
 from hedgerow.table import Schema
@@ -30,6 +39,8 @@ if TYPE_CHECKING:
 #: First versions whose tree ensembles support doubles, set membership and separate leaves.
 ML_OPSET, OPSET, IR_VERSION = 5, 18, 10
 _AT_MOST, _MEMBER = 0, 6
+#: Indices of missing and of new categories, and one that no category has.
+MISSING, NEW, NONE = -1.0, -2.0, -3.0
 _NODE_LISTS = (
     "nodes_featureids",
     "nodes_missing_value_tracks_true",
@@ -64,9 +75,11 @@ def to_onnx(forest: BaseEstimator, *, float_type: str = "double") -> ModelProto:
     onnx.ModelProto
         If no feature is text, the input is ``X`` (n, p); NaN is missing, categories that are numbers stay numbers.
         If a feature is text, each feature is an input (n, 1) under its name (``x0``, ``x1``, ... without names), with
-        text as strings; a new string counts as missing, because ONNX has no missing strings.
+        text as strings; the empty string is missing, because ONNX has no missing strings.
         Outputs of a classifier: ``label`` (n,), ``probability``, ``lower`` and ``upper`` (n, K) in double precision,
-        ``set`` (n, K) of bool. Outputs of a regressor: ``prediction``, ``lower`` and ``upper`` (n,).
+        ``set`` (n, K) of bool. Outputs of a regressor: ``prediction``, ``lower`` and ``upper`` (n,). The last output,
+        ``out_of_support`` (n,) of bool, flags rows with a value that no training row has. Their bounds and sets are
+        vacuous, and contain those of the forest.
 
     Raises
     ------
@@ -84,7 +97,7 @@ def to_onnx(forest: BaseEstimator, *, float_type: str = "double") -> ModelProto:
     >>> X, y = load_iris(return_X_y=True)
     >>> model = to_onnx(RandomForestClassifier(10, random_state=0).fit(X, y))  # doctest: +SKIP
     >>> [output.name for output in model.graph.output]  # doctest: +SKIP
-    ['label', 'probability', 'lower', 'upper', 'set']
+    ['label', 'probability', 'lower', 'upper', 'set', 'out_of_support']
     """
     require("onnx")
     if float_type not in ("double", "float"):
@@ -93,7 +106,9 @@ def to_onnx(forest: BaseEstimator, *, float_type: str = "double") -> ModelProto:
     inputs, features = _read_inputs(
         recorder, predictor.fitted.schema, np.float64 if float_type == "double" else np.float32
     )
-    return _model(recorder, inputs, outputs_of(recorder, predictor, _leaf_states(recorder, predictor, features)))
+    outside = _out_of_support(recorder, features, support_of(predictor.fitted), predictor.fitted.schema)
+    leaves = _leaf_states(recorder, predictor, features)
+    return _model(recorder, inputs, outputs_of(recorder, predictor, leaves, outside))
 
 
 def _read_inputs(recorder: Recorder, schema: Schema, dtype: DTypeLike) -> tuple[list[ValueInfoProto], str]:
@@ -116,7 +131,7 @@ def _read_inputs(recorder: Recorder, schema: Schema, dtype: DTypeLike) -> tuple[
 
 def _check_names(names: tuple[str, ...]) -> None:
     """Raise a ValueError for names of columns that are empty or reserved in the graph."""
-    taken = {"label", "probability", "set", "prediction", "lower", "upper"}
+    taken = {"label", "probability", "set", "prediction", "lower", "upper", "out_of_support"}
     for name in names:
         if not name or name in taken or Recorder.makes(name):
             raise ValueError(
@@ -144,28 +159,33 @@ def _with_places(recorder: Recorder, table: str, schema: Schema) -> str:
 
 
 def _places(recorder: Recorder, column: str, known: Array, name: str) -> str:
-    """Convert categories to their indices as doubles, -1 for missing and new ones."""
+    """Convert categories to their indices as doubles, `MISSING` or `NEW` for others."""
     from onnx.numpy_helper import from_array
 
     require_text(known.tolist(), f"categories of {name}")
     if len(known) == 0:  # without values in training, everything is missing
         return recorder.add("Mul", recorder.cast(recorder.add("IsNaN", column), np.float64), recorder.constant(-1.0))
     if not _is_text(known):
-        return recorder.add(
+        places = recorder.add(
             "LabelEncoder",
             column,
             domain="ai.onnx.ml",
             keys_tensor=from_array(np.array([_as_double(value, name) for value in known.tolist()])),
             values_tensor=from_array(np.arange(len(known), dtype=np.float64)),
-            default_tensor=from_array(np.array([-1.0])),
+            default_tensor=from_array(np.array([NEW])),
         )
+        missing = recorder.add("IsNaN", column)
+        return recorder.add("Where", missing, recorder.constant(np.array([[MISSING]])), places)
+    texts, numbers = [str(value) for value in known], list(range(len(known)))
+    if "" not in texts:
+        texts, numbers = [*texts, ""], [*numbers, int(MISSING)]
     places = recorder.add(
         "LabelEncoder",
         column,
         domain="ai.onnx.ml",
-        keys_strings=[str(value) for value in known],
-        values_int64s=list(range(len(known))),
-        default_int64=-1,
+        keys_strings=texts,
+        values_int64s=numbers,
+        default_int64=int(NEW),
     )
     return recorder.cast(places, np.float64)
 
@@ -183,6 +203,16 @@ def _is_text(known: Array | None) -> bool:
     return known is not None and known.dtype.kind in "OUT"
 
 
+def _out_of_support(recorder: Recorder, features: str, support: Support, schema: Schema) -> Recorded:
+    """Record whether rows have values that no training row has, (n, 1) of bool."""
+    values = Recorded(recorder, features, np.zeros((1, schema.n_features)))
+    nominal = np.array(schema.nominal, dtype=bool)
+    low = np.where(nominal & support.used, np.where(support.gapless, MISSING, NEW) + 0.5, support.low)
+    missing = Recorded(recorder, recorder.add("IsNaN", features), np.zeros((1, schema.n_features), dtype=bool))
+    outside: Recorded = (values < low) | (values > support.high) | (missing & support.gapless)
+    return cast("Recorded", outside.any(axis=1, keepdims=True))
+
+
 def _leaf_states(
     recorder: Recorder, predictor: ClassificationPredictor | RegressionPredictor, features: str
 ) -> Recorded:
@@ -193,15 +223,28 @@ def _leaf_states(
     return Recorded(recorder, found, np.repeat(states[:1][None], predictor.forest.n_trees, axis=1))
 
 
-def _numbers(recorder: Recorder, predictor: RegressionPredictor, leaves: Recorded) -> list[ValueInfoProto]:
+def _numbers(
+    recorder: Recorder, predictor: RegressionPredictor, leaves: Recorded, outside: Recorded
+) -> list[ValueInfoProto]:
     """Record the outputs of a regressor from the states of leaves (n, T, 3)."""
-    mean = leaves.sum(axis=1) / float(leaves.shape[1])
+    mean, states = leaves.sum(axis=1) / float(leaves.shape[1]), predictor.leaf_states()
+    widest = {"lower": float(states[:, 1].min()), "upper": float(states[:, 2].max())}
     for column, name in enumerate(("prediction", "lower", "upper")):
-        recorder.add("Identity", mean[:, column].name, output=name)
-    return [_output(name, np.float64) for name in ("prediction", "lower", "upper")]
+        values: Any = mean[:, column]
+        values = np.where(outside[:, 0], widest[name], values) if name in widest else values
+        recorder.add("Identity", values.name, output=name)
+    return [*(_output(name, np.float64) for name in ("prediction", "lower", "upper")), _flag(recorder, outside)]
 
 
-def _opinions(recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded) -> list[ValueInfoProto]:
+def _flag(recorder: Recorder, outside: Recorded) -> ValueInfoProto:
+    """Record the output ``out_of_support`` (n,)."""
+    recorder.add("Identity", outside[:, 0].name, output="out_of_support")
+    return _output("out_of_support", np.bool_)
+
+
+def _opinions(
+    recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded, outside: Recorded
+) -> list[ValueInfoProto]:
     """Record the outputs of a classifier from the states of leaves (n, T, S)."""
     rule, weights = predictor.rule, predictor.weights
     merged: Any = _merged(leaves if weights is None else leaves * weights[:, None], rule.merge)
@@ -211,15 +254,19 @@ def _opinions(recorder: Recorder, predictor: ClassificationPredictor, leaves: Re
         opinion: Any = rule.finish_plainly(merged, predictor.setting)
     except NotExpressible as error:
         raise NotImplementedError(f"rule must be expressible in ONNX, got {rule!r}, which {error}.") from error
-    return _decided(recorder, predictor, opinion, merged)
+    return _decided(recorder, predictor, opinion, merged, outside)
 
 
-def _of_pairs(recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded) -> list[ValueInfoProto]:
+def _of_pairs(
+    recorder: Recorder, predictor: ClassificationPredictor, leaves: Recorded, outside: Recorded
+) -> list[ValueInfoProto]:
     """Record the outputs of pairwise trees from the masses of leaves (n, pairs, 4)."""
-    return _decided(recorder, predictor, opinion_of_pairs(recorder, leaves, len(predictor.classes)), leaves)
+    return _decided(recorder, predictor, opinion_of_pairs(recorder, leaves, len(predictor.classes)), leaves, outside)
 
 
-def _decided(recorder: Recorder, predictor: ClassificationPredictor, opinion: Any, merged: Any) -> list[ValueInfoProto]:
+def _decided(
+    recorder: Recorder, predictor: ClassificationPredictor, opinion: Any, merged: Any, outside: Recorded
+) -> list[ValueInfoProto]:
     """Record the outputs of a classifier from its opinion; `merged` is any result with as many rows."""
     decision = predictor.decision
     try:
@@ -232,11 +279,16 @@ def _decided(recorder: Recorder, predictor: ClassificationPredictor, opinion: An
     recorder.add("Gather", recorder.constant(classes), best, output="label", axis=0)
     outputs = [_output("label", object if classes.dtype.kind in "OUT" else classes.dtype)]
     answers = {"probability": opinion.probability, "lower": opinion.lower, "upper": opinion.upper, "set": chosen}
+    vacuous = {"lower": 0.0, "upper": 1.0}
     for name, values in answers.items():
         result = values.name if isinstance(values, Recorded) else spread(recorder, values, merged.name)
+        if name in vacuous:
+            result = recorder.add("Where", outside.name, recorder.constant(np.array([[vacuous[name]]])), result)
+        elif name == "set":
+            result = recorder.add("Or", outside.name, result)
         recorder.add("Identity", result, output=name)
         outputs.append(_output(name, values.dtype, len(classes)))
-    return outputs
+    return [*outputs, _flag(recorder, outside)]
 
 
 def _chosen_by(decision: Decision, opinion: Opinion) -> Any:
@@ -267,7 +319,7 @@ class _Unchecked(Checked):
         return self._opinion.chosen
 
 
-_OUTPUTS: dict[str, Callable[[Recorder, Any, Recorded], list[ValueInfoProto]]] = {
+_OUTPUTS: dict[str, Callable[[Recorder, Any, Recorded, Recorded], list[ValueInfoProto]]] = {
     "classes": _opinions,
     "numbers": _numbers,
     "pairs": _of_pairs,
@@ -364,8 +416,8 @@ class _Nodes:
         assert place is not None
         self._modes.append(_MEMBER)
         self._splits.append(0.0)
-        # A list must not be empty; no category has the index -2.
-        self._members += [*sorted(float(place[value]) for value in question.among)] or [-2.0]
+        # A list must not be empty.
+        self._members += [*sorted(float(place[value]) for value in question.among)] or [NONE]
         self._members.append(np.nan)  # NaN ends a list
 
     def attributes(self) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.export.describe import BranchQuestion, check_averages, exported, questions_of, require
+from hedgerow.export.describe import BranchQuestion, check_averages, exported, questions_of, require, support_of
 from hedgerow.forest.walk import Tree
 from hedgerow.table import Schema
 
@@ -51,6 +52,13 @@ def to_treelite(forest: BaseEstimator, *, bounds: bool = False) -> Any:
     predictor, task_format = exported(forest, _FORMATS)
     schema, trees = predictor.fitted.schema, predictor.fitted.trees()
     check_averages(predictor, trees, "treelite")
+    if bounds and support_of(predictor.fitted).used.any():
+        warnings.warn(
+            "treelite does not widen bounds of rows with out-of-support values. Use to_onnx, whose output"
+            " out_of_support flags them, or fit with unseen='larger'.",
+            UserWarning,
+            stacklevel=2,
+        )
     builder = _builder(task_format, schema.n_features, len(trees), len(predictor.info.names), 3 if bounds else 1)
     for tree in trees:
         answers = predictor.node_predictions(tree)

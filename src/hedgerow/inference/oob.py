@@ -93,10 +93,9 @@ class BootstrapErrors:
 
     @property
     def err632plus(self) -> float:
-        """The .632+ estimate."""
-        weight = 0.632 / (1 - 0.368 * self.overfitting)
-        capped = max(min(self.out_of_bag, self.no_information), min(self.out_of_bag, self.resubstitution))
-        return (1 - weight) * self.resubstitution + weight * capped
+        """The .632+ estimate, equation 32 of Efron and Tibshirani (1997)."""
+        excess = min(self.out_of_bag, self.no_information) - self.resubstitution
+        return self.err632 + excess * 0.368 * 0.632 * self.overfitting / (1 - 0.368 * self.overfitting)
 
 
 def bootstrap_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:

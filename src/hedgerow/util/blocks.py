@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.util.runtime import map_in_threads
 
 Result = TypeVar("Result")
 
@@ -31,12 +32,7 @@ def in_blocks(make: Callable[[int], Result], n_rows: int, block: int, n_threads:
                 if values is not None:
                     whole[name][start : start + block] = values
 
-    if n_threads == 1:
-        for start in range(0, n_rows, block):
-            write(start)
-    else:
-        with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(write, range(0, n_rows, block)))
+    map_in_threads(write, range(0, n_rows, block), n_threads)
     joined: Result = _like(first, wholes)
     return joined
 

@@ -1,10 +1,11 @@
-"""Numbers of threads, properties computed on first use, and the stack level of warnings."""
+"""Threads, properties computed on first use, and the stack level of warnings."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Integral
+from threading import Lock, Thread
 from typing import Any, Generic, Self, TypeVar, overload
 
 from joblib import cpu_count
@@ -13,6 +14,8 @@ from joblib.parallel import get_active_backend
 #: With fewer rows, one thread reads the trees: starting a second one costs more than it saves.
 _ROWS_PER_THREAD = 500
 _Value = TypeVar("_Value")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 #: Packages whose frames are not those of the user.
 _INSIDE = ("hedgerow", "sklearn")
 
@@ -35,6 +38,43 @@ def reading_threads(n_jobs: Any, n_rows: int) -> int:
     if n_rows < 2 * _ROWS_PER_THREAD:
         return 1
     return max(1, min(thread_count(n_jobs), n_rows // _ROWS_PER_THREAD))
+
+
+def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> list[Result]:
+    """Return ``[function(item) for item in items]``, computed by at most `n_threads` threads.
+
+    The calling thread works too, and does everything if the system starts no other. `ThreadPoolExecutor` raises then.
+    """
+    tasks = list(enumerate(items))
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+    remaining, lock = iter(tasks), Lock()
+
+    def work() -> None:
+        while not errors:
+            with lock:
+                task = next(remaining, None)
+            if task is None:
+                return
+            try:
+                results[task[0]] = function(task[1])
+            except BaseException as error:
+                errors.append(error)
+
+    started: list[Thread] = []
+    try:
+        for _ in range(min(n_threads, len(tasks)) - 1):
+            thread = Thread(target=work)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:  # the system starts no further thread
+        pass
+    work()
+    for thread in started:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return [results[number] for number, _ in tasks]
 
 
 def check_n_jobs(n_jobs: object) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from functools import partial
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,8 @@ FIRST_BYTES, BLOCK_BYTES = 1 << 18, 1 << 20
 
 #: A column of a block: numbers (n,) with NaN for missing values, or factors that include the markers of missing values.
 Part = Array | ScaledIntegers | Factors
+#: Columns of a block by name, and its number of rows.
+Read: TypeAlias = tuple[dict[str, Part], int]
 
 _QUOTE, _LINE_END = ord('"'), (ord("\n"), ord("\r"))
 
@@ -174,19 +177,32 @@ def read_by_arrow(file: BinaryIO, layout: Layout, wanted: Wanted) -> Iterator[in
         If pyarrow may read a block differently from Python's reader.
     """
     n_threads = os.cpu_count() or 1
-    pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]] = deque()
+    pending: deque[tuple[int, Future[Read]]] = deque()
     done = 0
     with ThreadPoolExecutor(n_threads) as pool:
         for block in _whole_rows(file):
             if pending and (done == 0 or len(pending) > n_threads):
                 done += _finish(pending, wanted)
                 yield done
-            work = pool.submit(_columns_of, block, layout, tuple(wanted.names), frozenset(wanted.texts))
+            work = _submitted(pool, partial(_columns_of, block, layout, tuple(wanted.names), frozenset(wanted.texts)))
             pending.append((len(block), work))
         while pending:
             done += _finish(pending, wanted)
             yield done
     release_unused()
+
+
+def _submitted(pool: ThreadPoolExecutor, work: Callable[[], Read]) -> Future[Read]:
+    """Submit work to a pool, or do it at once if the system starts no thread."""
+    try:
+        return pool.submit(work)
+    except RuntimeError:
+        done: Future[Read] = Future()
+        try:
+            done.set_result(work())
+        except NotPlain as error:
+            done.set_exception(error)
+        return done
 
 
 def release_unused() -> None:
@@ -197,7 +213,7 @@ def release_unused() -> None:
     _core.give_back_memory()
 
 
-def _finish(pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]], wanted: Wanted) -> int:
+def _finish(pending: deque[tuple[int, Future[Read]]], wanted: Wanted) -> int:
     """Take the result of the oldest block and return its number of bytes."""
     n_bytes, work = pending.popleft()
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import datetime
-import io
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -15,12 +16,15 @@ from typing import Any
 from hedgerow.cli.console import note
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.compression import all_bytes, first_bytes, members
+from hedgerow.cli.files.spreadsheet import REJECTED
 from hedgerow.util.text import listed
 
 #: Row limit of Excel.
 MOST_ROWS = 1_048_576
 #: Sheets with at most this many cell positions, or at most one per character of their text, are never too large.
 ALWAYS_PLACES = 1_000_000
+#: Memory for reading a spreadsheet: bytes, and times its unpacked size. A cell of 30 bytes takes about 200.
+MEMORY, MEMORY_TIMES = 1 << 30, 16
 
 #: Cell references of .xlsx, and repeat counts of rows and cells in .ods.
 _PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]+)([0-9]+)""")
@@ -30,29 +34,29 @@ _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]+)"
 
 def csv_from_workbook(data: bytes | Path, sheet: str | None = None) -> bytes:
     """Return a sheet, by name or number, as CSV with a line for each row."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError:
-        raise ImportError(
-            "Spreadsheets require python-calamine. Run pip install python-calamine, or export CSV."
-        ) from None
-    _refuse_huge(data)
-    try:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(all_bytes(data)))
-        name = _name_of(book.sheet_names, sheet)
-        page = book.get_sheet_by_name(name)
-        rows = page.to_python()
-    except CalamineError as reason:
-        raise DataError(f"corrupt or password-protected spreadsheet ({reason}).") from None
-    if not rows:
-        raise DataError(f"sheet {name!r} is empty. Select another with --sheet.")
-    file = io.StringIO(newline="")
-    file.write("\n" * (page.start or (0, 0))[0])  # line numbers then equal row numbers of the spreadsheet
-    writer = csv.writer(file, lineterminator="\n")
-    for row in rows:
-        cells = [_text(cell) for cell in row]
-        writer.writerow(cells if any(cells) else [])
-    return file.getvalue().encode()
+    if find_spec("python_calamine") is None:
+        raise ImportError("Spreadsheets require python-calamine. Run pip install python-calamine, or export CSV.")
+    most_bytes = MEMORY + MEMORY_TIMES * _checked_size(data)
+    words = [
+        sys.executable,
+        "-m",
+        "hedgerow.cli.files.spreadsheet",
+        str(most_bytes),
+        *([] if sheet is None else [sheet]),
+    ]
+    done = subprocess.run(words, input=all_bytes(data), capture_output=True, check=False)
+    if done.returncode == REJECTED:
+        raise DataError(f"corrupt or password-protected spreadsheet ({done.stderr.decode(errors='replace')}).")
+    if done.returncode != 0:
+        raise DataError(
+            f"the spreadsheet is damaged, or takes more than {most_bytes >> 20:,} MB of memory to read. Export CSV."
+        )
+    head, _, text = done.stdout.partition(b"\n")
+    found = json.loads(head)
+    _check_name(found["names"], found["name"], sheet)
+    if not text:
+        raise DataError(f"sheet {found['name']!r} is empty. Select another with --sheet.")
+    return text
 
 
 def write_workbook(columns: dict[str, Any], file: str | Path) -> None:
@@ -82,19 +86,25 @@ def write_workbook(columns: dict[str, Any], file: str | Path) -> None:
     book.save(file)
 
 
-def _refuse_huge(data: bytes | Path) -> None:
-    """Raise `DataError` for distant cells, between which readers fill all positions."""
+def _checked_size(data: bytes | Path) -> int:
+    """Return the number of unpacked bytes; raise `DataError` for cells far apart.
+
+    Readers fill all positions between cells.
+    """
     if first_bytes(data, 2) != b"PK":
-        return
+        return len(all_bytes(data))
+    size = 0
     for name, parts in groupby(members(data), key=itemgetter(0)):
         if name.lower().endswith(".bin") and "worksheets" in name.lower():
             raise DataError("spreadsheets must be .xlsx, .ods or .xls, got .xlsb. Save it as .xlsx.")
-        found = _places((piece for _, piece in parts), repeats=name == "content.xml")
-        if found[0] > max(ALWAYS_PLACES, found[1]):
+        n_places, length = _places((piece for _, piece in parts), repeats=name == "content.xml")
+        if n_places > max(ALWAYS_PLACES, length):
             raise DataError(
-                f"cells too far apart ({found[0]:,} cell positions in {name}). Delete cells outside the table,"
+                f"cells too far apart ({n_places:,} cell positions in {name}). Delete cells outside the table,"
                 " or export CSV."
             )
+        size += length
+    return size
 
 
 def _places(parts: Iterator[bytes], *, repeats: bool) -> tuple[int, int]:
@@ -135,30 +145,12 @@ def _repeated_places(text: bytes) -> int:
     return places
 
 
-def _name_of(names: list[str], wanted: str | None) -> str:
-    """Return the name of the selected sheet."""
-    if wanted is None:
-        if len(names) > 1:
-            note(f"note: Read sheet {names[0]!r} of {len(names)}. --sheet selects another: {listed(names[1:])}")
-        return names[0]
-    if wanted in names:
-        return wanted
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
-        return names[int(wanted) - 1]
-    raise UsageError(f"--sheet must be one of {listed(names)}, or a number from 1 to {len(names)}, got {wanted!r}.")
-
-
-def _text(cell: object) -> str:
-    """Return the text of a cell on one line, with dates as 2024-12-31."""
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    if isinstance(cell, float):
-        return repr(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
-    if isinstance(cell, datetime.date | datetime.time):
-        return cell.isoformat()
-    if isinstance(cell, datetime.timedelta):
-        return repr(cell.total_seconds())
-    return " ".join(str(cell).splitlines())
+def _check_name(names: list[str], name: str | None, wanted: str | None) -> None:
+    """Raise `UsageError` for a sheet that does not exist; tell of others by default."""
+    if name is None:
+        raise UsageError(f"--sheet must be one of {listed(names)}, or a number from 1 to {len(names)}, got {wanted!r}.")
+    if wanted is None and len(names) > 1:
+        note(f"note: Read sheet {name!r} of {len(names)}. --sheet selects another: {listed(names[1:])}")
 
 
 def _plain(value: object) -> str | int | float | bool | None:

@@ -86,7 +86,7 @@ def model_file(path: str) -> Path | io.BytesIO:
     return io.BytesIO(read_bytes(path, "model")) if path == STREAM else _existing(path, "model")
 
 
-def require_one_stdin(*paths: str | None) -> None:
+def require_one_stdin(paths: Sequence[str]) -> None:
     """Raise `UsageError` if several inputs are standard input."""
     if paths.count(STREAM) > 1:
         raise UsageError("Only one input may be - for standard input.")
@@ -103,6 +103,7 @@ def _read_again(path: str) -> bytes | Path:
 
 def _from_address(address: str) -> bytes:
     """Return all bytes of a file at an address such as s3://bucket/table.csv."""
+    refuse_standard_output(address)
     try:
         import fsspec
     except ImportError:

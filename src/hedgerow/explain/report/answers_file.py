@@ -21,6 +21,8 @@ FORMAT, VERSION = "hedgerow answers", 1
 DIGITS = 32
 #: Upper bound of answers and row numbers.
 MOST = 1e150
+#: Row numbers are below this bound.
+MOST_ROWS = 2**53
 
 
 class Answer(NamedTuple):
@@ -73,7 +75,9 @@ def read_answers(text: str) -> AnswersFile:
     if held.get("version") != VERSION:
         raise ValueError(f"version must be {VERSION}, got {shortened(held.get('version'))}")
     first, listed = held.get("first", 0), held.get("answers")
-    if not (_is_whole(first) and isinstance(listed, list) and all(isinstance(each, dict) for each in listed)):
+    if not (_is_whole(first) and 0 <= first < MOST_ROWS):
+        raise ValueError("corrupt: invalid number of the first row")
+    if not (isinstance(listed, list) and all(isinstance(each, dict) for each in listed)):
         raise ValueError("corrupt: no list of answers")
     answers = [_answer(each, first) for each in listed]
     rows = Counter(each.row for each in answers if each.answer is not None)
@@ -87,7 +91,7 @@ def _answer(each: dict[str, object], first: int) -> Answer:
     answer, row = each.get("answer"), each.get("row")
     if not (answer is None or (_is_number(answer) and abs(answer) < MOST)):
         raise ValueError(f"corrupt: invalid answer {shortened(answer)}")
-    if not _is_whole(row) or not first <= row < MOST:
+    if not _is_whole(row) or not first <= row < MOST_ROWS:
         raise ValueError(f"corrupt: invalid row {shortened(row)}")
     return Answer(row - first, answer, bool(each.get("unsure", False)), str(each.get("note", "")))
 

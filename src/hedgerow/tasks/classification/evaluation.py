@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from hedgerow.metrics.two_classes import auc, rates
 from hedgerow.rules import resolve_rule
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
+from hedgerow.util.runtime import map_in_threads
 
 if TYPE_CHECKING:
     from hedgerow.tasks.classification.predictor import ClassificationPredictor
@@ -135,8 +135,8 @@ def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
             opinion = replace(opinion, groups=evidence.groups[part])
         return _tally(predictor, target.labels[part], opinion, decide(opinion, decision))
 
-    with ThreadPoolExecutor(predictor.threads(len(rows))) as pool:
-        first, *others = pool.map(tally_of, np.split(rows, range(BLOCK_ROWS, len(rows), BLOCK_ROWS)))
+    parts = np.split(rows, range(BLOCK_ROWS, len(rows), BLOCK_ROWS))
+    first, *others = map_in_threads(tally_of, parts, predictor.threads(len(rows)))
     return sum(others, start=first)
 
 
