@@ -8,7 +8,7 @@ from hedgerow.belief.leaf import (
     entropy,
     idm_bounds,
     laplace_shares,
-    reserve,
+    leaf_vacuity,
     undominated,
     vote_shares,
 )
@@ -103,7 +103,7 @@ __all__ = [
     "preference",
     "probability_from_contour",
     "probability_from_plausibility",
-    "reserve",
+    "leaf_vacuity",
     "sets_from_mass",
     "subset_mask",
     "subset_members",

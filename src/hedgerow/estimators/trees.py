@@ -307,7 +307,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__() or fitted_of(self).outputs:
             return diagram
         with suppress(ValueError, TypeError):  # a parameter may have been set to an invalid value
-            diagram += describe(self, doubt=False).to_html()
+            diagram += describe(self, uncertainty=False).to_html()
         return diagram
 
     def __bool__(self) -> bool:
