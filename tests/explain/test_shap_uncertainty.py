@@ -1,4 +1,4 @@
-"""SHAP values of uncertainty: vacuity exactly, conflict and epistemic uncertainty up to an error that is measured here."""
+"""SHAP values of uncertainties: vacuity exactly, conflict and epistemic up to an error that is measured here."""
 
 from __future__ import annotations
 
