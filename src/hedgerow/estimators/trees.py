@@ -39,7 +39,7 @@ from hedgerow.params.table import (
     RandomState,
 )
 from hedgerow.table.bins import Codes
-from hedgerow.util.compat import sklearn_callbacks
+from hedgerow.util.compat import available_names, sklearn_callbacks
 
 _Value = TypeVar("_Value")
 _Array = NDArray[np.float64]
@@ -309,6 +309,9 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         with suppress(ValueError, TypeError):  # a parameter may have been set to an invalid value
             diagram += describe(self, uncertainty=False).to_html()
         return diagram
+
+    def __dir__(self) -> list[str]:
+        return available_names(self, super().__dir__())
 
     def __bool__(self) -> bool:
         """Return True; otherwise `bool` would call `len`, which requires a fitted model."""
