@@ -46,7 +46,7 @@ def page() -> str:
     parts += [section(title, "hedgerow", inside) for title, inside in grouped.items()]
     modules = {name for name in dir(hedgerow) if inspect.ismodule(getattr(hedgerow, name))}
     if modules != set(MODULES):
-        raise ValueError(f"MODULES must name the public modules, got others: {sorted(modules ^ set(MODULES))}")
+        raise ValueError(f"MODULES must list the public modules; these differ: {sorted(modules ^ set(MODULES))}")
     for module, title in MODULES.items():
         parts.append(section(title, f"hedgerow.{module}", getattr(hedgerow, module).__all__, NOTES.get(module)))
     parts.append(section(ERRORS, "hedgerow", [name for name in names if group_of(name) == ERRORS]))

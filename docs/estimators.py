@@ -166,7 +166,7 @@ def page() -> str:
 
 
 def methods(columns: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the table of what the classes of each column support; rows without any are left out."""
+    """Return the capability table of the classes of each column, without empty rows."""
     rows = []
     for head, call in TRIES.items():
         cells = [_cell({supported(name, call) for name in names}, head) for names in columns.values()]

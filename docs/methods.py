@@ -63,7 +63,7 @@ RULES: dict[str, Told] = {
         p_k = \frac1T \sum_t \Bigl(s_t\,[k = \hat k_t] + \frac{1 - s_t}{K}\Bigr)
         """,
         "For trees that are grown without the labels (`RandomDecisionTreesClassifier`): a leaf counts more the more"
-        " clearly its rows prefer a class, so small leaves count little.",
+        " clearly its rows prefer a class. Small leaves count little.",
     ),
     "epistemic_weighted": Told(
         "Epistemic-weighted",

@@ -23,7 +23,7 @@ def test_figures_by_group_add_up_to_the_whole(run, patients, model):
         rows = np.array([group["rows"] for group in groups.values()])
         assert rows.sum() == found["rows"]
         assert np.average([g["accuracy"] for g in groups.values()], weights=rows) == pytest.approx(found["accuracy"])
-        opened = np.average([g["left_open"] for g in groups.values()], weights=rows)
+        opened = np.average([g["undecided"] for g in groups.values()], weights=rows)
         assert opened == pytest.approx(1 - found["determinacy"])
     assert set(found["by"]["site"]) == {"left", "right", "missing"}
     assert len(found["by"]["mean_radius"]) == 5  # four quarters, and missing values

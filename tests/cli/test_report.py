@@ -124,7 +124,7 @@ def test_groups_and_costs_are_those_of_evaluate(run, patients, model, page, writ
     )
     left = judged["by"]["site"]["left"]
     assert f'<th scope="row">left</th><td class="number">{left["rows"]}</td>' in text
-    assert f'<td class="number">{100 * left["left_open"]:.1f}%</td>' in text
+    assert f'<td class="number">{100 * left["undecided"]:.1f}%</td>' in text
 
 
 def test_a_column_of_groups_is_not_taken_for_the_target(run, patients, model, page, write):

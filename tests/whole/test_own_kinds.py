@@ -14,7 +14,7 @@ from tests.decisions import test_decide_registry
 
 import hedgerow
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier
-from hedgerow.belief.leaf import class_shares, reserve
+from hedgerow.belief.leaf import class_shares, leaf_vacuity
 from hedgerow.belief.opinion import opinion_from_lower
 from hedgerow.criteria import CRITERIA, Criterion, Gini
 from hedgerow.decisions import Decision, Dominance
@@ -38,7 +38,7 @@ class Halving(Rule):
     scale_free = True
 
     def lift(self, counts: Any, setting: Setting) -> Any:
-        shares, kept = class_shares(counts), 1.0 - reserve(counts, setting.caution)
+        shares, kept = class_shares(counts), 1.0 - leaf_vacuity(counts, setting.caution)
         return np.hstack([shares, 0.5 * kept[:, None] * shares, np.ones((len(counts), 1))])
 
     def finish(self, state: Any, setting: Setting) -> Any:

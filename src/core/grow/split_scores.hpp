@@ -1,8 +1,8 @@
 // Approximate Gini scores of all thresholds of up to four features, for rows of two classes.
 //
 // A place puts the rows with codes up to some code on the left. Its score (see score_gini_pairs) is in single precision
-// and accurate to a millionth, because the difference is exact; so few places remain to be scored exactly. A place with
-// an empty side has the score NaN. Loops are compiled for vectors of 16 and of 32 bytes.
+// and accurate to a millionth, because the difference is exact, which leaves few places to be scored exactly. A place
+// with an empty side has the score NaN. Loops are compiled for vectors of 16 and of 32 bytes.
 #pragma once
 #include <algorithm>
 #include <cstdint>

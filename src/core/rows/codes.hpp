@@ -164,8 +164,8 @@ struct CodeTable {
     void tell_missing(const std::uint8_t* has_missing) {
         for (std::uint32_t i = 0; i < n_features(); ++i) features[i].has_missing = has_missing[i] != 0;
     }
-    // Copies the codes row by row to `memory` if that pays: as long as rows are not much longer than what a node reads
-    // of them. A row-major table is used as it is, or else copied column by column.
+    // Copies the codes row by row to `memory` if that pays: as long as a node reads a large part of each row. A
+    // row-major table is used as it is, or else copied column by column.
     void lay_out(std::vector<Code>& memory) {
         if (by_column.row_stride > 1) {
             if (by_column.row_stride != padded_width<Code>(n_features()))

@@ -303,7 +303,7 @@ private:
     std::int64_t node_amount_ = 0, left_amount_ = 0;
 };
 
-// The target of one of several outputs: that of a table with this output alone.
+// The target of one output: that of a table with this output alone.
 template <class Source>
 HEDGEROW_NOINLINE std::unique_ptr<OutputTarget> output_for(const Source& source, const NamedValues& given,
                                                            std::size_t n_rows) {

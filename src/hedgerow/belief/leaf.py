@@ -56,12 +56,12 @@ def vote_shares(counts: ArrayLike) -> Floats:
     return _ratio(votes, votes.sum(axis=1, keepdims=True))
 
 
-def reserve(counts: ArrayLike, caution: float) -> Floats:
+def leaf_vacuity(counts: ArrayLike, caution: float) -> Floats:
     """Return the pseudo-count's share caution/(n + caution); 1 for an empty leaf.
 
     Examples
     --------
-    >>> reserve([[1, 2], [0, 0]], caution=1.0)
+    >>> leaf_vacuity([[1, 2], [0, 0]], caution=1.0)
     array([0.25, 1.  ])
     """
     total = np.asarray(counts, dtype=np.float64).sum(axis=1)

@@ -108,9 +108,9 @@ class _ClassifierComparison:
 
     def cells(self, found: dict[str, Any]) -> list[str]:
         """Format metrics in the order of `heads`."""
-        left_open = share(1 - found["determinacy"]) if "determinacy" in found else "–"
+        undecided = share(1 - found["determinacy"]) if "determinacy" in found else "–"
         decided = share(found.get("single_set_accuracy"))
-        return [share(found["accuracy"]), score(found["log_loss"]), left_open, decided]
+        return [share(found["accuracy"]), score(found["log_loss"]), undecided, decided]
 
 
 class _RegressorComparison:

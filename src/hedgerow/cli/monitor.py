@@ -91,7 +91,7 @@ def _checks(
     if batch.novelty is not None:
         checks.append(_novel_rows(predictor, batch.novelty, reference))
     if len(predictor.classes):
-        checks.append(_left_open(model, table, reference))
+        checks.append(_undecided(model, table, reference))
     return checks, [name for name, part in features[:NAMED] if part > 0]
 
 
@@ -105,7 +105,7 @@ def _novel_rows(predictor: Any, novelty: PredictionNovelty, reference: NamedColu
     return Check("novel rows", f"{found.number:,}", f"about {old.mean() * n_rows:,.0f}", p_value)
 
 
-def _left_open(model: SupervisedTrees, table: NamedColumns, reference: NamedColumns | None) -> Check:
+def _undecided(model: SupervisedTrees, table: NamedColumns, reference: NamedColumns | None) -> Check:
     """Test the share of undecided rows; without a reference, only report it."""
     is_open = model.predict_set(table).sum(axis=1) > 1
     if reference is None:

@@ -39,7 +39,7 @@ from hedgerow.params.table import (
     RandomState,
 )
 from hedgerow.table.bins import Codes
-from hedgerow.util.compat import sklearn_callbacks
+from hedgerow.util.compat import available_names, sklearn_callbacks
 
 _Value = TypeVar("_Value")
 _Array = NDArray[np.float64]
@@ -307,8 +307,11 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__() or fitted_of(self).outputs:
             return diagram
         with suppress(ValueError, TypeError):  # a parameter may have been set to an invalid value
-            diagram += describe(self, doubt=False).to_html()
+            diagram += describe(self, uncertainty=False).to_html()
         return diagram
+
+    def __dir__(self) -> list[str]:
+        return available_names(self, super().__dir__())
 
     def __bool__(self) -> bool:
         """Return True; otherwise `bool` would call `len`, which requires a fitted model."""

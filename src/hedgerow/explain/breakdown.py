@@ -13,7 +13,7 @@ from hedgerow.explain.cases import number
 Groups = Mapping[str, Mapping[str, NDArray[np.bool_]]]
 
 #: Metrics that are shares of the rows, and short names for column headers.
-_SHARES = ("accuracy", "coverage", "left_open")
+_SHARES = ("accuracy", "coverage", "undecided")
 _HEADS = {
     "r2": "R²",
     "mean_absolute_error": "MAE",

@@ -15,7 +15,7 @@ from hedgerow.forest.reducers import lift_distinct
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Setting
 from hedgerow.rules.additive import Additive, additive
-from hedgerow.rules.doubts import DOUBTS, UncertaintySums, doubt_sums
+from hedgerow.rules.uncertainties import UNCERTAINTIES, UncertaintySums, uncertainty_sums
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor
@@ -97,7 +97,7 @@ def shap_values(
     z0, the value without any feature, to z. These are integrated gradients (Sundararajan et al. 2017) with the Shapley
     values of the trees as steps. ``base`` is F(z0). Conflict and epistemic uncertainty are treated in the same way. On
     forests of 4 to 15 trees these values differ from exact Shapley values by 17% to 35% of their mean size
-    (``tests/explain/test_shap_doubt.py``): use them to rank features.
+    (``tests/explain/test_shap_uncertainty.py``): use them to rank features.
 
     Examples
     --------
@@ -232,7 +232,7 @@ class _UncertaintyOutput:
     """An uncertainty of a classifier: vacuity, conflict or epistemic uncertainty."""
 
     def __init__(self, predictor: ClassificationPredictor, what: Any) -> None:
-        self.predictor, self._sums = predictor, doubt_sums(predictor.plain_rule, what, predictor.forest.n_trees)
+        self.predictor, self._sums = predictor, uncertainty_sums(predictor.plain_rule, what, predictor.forest.n_trees)
         self.width = self._sums.width(predictor.setting)
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
@@ -251,7 +251,7 @@ class _UncertaintyOutput:
 
     def shap(self, values: Floats, base: Floats) -> ShapValues:
         """Convert the Shapley values of the sums (..., S) to those of the uncertainty."""
-        return ShapValues(self._sums.propagate(base, values), self._sums.doubt(base[None])[0])
+        return ShapValues(self._sums.propagate(base, values), self._sums.uncertainty(base[None])[0])
 
 
 class _NumberOutput:
@@ -286,7 +286,7 @@ class _NumberOutput:
 
 def _of_classes(predictor: ClassificationPredictor, what: Any) -> _ClassOutput | _UncertaintyOutput:
     """Choose the output of a classifier: a quantity of its classes, or an uncertainty."""
-    return _UncertaintyOutput(predictor, what) if what in DOUBTS else _ClassOutput(predictor, what)
+    return _UncertaintyOutput(predictor, what) if what in UNCERTAINTIES else _ClassOutput(predictor, what)
 
 
 #: Outputs by type of predictor.

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.leaf import class_shares, reserve
+from hedgerow.belief.leaf import class_shares, leaf_vacuity
 from hedgerow.explain.question import BLOCK_CELLS, Floats, Question, counts_of, tree_shares
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
@@ -99,7 +99,7 @@ def uncertainty_from_counts(
     n, n_ways, n_trees, n_classes = ways.shape
     trees = np.full(n_trees, 1 / n_trees) if tree_shares is None else tree_shares
     leaves = ways.reshape(-1, n_classes)
-    unassigned = reserve(leaves, caution).reshape(n, n_ways, n_trees)
+    unassigned = leaf_vacuity(leaves, caution).reshape(n, n_ways, n_trees)
     discount = np.zeros_like(unassigned) if distrust is None else distrust.reshape(unassigned.shape)
     shares = class_shares(leaves).reshape(ways.shape)
     held = trees * (1 - unassigned) * (1 - discount)
@@ -243,7 +243,7 @@ def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int
 def _held(counts: Floats, caution: float, trees: Floats) -> Floats:
     """Return the mass of each class (n, K) from counts (n, T, K)."""
     leaves = counts.reshape(-1, counts.shape[2])
-    shares = (1 - reserve(leaves, caution))[:, None] * class_shares(leaves)
+    shares = (1 - leaf_vacuity(leaves, caution))[:, None] * class_shares(leaves)
     return np.asarray(np.einsum("t,ntk->nk", trees, shares.reshape(counts.shape)))
 
 

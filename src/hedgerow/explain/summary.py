@@ -78,14 +78,14 @@ class Summary:
         return self.to_text()
 
 
-def describe(model: BaseEstimator, *, doubt: bool = True) -> Summary:
+def describe(model: BaseEstimator, *, uncertainty: bool = True) -> Summary:
     """Summarise a fitted model: data, trees, decision rule, out-of-bag uncertainty and features.
 
     Parameters
     ----------
     model : fitted tree or forest
         A classifier, a regressor, or an unsupervised forest; for a multi-output model, pass one of ``outputs_``.
-    doubt : bool, default=True
+    uncertainty : bool, default=True
         Whether to compute the share of undecided out-of-bag rows, which takes as long as a prediction for all training
         rows. It is available only for forests that were fitted in this process.
 
@@ -107,7 +107,7 @@ def describe(model: BaseEstimator, *, doubt: bool = True) -> Summary:
     predictor = predictor_of(model)
     parts = [_data(predictor), _trees(predictor)]
     if predictor.combines_leaves:
-        parts += [_opinion(predictor), _uncertainty(predictor) if doubt else {}]
+        parts += [_opinion(predictor), _uncertainty(predictor) if uncertainty else {}]
     score = predictor.fitted.figures.oob_score
     if score is not None:
         parts.append({"out-of-bag score": f"{score:.3f}"})

@@ -15,7 +15,7 @@ from hedgerow.forest.multioutput import MultiOutputLeaves
 from hedgerow.forest.payload import LeafPayload
 from hedgerow.forest.training import TrainingRows
 
-#: The leaves of all rows are found for so many trees at a time that they take about this many bytes.
+#: Leaves of all rows are found for several trees at a time, whose leaves take about this many bytes.
 LEAF_BYTES = 32 << 20
 
 

@@ -26,7 +26,7 @@ def _of_first(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiOutputLeaves(LeafPayload):
-    """Leaf evidence of several outputs with the same trees.
+    """Leaf evidence of all outputs of a multi-output model.
 
     Row counts are those of the first output.
 
@@ -79,8 +79,8 @@ class MultiOutputLeaves(LeafPayload):
         return self.outputs[0].table(which, weighted=weighted)
 
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Any:
-        """Raise: leaves of several outputs are read per output."""
-        raise NotImplementedError("leaves of several outputs are read per output")
+        """Raise: multi-output leaves are read per output."""
+        raise NotImplementedError("multi-output leaves are read per output")
 
     def between(self, first: int, last: int) -> MultiOutputLeaves:
         """Return leaves `first` to ``last - 1`` as views."""

@@ -377,7 +377,7 @@ def parents_of(first_child: NDArray[np.int64], n_children: NDArray[np.int64]) ->
 def depths_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the depth of each node, (N,), given parents (N,)."""
     steps, above = (parent >= 0).astype(np.int64), parent
-    while (inside := above >= 0).any():  # each pass doubles the known steps, so deep trees take few passes
+    while (inside := above >= 0).any():  # each pass doubles the known steps: few passes even for deep trees
         steps = steps + np.where(inside, steps[above], 0)
         above = np.where(inside, above[above], -1)
     return steps

@@ -124,7 +124,7 @@ class LeafPayload(ABC):
     def predictions(self) -> Floats:
         """Return class shares, (L, K), 0 if empty, or predicted numbers, (L, 1).
 
-        Not supported for several outputs; use each of the `parts`.
+        Not supported for multi-output leaves; use each of the `parts`.
         """
         held = self.table(weighted=True).astype(np.float64)
         total = held.sum(axis=1, keepdims=True)

@@ -23,7 +23,7 @@ class Reducer(Protocol[Given]):
 
     @property
     def merge(self) -> Any:
-        """How states are merged: as in `Rule`, or "mean" over the trees that count for a row."""
+        """Way to merge states: as in `Rule`, or "mean" over the trees that count for a row."""
 
     def class_blocks(self, setting: Any) -> tuple[int, ...]:
         """Return where blocks of classes begin, as in `Rule`; empty if unknown."""
@@ -49,7 +49,7 @@ class RuleStack:
 
     @property
     def merge(self) -> Merge:
-        """How the states of these rules are merged."""
+        """Way to merge the states of these rules."""
         return self.rules[0][0].merge
 
     def class_blocks(self, setting: Setting) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ def check_on_fitted(estimator: Any) -> None:
 def check_once_fitted(estimator: Any) -> None:
     """Raise an error for invalid values of a fitted model.
 
-    Return None is allowed where only `fit` reads a value.
+    None is valid where only `fit` reads a value.
     """
     for name, row in parameters_of(estimator).items():
         value = getattr(estimator, name)

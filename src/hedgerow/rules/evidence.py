@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.belief.leaf import largest_rival, reserve
+from hedgerow.belief.leaf import largest_rival, leaf_vacuity
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds, opinion_from_lower
 from hedgerow.belief.plausibility import preference
 from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
@@ -74,7 +74,7 @@ class Dempster(Rule):
         if not 0 <= self.dependence < 1:
             raise ValueError(f"dependence must lie in [0, 1), got {self.dependence!r}. For 1, use rule='cautious'.")
         leaf = preference(counts)
-        held_back = reserve(counts, setting.caution)
+        held_back = leaf_vacuity(counts, setting.caution)
         left = np.where(held_back > 0, held_back + (1.0 - held_back) * np.exp(-leaf.weight), 1.0)
         state = np.zeros((len(counts), 2 * setting.n_classes))
         rows = np.arange(len(counts))

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.belief.leaf import class_shares, confidence_shares, laplace_shares, reserve, vote_shares
+from hedgerow.belief.leaf import class_shares, confidence_shares, laplace_shares, leaf_vacuity, vote_shares
 from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
 from hedgerow.belief.plausibility import preference
 from hedgerow.belief.scalar import RowOpinion, is_row, mean_of_row
@@ -34,7 +34,7 @@ class Mean(Rule):
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return [p (K), (1 - r) p (K), sum of squares, r] of leaves."""
         shares = self.shares(counts)
-        held_back = reserve(counts, setting.caution)[:, None]
+        held_back = leaf_vacuity(counts, setting.caution)[:, None]
         return np.hstack([shares, (1.0 - held_back) * shares, (shares**2).sum(axis=1, keepdims=True), held_back])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:

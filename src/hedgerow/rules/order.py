@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.leaf import class_shares, largest_rival, reserve
+from hedgerow.belief.leaf import class_shares, largest_rival, leaf_vacuity
 from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
 from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of
 from hedgerow.rules.mean import disagreement, distribution
@@ -36,7 +36,7 @@ class Stacked(Rule):
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return [shares (K), caution/(n + caution), 1] of leaves."""
-        held_back = reserve(counts, setting.caution)[:, None]
+        held_back = leaf_vacuity(counts, setting.caution)[:, None]
         return np.hstack([class_shares(counts), held_back, np.ones_like(held_back)])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
@@ -161,7 +161,7 @@ class SignedMaximum(Rule):
         """Return [margin of the winner (K), discounted margin (K)] of leaves."""
         shares = class_shares(counts)
         margins = np.maximum(shares - largest_rival(shares), 0.0)
-        kept = 1.0 - reserve(counts, setting.caution)
+        kept = 1.0 - leaf_vacuity(counts, setting.caution)
         return np.hstack([margins, kept[:, None] * margins])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:

@@ -17,9 +17,9 @@ _PERIOD = re.compile(r"\s*(\d*\.?\d+)?\s*([a-z]+)\s*", re.IGNORECASE)
 def groups_by(times: Any, every: Any, *, gap: bool = False) -> NDArray[np.int64]:
     """Divide rows by time into groups for `fit`.
 
-    Rows of neighbouring days are alike, so trees that have not seen a row may have seen its neighbours. Groups of whole
-    periods keep these together. Choose a period that is longer than what rows have in common: rows at both sides of a
-    border are in different groups.
+    Rows of neighbouring days are alike, so a tree may contain the neighbours of an out-of-bag row. Groups of whole
+    periods keep these together. Choose a period that is longer than the time over which rows are correlated: rows on
+    either side of a boundary are in different groups.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ When the lowest version in ``pyproject.toml`` reaches the one of a gap, delete t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sklearn
@@ -13,6 +13,14 @@ from sklearn.utils.validation import validate_data
 
 #: The version of scikit-learn, major and minor.
 SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+
+
+def available_names(estimator: Any, names: Iterable[str]) -> list[str]:
+    """Return the names that an estimator has, for `dir`.
+
+    Until scikit-learn 1.8: ``dir`` also lists attributes that raise, such as methods hidden by `available_if`.
+    """
+    return [name for name in names if hasattr(estimator, name)] if SKLEARN < (1, 8) else list(names)
 
 
 def check_features(estimator: Any, X: Any, names: Sequence[str] | None, shape: tuple[int, int]) -> None:

@@ -20,8 +20,8 @@ Path_: TypeAlias = str | os.PathLike[str]
 #: Age in seconds (a day) after which a partial file is stale, if its process cannot be checked.
 OLD = 86_400.0
 
-#: Partial file beside the target: name of the target, machine and process that write it, a number. Earlier versions
-#: gave only the number, and checkpoints only the process and another ending.
+#: Partial file in the folder of the target: name of the target, machine and process that write it, a number. Earlier
+#: versions gave only the number, and checkpoints only the process and another ending.
 _PARTIAL = re.compile(r"\.(.+)\.(?:([0-9a-f]{8})-([0-9]{1,10})-)?[0-9a-f]{1,32}\.part(?:ial)?")
 
 

@@ -81,7 +81,7 @@ class ClassificationEvaluation:
             "rows": found["rows"],
             "accuracy": found["accuracy"],
             "coverage": found["coverage"],
-            "left_open": 1 - found["determinacy"],
+            "undecided": 1 - found["determinacy"],
         }
 
 

@@ -36,7 +36,7 @@ def oob_metrics(
     """Return ``oob_score_`` and ``oob_decision_function_`` of a trial."""
     if calibration.why or (used != evidence.is_covered).any():
         probability = calibration.of(evidence.combine(weights=trial.weights).probability)
-    else:  # rows outside the trial are in all bags
+    else:  # rows that are not in the trial are in all bags
         probability = np.zeros((len(used), len(classes)))
     if not calibration.why:
         probability[used] = trial.opinion.probability

@@ -204,7 +204,7 @@ class ClassificationTarget:
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
-        """Which rows have a certain label, (n,), if some are uncertain; else None."""
+        """Mask of the rows with a certain label, (n,); None if all are certain."""
         return None if self.soft is None else self.soft.labels.certain
 
     @property

@@ -1,4 +1,4 @@
-"""SHAP values of doubt: vacuity exactly, conflict and epistemic doubt up to an error that is measured here."""
+"""SHAP values of uncertainties: vacuity exactly, conflict and epistemic up to an error that is measured here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.reference.shap import path_game, shapley_values
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.explain import shap_values
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.rules.doubts import DOUBTS, doubt_sums
+from hedgerow.rules.uncertainties import UNCERTAINTIES, uncertainty_sums
 
 FORESTS = [
     (RandomForestClassifier, {"n_estimators": 4, "calibration": None}),
@@ -20,9 +20,9 @@ FORESTS = [
 
 
 def by_definition(forest, X, what):
-    """(n, p): Shapley values of the doubt itself, over all subsets of the features."""
+    """(n, p): Shapley values of the uncertainty itself, over all subsets of the features."""
     now = predictor_of(forest)
-    codes, sums = now.read(X).codes, doubt_sums(now.plain_rule, what, now.forest.n_trees)
+    codes, sums = now.read(X).codes, uncertainty_sums(now.plain_rule, what, now.forest.n_trees)
     counts = [np.asarray(now.forest.evidence_in(tree), dtype=float) for tree in range(now.forest.n_trees)]
     leaves = [sums.lift(each, now.setting) for each in counts]
     found = []
@@ -30,19 +30,19 @@ def by_definition(forest, X, what):
         game = path_game(forest.trees_, leaves, codes[:, row], np.iinfo(codes.dtype).max)
         worth = {}
 
-        def doubt(known, game=game, worth=worth):
+        def uncertainty(known, game=game, worth=worth):
             if known not in worth:
-                worth[known] = sums.doubt(game(known)[None])
+                worth[known] = sums.uncertainty(game(known)[None])
             return worth[known]
 
-        found.append(shapley_values(doubt, len(codes))[:, 0])
+        found.append(shapley_values(uncertainty, len(codes))[:, 0])
     return np.array(found)
 
 
-@pytest.mark.parametrize("what", DOUBTS)
+@pytest.mark.parametrize("what", UNCERTAINTIES)
 @pytest.mark.parametrize(("make", "parameters"), FORESTS)
 @pytest.mark.parametrize("against", [False, True])
-def test_values_add_up_to_the_doubt(make, parameters, what, against):
+def test_values_add_up_to_the_uncertainty(make, parameters, what, against):
     forest, X = fitted(make, **parameters)
     found = shap_values(forest, X[:20], what, background=X[50:60] if against else None)
     assert found.values.shape == (20, 4)
@@ -80,14 +80,14 @@ def test_the_error_of_what_is_approximate_is_what_the_docs_say(what):
 def test_with_one_feature_the_values_are_exact():
     X, y = mixed_table(120, 3, seed=1)
     forest = RandomForestClassifier(5, calibration=None, random_state=0).fit(X[["length"]], y)
-    for what in DOUBTS:
+    for what in UNCERTAINTIES:
         found = shap_values(forest, X[["length"]][:5], what).values
         np.testing.assert_allclose(found, by_definition(forest, X[["length"]][:5], what), rtol=0, atol=1e-12)
 
 
 def test_interactions_add_up_to_the_values():
     forest, X = fitted(RandomForestClassifier, n_estimators=4, calibration=None)
-    for what in DOUBTS:
+    for what in UNCERTAINTIES:
         pairs = shap_values(forest, X[:5], what, interactions=True).values
         np.testing.assert_allclose(pairs.sum(axis=2), shap_values(forest, X[:5], what).values, rtol=0, atol=1e-12)
 

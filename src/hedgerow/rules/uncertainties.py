@@ -20,7 +20,7 @@ from hedgerow.rules.base import Rule, Setting
 Floats = NDArray[np.float64]
 
 #: Uncertainties that can be explained, as `predict_uncertainty` names them.
-DOUBTS = ("vacuity", "conflict", "epistemic")
+UNCERTAINTIES = ("vacuity", "conflict", "epistemic")
 #: Shares closer than this have the slope at their midpoint.
 _NEAR = 1e-9
 
@@ -67,7 +67,7 @@ class UncertaintySums:
         """Return the sums (n, S) themselves."""
         return state
 
-    def doubt(self, state: Floats) -> Floats:
+    def uncertainty(self, state: Floats) -> Floats:
         """Return the uncertainty (n,) of sums (n, S)."""
         if self.what == "vacuity":
             return state[:, 0]
@@ -95,7 +95,7 @@ class UncertaintySums:
         return np.asarray(sign * values[..., -1] + np.einsum("n...k,nk->n...", values[..., :-1], slopes))
 
 
-def doubt_sums(rule: Rule, what: str, n_trees: int) -> UncertaintySums:
+def uncertainty_sums(rule: Rule, what: str, n_trees: int) -> UncertaintySums:
     """Return the sums of an uncertainty; raise unless the rule is a mean over trees."""
     if what != "epistemic" and not (rule.even and "probability" in rule.adds_up):
         raise ValueError(
