@@ -11,7 +11,7 @@ from hedgerow.cli.files.values import known_places
 from hedgerow.cli.match import checked_caution, checked_decision, checked_rule
 from hedgerow.cli.options import ModelOptions
 from hedgerow.errors import ModelFileError
-from hedgerow.explain.presenters import registry
+from hedgerow.explain import presenters
 from hedgerow.explain.presenters.base import Presenter
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.util.text import listed
@@ -26,7 +26,7 @@ OF_SOME_TYPES = ("rule", "decision", "coverage", "positive", "costs")
 def presenter_of(model: SupervisedTrees) -> Presenter:
     """Return the presenter of a model; raise `UsageError` for unsupervised forests."""
     try:
-        return registry.presenter_of(model)
+        return presenters.presenter_of(model)
     except TypeError:
         raise UsageError(
             f"MODEL must be a classifier or a regressor, got a {type(model).__name__}. Fit one with hedgerow fit."
