@@ -102,4 +102,4 @@ def test_compare_keeps_groups_together(visits, run, write):
     apart = json.loads(run(*words, "--drop", "patient").stdout)
     # Labels are random for each patient: only her other visits can predict them.
     for name, figures in apart["models"].items():
-        assert together["models"][name]["accuracy"] < 0.7 < 0.9 < figures["accuracy"], name
+        assert together["models"][name]["accuracy"] < 0.7 < 0.8 < figures["accuracy"], name

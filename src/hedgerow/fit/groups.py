@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -49,6 +50,21 @@ def read_groups(groups: Any, n_rows: int, kept: NDArray[np.uint32] | None) -> Gr
         return None
     labels = _checked_labels(groups, n_rows, kept)
     return Groups.of(_numbered(labels), labels)
+
+
+def labels_of_part(groups: Any, n_rows: int, kept: NDArray[np.int64] | None) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """Return the labels of the groups of some rows (g,), and the place of each row `kept` among them (n,)."""
+    labels = _checked_labels(groups, n_rows, kept)
+    numbers = _ranked(labels)
+    return labels[np.unique(numbers, return_index=True)[1]], numbers.astype(np.uint32)
+
+
+def groups_of_parts(labels: list[NDArray[Any]], of_row: list[NDArray[np.uint32]]) -> Groups | None:
+    """Join results of `labels_of_part` in the order of the table; None if all rows differ."""
+    numbers = _ranked(reduce(_joined, labels))
+    starts = np.cumsum([0, *map(len, labels)])
+    joined = np.concatenate([numbers[start + each] for start, each in zip(starts[:-1], of_row, strict=True)])
+    return Groups.of(joined)
 
 
 class LaterGroups(NamedTuple):
@@ -152,7 +168,7 @@ def _ranked(labels: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(np.argsort(np.argsort(first))[inverse.reshape(-1)])
 
 
-def _checked_labels(groups: Any, n_rows: int, kept: NDArray[np.uint32] | None) -> NDArray[Any]:
+def _checked_labels(groups: Any, n_rows: int, kept: NDArray[np.integer[Any]] | None) -> NDArray[Any]:
     """Return the labels (n,) of the rows `kept`."""
     labels = np.asarray(groups)
     if labels.shape != (n_rows,):
