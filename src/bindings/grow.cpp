@@ -32,23 +32,29 @@ TopView top_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, 
     return {{reinterpret_cast<const Node*>(nodes.data()), payload.data(), set_words.data(), true}, nodes.size()};
 }
 
+// With the groups of the rows of a part, `n_rows` is the number of all groups, and the part begins with row 0.
+Bag bag_of_part(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double bag_mean,
+                const std::optional<In<std::uint32_t>>& units) {
+    return Bag(seed, tree, n_rows, bag_mean, units ? Units(span_of(*units), n_rows) : Units());
+}
+
 // Finds the rows of a part that reach some nodes of the top of a tree: rows, times, start.
 nb::tuple routed_rows(const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
                       const In<std::uint64_t>& set_words, const In<std::uint32_t>& asked, std::uint64_t seed,
                       std::uint64_t tree, std::size_t n_rows, double bag_mean, std::size_t first_row, bool inside,
-                      bool outside) {
+                      bool outside, const std::optional<In<std::uint32_t>>& units) {
     RoutedRows found = without_gil([&](Control&) {
         return with_rows(codes, 0, [&](const auto& rows) {
             return find_routed_rows(top_of(nodes, payload, set_words), rows.view(), rows.n_rows, span_of(asked),
-                                    Bag(seed, tree, n_rows, bag_mean), first_row, inside, outside);
+                                    bag_of_part(seed, tree, n_rows, bag_mean, units), first_row, inside, outside);
         });
     });
     return to_tuple(std::move(found));
 }
 
 void make_rows_in_nodes(RowsInNodes* self, std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double bag_mean,
-                        std::size_t first_row, std::size_t part_rows) {
-    new (self) RowsInNodes(Bag(seed, tree, n_rows, bag_mean), first_row, part_rows, true, false);
+                        std::size_t first_row, std::size_t part_rows, const std::optional<In<std::uint32_t>>& units) {
+    new (self) RowsInNodes(bag_of_part(seed, tree, n_rows, bag_mean, units), first_row, part_rows, true, false);
 }
 
 // The same, starting from the nodes in which rows are known to be.
@@ -103,10 +109,11 @@ void define_growing(nb::module_& module) {
     module.def("grow", &grow, "codes"_a.noconvert(), "bins"_a, "target"_a, "options"_a, "first_tree"_a, "n_trees"_a,
                "n_threads"_a, "progress"_a.none(), "below"_a.none());
     module.def("arrived", &routed_rows, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "asked"_a,
-               "seed"_a, "tree"_a, "n_rows"_a, "bag_mean"_a, "first_row"_a, "inside"_a, "outside"_a);
+               "seed"_a, "tree"_a, "n_rows"_a, "bag_mean"_a, "first_row"_a, "inside"_a, "outside"_a,
+               "units"_a.none() = nb::none());
     nb::class_<RowsInNodes>(module, "RowsInNodes")
         .def("__init__", &make_rows_in_nodes, "seed"_a, "tree"_a, "n_rows"_a, "bag_mean"_a, "first_row"_a,
-             "part_rows"_a)
+             "part_rows"_a, "units"_a.noconvert().none() = nb::none(), nb::keep_alive<1, 8>())
         .def_prop_ro("n_nodes", &RowsInNodes::n_nodes)
         .def_prop_ro("nbytes", &RowsInNodes::n_bytes)
         .def("rows", &rows_in_nodes, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "asked"_a, "keeps"_a)

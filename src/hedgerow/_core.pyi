@@ -122,6 +122,7 @@ def arrived(
     first_row: int,
     inside: bool,
     outside: bool,
+    units: NDArray[np.uint32] | None = None,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]: ...
 
 class RowsInNodes:
@@ -133,6 +134,7 @@ class RowsInNodes:
         bag_mean: float,
         first_row: int,
         part_rows: int,
+        units: NDArray[np.uint32] | None = None,
     ) -> None: ...
     @property
     def n_nodes(self) -> int: ...

@@ -76,6 +76,9 @@ class OnDask:
             The training table. If it is not a dask collection, the ordinary estimator is fitted.
         y, sample_weight : dask array or series of shape (n_samples,)
             Targets and weights, with the same partitions as X.
+        groups : dask array or series of shape (n_samples,), str or None, optional
+            Groups of rows that belong together, or the name of a column of X, as in the ordinary estimator; without
+            groups, nothing looks for dependent rows. This process gathers the group of each row, four bytes per row.
         client : distributed.Client or str, default=None
             Client that runs the tasks, or the address of a scheduler. None means the current client, or without one a
             local cluster for the duration of the fit.
@@ -99,13 +102,12 @@ class OnDask:
         ClusterError
             If no worker is left, or if a partition cannot be read or computed; the message names the partition.
         ValueError
-            If a parameter is invalid or would be chosen on training rows, or for multi-output y or `groups`.
+            If a parameter is invalid or would be chosen on training rows, or for multi-output y.
         """
         if not is_dask(X):
             return super().fit(X, y, sample_weight, **cluster)  # type: ignore[misc, no-any-return]
-        if cluster.pop("groups", None) is not None:
-            raise ValueError("fit does not support groups for dask collections. Fit on one machine, or without groups.")
-        return self.fit_partitions(partitions_from(X, y, sample_weight), **cluster)
+        groups = cluster.pop("groups", None)
+        return self.fit_partitions(partitions_from(X, y, sample_weight, groups), **cluster)
 
     def fit_parquet(
         self,
@@ -113,6 +115,7 @@ class OnDask:
         target: str,
         *,
         weight: str | None = None,
+        groups: str | None = None,
         options: dict[str, Any] | None = None,
         **cluster: Any,
     ) -> Self:
@@ -126,6 +129,8 @@ class OnDask:
             Column of the target; all other columns are features.
         weight : str, default=None
             Column of sample weights.
+        groups : str, default=None
+            Column with group labels of rows that belong together.
         options : dict, default=None
             Options of ``dask.dataframe.read_parquet``, such as ``columns``.
         **cluster
@@ -135,7 +140,7 @@ class OnDask:
         -------
         self
         """
-        return self.fit_partitions(open_parquet(path, target, weight, **(options or {})), **cluster)
+        return self.fit_partitions(open_parquet(path, target, weight, groups=groups, **(options or {})), **cluster)
 
     def evidence(self, X: Any) -> Any:
         """Return the evidence of the leaves that samples reach, lazily for Dask.
@@ -170,7 +175,8 @@ class OnDask:
     ) -> Self:
         """Fit to partitions of `open_parquet`; the other parameters are those of `fit`."""
         limits = {"gather_bytes": gather_bytes, "sum_bytes": sum_bytes}
-        fit_on_cluster(self, partitions.each, DaskEngine(client, patience), **limits)
+        engine = DaskEngine(client, patience)
+        fit_on_cluster(self, partitions.each, engine, grouped=partitions.grouped, **limits)
         return self
 
 

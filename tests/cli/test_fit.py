@@ -219,4 +219,3 @@ def test_groups_must_be_a_column_with_values(run, write, tmp_path):
     assert "has no value in" in run(*words, "--groups", "patient").stderr
     assert "--groups must differ from --target" in run(*words, "--groups", "y").stderr
     assert run(*words, "--groups", "nobody").exit_code != 0
-    assert "--dask does not support --groups" in run(*words, "--groups", "patient", "--dask", "local").stderr

@@ -44,6 +44,7 @@ from hedgerow.cluster.limits import (  # noqa: E402
 from hedgerow.cluster.part import join_parts  # noqa: E402
 from hedgerow.cluster.partitions import partitions_from  # noqa: E402
 from hedgerow.cluster.training import ClusterTable, read_on_cluster  # noqa: E402
+from hedgerow.inference.fitted import fitted_of  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,17 +70,24 @@ def in_parts(frame: pd.DataFrame, lengths: list[int]) -> Any:
 
 
 def fit_both(
-    name: str, target: str, lengths: list[int], weight: str | None = None, gather_bytes: int = LITTLE, **parameters: Any
+    name: str,
+    target: str,
+    lengths: list[int],
+    weight: str | None = None,
+    gather_bytes: int = LITTLE,
+    groups: np.ndarray | None = None,
+    **parameters: Any,
 ) -> tuple[Any, Any]:
     """The same estimator fitted here and on the cluster."""
-    frame = make_frame()
+    frame = make_frame().assign(group=groups)
     X = frame[FEATURES]
     here = getattr(hedgerow, name)(random_state=1, **parameters)
-    here.fit(X, frame[target], None if weight is None else frame[weight])
+    here.fit(X, frame[target], None if weight is None else frame[weight], groups=groups)
     there = getattr(hedgerow.dask, name)(random_state=1, **parameters)
     parts = in_parts(frame, lengths)
     weights = None if weight is None else parts[weight]
-    there.fit(parts[FEATURES], parts[target], weights, gather_bytes=gather_bytes)
+    labels = None if groups is None else parts["group"]
+    there.fit(parts[FEATURES], parts[target], weights, gather_bytes=gather_bytes, groups=labels)
     return here, there
 
 
@@ -110,6 +118,73 @@ def test_every_kind_of_tree_is_the_same_on_the_cluster(
     client: Any, name: str, target: str, weight: str | None, parameters: dict[str, Any]
 ) -> None:
     assert_same_bytes(*fit_both(name, target, [700, 1_000, 700], weight, **parameters))
+
+
+def row_groups(kind: str) -> np.ndarray:
+    """Groups of one to twenty rows, in any order."""
+    numbers = np.random.default_rng(3).integers(0, 240, N_ROWS)
+    return {"numbers": numbers, "text": np.array([f"p{k}" for k in numbers]), "alone": np.arange(N_ROWS)}[kind]
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "weight", "parameters"),
+    [
+        ("RandomForestClassifier", "class", "weight", {"class_weight": "balanced", "leaf_counts": "inbag"}),
+        ("RandomForestClassifier", "two", None, {"class_weight": "balanced_subsample"}),
+        ("ExtraTreesClassifier", "two", None, {"bootstrap": True, "max_depth": 6}),
+        ("RandomForestRegressor", "number", "weight", {"max_depth": 4}),
+    ],
+)
+def test_forests_with_groups_are_the_same_on_the_cluster(
+    client: Any, name: str, target: str, weight: str | None, parameters: dict[str, Any]
+) -> None:
+    how = parameters | {"n_estimators": 2, "groups": row_groups("text")}
+    here, there = fit_both(name, target, [700, 0, 1_000, 700], weight, **how)
+    assert_same_bytes(here, there)
+    assert fitted_of(there).origins == fitted_of(here).origins
+    frame = make_frame()
+    weights = None if weight is None else frame[weight]
+    plain = getattr(hedgerow, name)(2, random_state=1, **parameters).fit(frame[FEATURES], frame[target], weights)
+    assert plain.forest_.arrays()["nodes"].tobytes() != there.forest_.arrays()["nodes"].tobytes()
+
+
+@pytest.mark.parametrize("kind", ["numbers", "alone"])
+@pytest.mark.parametrize(("gather_bytes", "bootstrap"), [(LITTLE, True), (1 << 20, True), (1 << 20, "multinomial")])
+def test_groups_on_a_cluster_are_those_of_one_machine(
+    client: Any, gather_bytes: int, kind: str, bootstrap: bool | str
+) -> None:
+    lengths = [100, 1_300, 1_000]
+    how = {"n_estimators": 4, "gather_bytes": gather_bytes, "groups": row_groups(kind), "bootstrap": bootstrap}
+    how |= {"max_samples": 100}
+    assert_same_bytes(*fit_both("RandomForestClassifier", "two", lengths, **how))
+    here, there = fit_both("RandomForestRegressor", "number", lengths, **how)
+    X = make_frame()[FEATURES]
+    for method in ("scaled", "jackknife+"):
+        found, expected = (each.predict_interval(X, method=method) for each in (there.to_local(), here))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_groups_may_be_a_column_an_array_or_part_of_a_file(client: Any, tmp_path: Any) -> None:
+    frame = make_frame().assign(group=row_groups("text"))
+    X, y, groups = frame[["a", "b"]], frame["two"], frame["group"]
+    here = hedgerow.RandomForestClassifier(3, random_state=0).fit(X, y, groups=groups)
+    parts = in_parts(frame, [1_000, 1_400])
+    make = partial(hedgerow.dask.RandomForestClassifier, 3, random_state=0)
+    assert_same_bytes(here, make().fit(parts[["a", "b", "group"]], parts["two"], groups="group"))
+    frame[["a", "b", "two", "group"]].to_parquet(tmp_path / "t.parquet")
+    assert_same_bytes(here, make().fit_parquet(str(tmp_path / "t.parquet"), "two", groups="group"))
+    there = make().fit(
+        *(da.from_array(each.to_numpy(), chunks=1_200) for each in (X, y)),
+        groups=da.from_array(groups.to_numpy(), chunks=1_200),
+    )
+    here = hedgerow.RandomForestClassifier(3, random_state=0).fit(X.to_numpy(), y, groups=groups)
+    assert_same_bytes(here, there)
+    with pytest.raises(ValueError, match="groups must be a column of X"):
+        make().fit(parts[["a", "b"]], parts["two"], groups="nobody")
+    with pytest.raises(TypeError, match="groups must be a dask array or series"):
+        make().fit(parts[["a", "b"]], parts["two"], groups=groups)
+    with pytest.raises(ValueError, match="leaf_counts='groups' is not supported on a cluster"):
+        make(leaf_counts="groups").fit(parts[["a", "b"]], parts["two"], groups=parts["group"])
 
 
 def test_a_small_table_is_gathered_whole_and_its_trees_are_the_same(client: Any) -> None:
@@ -227,6 +302,19 @@ def test_the_command_line_fits_and_predicts_parquet_files(client: Any, tmp_path:
     alone = json.loads(here.stdout)
     del alone["log_loss"]  # a cluster adds up counts, not probabilities
     assert json.loads(judged.stdout) == alone
+
+
+def test_the_command_line_fits_groups(client: Any, tmp_path: Any) -> None:
+    frame = make_frame()[["a", "b", "two"]].assign(group=row_groups("text"))
+    frame.to_parquet(tmp_path / "t.parquet")
+    words = ["fit", str(tmp_path / "t.parquet"), "--target", "two", "--groups", "group", "--trees", "4"]
+    for name, where in (("here", []), ("there", ["--dask", client.scheduler.address])):
+        asked = CliRunner().invoke(app, [*words, *where, "-o", str(tmp_path / name)])
+        assert asked.exit_code == 0, asked.stderr
+    here, there = (fitted_of(hedgerow.load(tmp_path / name)) for name in ("here", "there"))
+    assert here.origins == there.origins
+    assert here.origins[0].n_groups == 240
+    assert here.forest.arrays()["counts"].tobytes() == there.forest.arrays()["counts"].tobytes()
 
 
 def test_the_command_line_says_which_partition_does_not_fit_the_model(client: Any, tmp_path: Any) -> None:

@@ -317,16 +317,12 @@ def test_bad_groups_are_refused(groups, message):
         RandomForestClassifier(5).fit(X, Y, groups=groups)
 
 
-def test_what_groups_do_not_support_is_refused(tmp_path):
+def test_what_groups_do_not_support_is_refused():
     with pytest.raises(ValueError, match="leaf_counts='oob' does not support groups"):
         RandomForestClassifier(5, leaf_counts="oob").fit(X, Y, groups=PATIENT)
     with pytest.raises(ValueError, match="groups must be a column of X"):
         RandomForestClassifier(5).fit(pd.DataFrame(X), Y, groups="patient")
     forest = RandomForestClassifier(5, random_state=0).fit(X, Y, groups=PATIENT)
-    save(forest, tmp_path / "m.hedge")
-    for model in (forest, load(tmp_path / "m.hedge"), merge(forest, forest)):
-        with pytest.raises(ValueError, match="partial_fit does not support a forest fitted with groups"):
-            model.partial_fit(X, Y)
     with pytest.raises(ValueError, match="importance_test does not support groups"):
         importance_test(forest)
 
@@ -397,6 +393,130 @@ def test_a_survival_forest_leaves_groups_out():
     rows = fitted_of(forest).rows
     np.testing.assert_array_equal(~rows.oob_mask.table(15), shared_bags(forest))
     assert forest.oob_score_ < RandomSurvivalForest(15, oob_score=True, random_state=0).fit(X, (event, time)).oob_score_
+
+
+# ---- later rows -----------------------------------------------------------------------------------
+
+#: Some patients occur only in the first rows, some only in the later ones, and most in both.
+SHUFFLED = np.random.default_rng(5).permutation(len(X))
+FIRST, LATER = SHUFFLED[: len(X) // 2], SHUFFLED[len(X) // 2 :]
+
+
+def later_bags(forest: Any, order: np.ndarray) -> np.ndarray:
+    """-> (n, T) by the twin: multiplicity of the group of each row; groups are numbered by their first rows."""
+    patients = PATIENT[order]
+    number = {patient: k for k, patient in enumerate(dict.fromkeys(patients.tolist()))}
+    fitted = fitted_of(forest)
+    drawn = [
+        Bag(fitted.seed, tree, len(number), fitted.fingerprint.bag_mean).multiplicities()
+        for tree in range(fitted.forest.n_trees)
+    ]
+    return np.transpose(drawn)[[number[patient] for patient in patients.tolist()]]
+
+
+@pytest.mark.parametrize("leaf_counts", ["distinct", "inbag", "groups"])
+@pytest.mark.parametrize("labels", [PATIENT, np.array([f"p{k}" for k in PATIENT]), PATIENT.astype(object)])
+def test_later_rows_join_their_groups(leaf_counts, labels):
+    forest = RandomForestClassifier(15, leaf_counts=leaf_counts, random_state=0, oob_score=True, max_depth=4)
+    forest.fit(X[FIRST], Y[FIRST], groups=labels[FIRST])
+    forest.partial_fit(X[LATER], Y[LATER], groups=labels[LATER])
+    times = later_bags(forest, SHUFFLED)
+    rows = fitted_of(forest).rows
+    np.testing.assert_array_equal(rows.oob_mask.table(15), times == 0)
+    assert rows.n_groups == fitted_of(forest).origins[0].n_groups == 40
+    leaves = fitted_of(forest).forest.leaves(rows.codes)
+    for tree in range(15):
+        counted = {"distinct": times[:, tree] > 0, "inbag": times[:, tree], "groups": times[:, tree] > 0}[leaf_counts]
+        table = np.zeros((leaves[:, tree].max() + 1, 2))
+        if leaf_counts == "groups":
+            pairs = {(leaves[i, tree], PATIENT[SHUFFLED[i]], Y[SHUFFLED[i]]) for i in np.flatnonzero(counted)}
+            for leaf, _, label in pairs:
+                table[leaf, label] += 1
+        else:
+            np.add.at(table, (leaves[:, tree], Y[SHUFFLED]), counted)
+        np.testing.assert_array_equal(forest.forest_.evidence_in(tree), table)
+
+
+@pytest.mark.parametrize("make", [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier])
+def test_the_number_of_calls_changes_nothing(make):
+    y = target_of(make)
+    at_once, by_parts = (
+        make(12, bootstrap=True, random_state=0, oob_score=True).fit(X[FIRST], y[FIRST], groups=PATIENT[FIRST])
+        for _ in range(2)
+    )
+    at_once.partial_fit(X[LATER], y[LATER], groups=PATIENT[LATER])
+    for part in np.array_split(LATER, 3):
+        by_parts.partial_fit(X[part], y[part], groups=PATIENT[part])
+    assert pickle.dumps(fitted_of(by_parts).without_rows().forest) == pickle.dumps(
+        fitted_of(at_once).without_rows().forest
+    )
+    np.testing.assert_array_equal(by_parts.predict(X), at_once.predict(X))
+    assert fitted_of(by_parts).origins == fitted_of(at_once).origins
+    assert by_parts.oob_score_ == at_once.oob_score_
+
+
+def test_later_rows_of_a_loaded_or_merged_forest_are_of_new_groups(tmp_path):
+    first, later = PATIENT < 20, PATIENT >= 20
+    here, there = (
+        RandomForestClassifier(10, random_state=seed).fit(X[first], Y[first], groups=PATIENT[first]) for seed in (0, 1)
+    )
+    save(here, tmp_path / "m.hedge")
+    for again in (load(tmp_path / "m.hedge"), pickle.loads(pickle.dumps(here))):
+        again.partial_fit(X[later], Y[later], groups=PATIENT[later])
+        kept = clone(here).fit(X[first], Y[first], groups=PATIENT[first])
+        kept.partial_fit(X[later], Y[later], groups=PATIENT[later])
+        np.testing.assert_array_equal(again.evidence(X).counts, kept.evidence(X).counts)
+        assert fitted_of(again).origins == fitted_of(kept).origins
+        save(again, tmp_path / "later.hedge")
+        assert fitted_of(load(tmp_path / "later.hedge")).origins == fitted_of(again).origins
+        grown = load(tmp_path / "later.hedge").grow_more(5, X, Y, groups=PATIENT)
+        np.testing.assert_array_equal(grown.evidence(X).counts, kept.grow_more(5).evidence(X).counts)
+    before = merge(here, there).partial_fit(X[later], Y[later], groups=PATIENT[later])
+    after = merge(*(each.partial_fit(X[later], Y[later], groups=PATIENT[later]) for each in (here, there)))
+    np.testing.assert_array_equal(before.evidence(X).counts, after.evidence(X).counts)
+
+
+def test_none_makes_every_later_row_a_group_of_its_own():
+    forest, named = (
+        RandomForestRegressor(10, random_state=0, oob_score=True).fit(X[FIRST], NUMBER[FIRST], groups=PATIENT[FIRST])
+        for _ in range(2)
+    )
+    forest.partial_fit(X[LATER], NUMBER[LATER], groups=None)
+    named.partial_fit(X[LATER], NUMBER[LATER], groups=[f"row {i}" for i in LATER])
+    np.testing.assert_array_equal(forest.predict(X), named.predict(X))
+    assert forest.oob_score_ == named.oob_score_
+
+
+def test_a_first_call_of_partial_fit_is_a_fit_with_groups():
+    first = RandomForestClassifier(10, random_state=0).partial_fit(X, Y, [0, 1], groups=PATIENT)
+    fitted = RandomForestClassifier(10, random_state=0).fit(X, Y, groups=PATIENT)
+    np.testing.assert_array_equal(first.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_later_rows_without_groups_are_refused(tmp_path):
+    forest = RandomForestClassifier(5, leaf_counts="groups", random_state=0).fit(X, Y, groups=PATIENT)
+    with pytest.raises(ValueError, match="partial_fit requires groups for a forest fitted with groups"):
+        forest.partial_fit(X, Y)
+    alone = RandomForestClassifier(5, random_state=0, leaf_counts="distinct").fit(X, Y)
+    with pytest.raises(ValueError, match="requires a forest whose first rows had groups"):
+        alone.partial_fit(X, Y, groups=PATIENT)
+    exact = RandomForestClassifier(5, bootstrap="multinomial", random_state=0).fit(X, Y, groups=PATIENT)
+    with pytest.raises(ValueError, match="does not support groups with bootstrap='multinomial'"):
+        exact.partial_fit(X, Y, groups=PATIENT)
+    both = merge(alone, RandomForestClassifier(5, leaf_counts="distinct", random_state=0).fit(X, Y, groups=PATIENT))
+    with pytest.raises(ValueError, match="merged with one without groups"):
+        both.partial_fit(X, Y, groups=PATIENT)
+    with pytest.raises(ValueError, match="requires the training rows"):
+        pickle.loads(pickle.dumps(forest)).partial_fit(X, Y, groups=PATIENT)
+
+
+def test_a_survival_forest_counts_later_rows_of_groups():
+    time, event = np.exp(X[:, 0] - Y), np.ones(len(X), dtype=bool)
+    forest = RandomSurvivalForest(12, oob_score=True, random_state=0, leaf_counts="distinct")
+    forest.fit(X[FIRST], (event[FIRST], time[FIRST]), groups=PATIENT[FIRST])
+    forest.partial_fit(X[LATER], (event[LATER], time[LATER]), groups=PATIENT[LATER])
+    times = later_bags(forest, SHUFFLED)
+    np.testing.assert_array_equal(fitted_of(forest).rows.oob_mask.table(12), times == 0)
 
 
 # ---- leaves that count groups -----------------------------------------------------------------------

@@ -26,6 +26,8 @@ struct Units {
     explicit Units(std::span<const std::uint32_t> groups) : of_row(groups) {
         for (const std::uint32_t group : groups) n_units = std::max<std::size_t>(n_units, std::size_t{group} + 1);
     }
+    // Some rows of a table with this many groups.
+    Units(std::span<const std::uint32_t> groups, std::size_t n_groups) : of_row(groups), n_units(n_groups) {}
     // Rows after the last one with a group are groups of their own.
     std::size_t of(std::size_t row) const { return row < of_row.size() ? of_row[row] : row; }
 };

@@ -50,8 +50,6 @@ def fit_on_cluster(options: FitOptions) -> None:
         raise UsageError(
             f"--dask does not support --checkpoint, got {options.checkpoint!r}. Dask repeats lost work itself."
         )
-    if options.groups is not None:
-        raise UsageError(f"--dask does not support --groups, got {options.groups!r}.")
     _refuse_reading(options)
     from hedgerow import dask as on_dask
 
@@ -59,7 +57,7 @@ def fit_on_cluster(options: FitOptions) -> None:
     left_out = [name for name in (options.id, *options.drop) if name is not None]
     start = time.perf_counter()
     try:
-        partitions = on_dask.open_parquet(list(options.data), options.target, drop=left_out)
+        partitions = on_dask.open_parquet(list(options.data), options.target, groups=options.groups, drop=left_out)
         if options.nominal:
             estimator.set_params(categorical_features=partitions.nominal_with(options.nominal))
         estimator.fit_partitions(partitions, client=_client(options.dask))

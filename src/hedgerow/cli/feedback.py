@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.cli.console import facts, grid, note, show, write_json
+from hedgerow.cli.evaluation import group_numbers
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import MODEL, STREAM, check_out
-from hedgerow.cli.files.sheet import Sheet
+from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_bytes, read_model, read_sheet, require_one_stdin
 from hedgerow.cli.fit import save_model
 from hedgerow.cli.match import prepare_for, table_for
@@ -80,9 +81,9 @@ def learn(options: LearnOptions) -> None:
         raise UsageError(f"{type(model).__name__} does not support updates. Refit it with the new rows.")
     held = _read(options.answers)
     sheet = read_sheet(options.data, options)
-    prepare_for(model, sheet)
+    prepare_for(model, sheet, texts=[options.groups])
     _check_model(held, model, options)
-    table = _table_of(held, model, sheet, options)
+    table, groups = _table_of(held, model, sheet, options)
     usable = [each for each in held.answers if each.answer is not None]
     if not usable:
         raise DataError(f"{options.answers}: no answers. Answer cases in the report and save again.")
@@ -97,7 +98,7 @@ def learn(options: LearnOptions) -> None:
     except ValueError as reason:
         raise DataError(f"ANSWERS {reason}") from None
     try:
-        model.partial_fit(table.some(rows), targets)
+        model.partial_fit(table.some(rows), targets, **({} if groups is None else {"groups": groups[rows]}))
     except ValueError as reason:
         raise DataError(f"The model cannot be updated with these answers: {reason}") from None
     report = {"answers": len(usable), "left_out": len(held.answers) - len(usable), "rows": len(before)}
@@ -129,17 +130,23 @@ def _check_model(held: AnswersFile, model: SupervisedTrees, options: LearnOption
         )
 
 
-def _table_of(held: AnswersFile, model: SupervisedTrees, sheet: Sheet, options: LearnOptions) -> NamedColumns:
-    """Return the rows of the report: all, or those with a label (--skip-unlabelled)."""
-    table = table_for(model, sheet, (), allow_missing=options.allow_missing_columns)
+def _table_of(
+    held: AnswersFile, model: SupervisedTrees, sheet: Sheet, options: LearnOptions
+) -> tuple[NamedColumns, Array | None]:
+    """Return the rows of the report, all or those with a label (--skip-unlabelled), and their groups."""
+    other = () if options.groups is None else (options.groups,)
+    groups = None if options.groups is None else group_numbers(sheet, options.groups)
+    if groups is None and any(origin.n_groups for origin in fitted_of(model).origins):
+        raise UsageError(f"{options.model} was fitted with groups of rows. Pass --groups COLUMN.")
+    table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
     if _is_of(held, model, table):
-        return table
+        return table, groups
     features = fitted_of(model).schema.names or ()
     for name in (name for name in sheet.names if name not in features):
         gaps = sheet.is_missing(name)
         if gaps.any() and not gaps.all() and _is_of(held, model, some := table.some(np.flatnonzero(~gaps))):
             note(f"note: The report covers the {some.shape[0]:,} rows with a value of {name!r}.")
-            return some
+            return some, None if groups is None else groups[~gaps]
     raise DataError(
         f"ANSWERS must come from a report on {options.data[0]}, got answers about another table. Use the table of"
         " the report, with the same rows in the same order."

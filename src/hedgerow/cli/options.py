@@ -39,6 +39,12 @@ GroupsCounted = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Column with group labels of dependent rows, to show the number of groups."),
 ]
+GroupsLearned = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column with group labels of dependent rows, for a model fitted with --groups."
+    ),
+]
 Drop = Annotated[tuple[str, ...], typer.Option(metavar="COLUMN", help="Column to ignore; repeatable.")]
 Nominal = Annotated[
     tuple[str, ...],
@@ -407,6 +413,7 @@ class LearnOptions(ReadOptions, WriteOptions):
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write, or - for standard output.")
     ]
+    groups: GroupsLearned = None
     allow_missing_columns: AllowMissing = False
 
 

@@ -15,7 +15,7 @@ from dask.delayed import delayed
 from dask.sizeof import sizeof
 from distributed import Client, get_client
 
-from hedgerow.cluster.limits import rows_from
+from hedgerow.cluster.limits import ROW_ARGUMENTS, rows_from
 from hedgerow.cluster.part import Part, PartPlan
 from hedgerow.cluster.piece import Piece
 from hedgerow.errors import ClusterError
@@ -195,7 +195,7 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _of_rows(function: Callable[..., Any], *given: Any) -> Any:
     """Call a function with the rows of a computed partition and its other arguments."""
-    return function(rows_from(*given[:5]), *given[5:])
+    return function(rows_from(*given[:ROW_ARGUMENTS]), *given[ROW_ARGUMENTS:])
 
 
 def _bytes_of(item: Any) -> int:

@@ -20,10 +20,12 @@ from hedgerow.cluster.training import (
 )
 from hedgerow.fit.distributed import DistributedTarget
 from hedgerow.fit.engine import Engine
+from hedgerow.fit.groups import settings_for_groups
 from hedgerow.fit.run import check_constraints
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.prune import prune
+from hedgerow.forest.rows import Groups
 from hedgerow.forest.training import Fingerprint
 from hedgerow.forest.unseen import unseen_from
 from hedgerow.inference.fitted import Fitted, publish
@@ -39,8 +41,9 @@ def fit_on_cluster(
     *,
     gather_bytes: int | None = None,
     sum_bytes: int | None = None,
+    grouped: bool = False,
 ) -> None:
-    """Fit an estimator to partitions that the engine can read.
+    """Fit an estimator to partitions that the engine can read, with groups if `grouped`.
 
     For the limits see `ClusterLimits`.
     """
@@ -50,7 +53,8 @@ def fit_on_cluster(
     with engine, progress_on_cluster(estimator.verbose, n_trees) as show:
         show(0, f"reading {len(partitions)} partitions")
         known = estimator.categorical_features, estimator.max_bins
-        training = read_on_cluster(engine, partitions, target, partial(settings_of, estimator), *known)
+        with_groups = partial(settings_with_groups, estimator) if grouped else None
+        training = read_on_cluster(engine, partitions, target, partial(settings_of, estimator), *known, with_groups)
         usual = limits_for(engine.workers())
         limits = ClusterLimits(
             usual.gather_bytes if gather_bytes is None else gather_bytes,
@@ -78,7 +82,14 @@ def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> 
     """Return the growth parameters of an estimator for a table of this size."""
     settings = resolve_settings(estimator, n_rows, schema.n_features, schema.names, n_classes)
     check_constraints(settings, schema)
+    if settings.leaf_counts == "groups":
+        raise ValueError("leaf_counts='groups' is not supported on a cluster. Use 'distinct'.")
     return settings
+
+
+def settings_with_groups(estimator: Any, settings: GrowthParams, groups: Groups | None) -> GrowthParams:
+    """Return the growth parameters for bootstrap samples of groups."""
+    return settings_for_groups(settings, estimator, None, groups)
 
 
 def published(estimator: Any, training: ClusterTable, forest: Forest) -> Fitted:
@@ -93,6 +104,6 @@ def published(estimator: Any, training: ClusterTable, forest: Forest) -> Fitted:
         forest=forest,
         criterion=settings.criterion,
         seed=settings.seed,
-        fingerprint=Fingerprint(None, plan.n_rows, settings.bag_mean, settings.leaf_counts),
+        fingerprint=Fingerprint(None, plan.n_rows, settings.bag_mean, settings.leaf_counts, training.n_groups),
         origins=(training.origin(forest.n_trees),),
     )

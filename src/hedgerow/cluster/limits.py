@@ -14,25 +14,40 @@ from hedgerow.fit.engine import Worker
 
 
 class Rows(NamedTuple):
-    """Features, targets (n,) and weights (n,) or None of one partition."""
+    """Features, targets (n,), weights (n,) and group labels (n,) or None of one partition."""
 
     X: Any
     y: Any
     weights: Any
+    groups: Any = None
 
 
-def rows_from(X: Any, y: Any, weights: Any, target: str | None = None, weight: str | None = None) -> Rows:
+#: Number of arguments of `rows_from`, and so of a partition.
+ROW_ARGUMENTS = 7
+
+
+def rows_from(
+    X: Any,
+    y: Any,
+    weights: Any,
+    target: str | None = None,
+    weight: str | None = None,
+    groups: Any = None,
+    group: str | None = None,
+) -> Rows:
     """Return the rows of a partition.
 
-    `target` and `weight` name columns of X with targets and weights.
+    `target`, `weight` and `group` name columns of X with targets, weights and group labels.
     """
     if target is not None:
         y = X[target]
     if weight is not None:
         weights = X[weight]
-    apart = [name for name in (target, weight) if name is not None]
+    if group is not None:
+        groups = X[group]
+    apart = [name for name in (target, weight, group) if name is not None]
     X = X.drop(columns=apart) if apart else X
-    for name, given in {"y": y, "sample_weight": weights}.items():
+    for name, given in {"y": y, "sample_weight": weights, "groups": groups}.items():
         if given is not None and len(given) != len(X):
             raise ValueError(
                 f"partitions of X and {name} must have the same rows, got {len(X)} and {len(given)}. Repartition both"
@@ -41,7 +56,7 @@ def rows_from(X: Any, y: Any, weights: Any, target: str | None = None, weight: s
     y = np.asarray(y)
     check_one_column(y, f"an array of shape {y.shape}")
     y = y[:, 0] if y.ndim == 2 else y
-    return Rows(X, y, None if weights is None else np.asarray(weights, dtype=np.float64))
+    return Rows(X, y, None if weights is None else np.asarray(weights, dtype=np.float64), groups)
 
 
 def check_one_column(y: Any, found: str) -> None:

@@ -13,7 +13,7 @@ from hedgerow.cluster.limits import Rows
 from hedgerow.fit.distributed import DistributedTarget, PartitionTarget, Targets, Weighed
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams, grow_forest
-from hedgerow.forest.rows import Bags
+from hedgerow.forest.rows import Bags, Groups
 from hedgerow.forest.target import CoreTarget, read_weights_of_part
 from hedgerow.forest.training import bags_of
 from hedgerow.table import Schema, Table, read_table, read_training_table, values_of_one_type
@@ -144,11 +144,14 @@ class Part:
         Codes of the rows.
     target : PartitionTarget
         Target of the rows.
+    units : (n,) uint32 or None
+        Group of each row in the whole table; None without groups.
     """
 
     first_row: int
     codes: Codes
     target: PartitionTarget
+    units: NDArray[np.uint32] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -172,6 +175,8 @@ class PartPlan:
         Target of an empty part, with the classes and units of the whole table.
     keeps : bool
         Whether workers have memory to cache the rows of nodes from one level to the next.
+    n_groups : int
+        Number of groups of the whole table; 0 without groups.
     """
 
     bins: Bins
@@ -180,6 +185,7 @@ class PartPlan:
     has_missing: NDArray[np.uint8]
     target: PartitionTarget
     keeps: bool = True
+    n_groups: int = 0
 
     @property
     def labels(self) -> CoreTarget:
@@ -218,7 +224,7 @@ class PartPlan:
     def bag(self, tree: int) -> tuple[int, int, int, float]:
         """Return the arguments with which the core draws the bag of a tree."""
         bags = self.bags
-        return bags.seed, tree, bags.n_rows, bags.mean
+        return bags.seed, tree, self.n_groups or bags.n_rows, bags.mean
 
     @property
     def row_codes(self) -> int:
@@ -235,9 +241,20 @@ class PartPlan:
 def join_parts(*parts: Part) -> Part:
     """Concatenate parts in the order of the table."""
     codes = np.concatenate([part.codes for part in parts], axis=1)
-    return Part(parts[0].first_row, codes, parts[0].target.joined([part.target for part in parts]))
+    units = [part.units for part in parts if part.units is not None]
+    target = parts[0].target.joined([part.target for part in parts])
+    return Part(parts[0].first_row, codes, target, np.concatenate(units) if units else None)
 
 
 def grow_trees(table: Part, plan: PartPlan, first: int, last: int) -> Forest:
     """Grow trees number `first` to ``last - 1`` on the whole table."""
-    return grow_forest(table.codes, plan.bins, table.target.core, plan.settings, first_tree=first, n_trees=last - first)
+    groups = None if table.units is None else Groups(table.units, plan.n_groups)
+    return grow_forest(
+        table.codes,
+        plan.bins,
+        table.target.core,
+        plan.settings,
+        first_tree=first,
+        n_trees=last - first,
+        groups=groups,
+    )

@@ -11,8 +11,8 @@ import numpy as np
 from hedgerow.cluster.dask_engine import DaskEngine
 from hedgerow.cluster.limits import check_one_column
 
-#: Names of the columns of targets and weights while they are in the data frame.
-TARGET, WEIGHT = "__hedgerow_target__", "__hedgerow_weight__"
+#: Names of the columns of targets, weights and groups while they are in the data frame.
+TARGET, WEIGHT, GROUP = "__hedgerow_target__", "__hedgerow_weight__", "__hedgerow_group__"
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Partitions:
     Parameters
     ----------
     each : list of tuples
-        Arguments of `rows_from` per partition: features, targets and weights, delayed or None, and the names of the
-        columns of targets and weights, if they are in the data frame.
+        Arguments of `rows_from` per partition: features, targets and weights, delayed or None, the names of the columns
+        of targets and weights, if they are in the data frame, and in the same way groups and the name of their column.
     kinds : dict
         Types of the features by name, if they are known.
     """
 
-    each: list[tuple[Any, Any, Any, str | None, str | None]]
+    each: list[tuple[Any, Any, Any, str | None, str | None, Any, str | None]]
     kinds: dict[str, str] = field(default_factory=dict)
 
     def nominal_with(self, names: Sequence[str]) -> list[str]:
@@ -41,6 +41,11 @@ class Partitions:
 
     def __len__(self) -> int:
         return len(self.each)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether rows have groups."""
+        return any(groups is not None or column is not None for *_, groups, column in self.each)
 
 
 def is_dask(X: Any) -> bool:
@@ -55,12 +60,14 @@ def has_index(X: Any) -> bool:
     return hasattr(X, "map_partitions")
 
 
-def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
-    """Return the partitions of dask collections.
+def partitions_from(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Partitions:
+    """Return the partitions of dask collections; `groups` may be the name of a column of X.
 
     Raise ValueError if they do not match.
     """
-    for name, given in (("y", y), ("sample_weight", sample_weight)):
+    if isinstance(groups, str):
+        X, groups = _without_column(X, groups)
+    for name, given in (("y", y), ("sample_weight", sample_weight), ("groups", groups)):
         if given is not None and not is_dask(given):
             raise TypeError(
                 f"{name} must be a dask array or series, as X is a dask collection, got {type(given).__name__}. Convert"
@@ -70,22 +77,39 @@ def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
         raise ValueError("A classifier or regressor requires y to be passed, but the target y is None")
     check_one_column(y, f"the columns {list(y.columns)[:10]}" if _is_frame(y) else f"an array of shape {y.shape}")
     if not _is_frame(X):
-        return _from_arrays(X, y, sample_weight)
+        return _from_arrays(X, y, sample_weight, groups)
     if _is_frame(y):
         y = y[y.columns[0]]
-    given = {TARGET: y} if sample_weight is None else {TARGET: y, WEIGHT: sample_weight}
+    given = {name: each for name, each in {TARGET: y, WEIGHT: sample_weight, GROUP: groups}.items() if each is not None}
     travelling = {name: each for name, each in given.items() if _is_series(each) and _can_travel(X, each)}
     if len(travelling) == len(given):
         # In one frame, optimisations of Dask cannot give features and targets different partitions.
         parts = X.assign(**travelling).to_delayed()
-        return Partitions([(part, None, None, TARGET, WEIGHT if WEIGHT in given else None) for part in parts])
+        weight, group = (name if name in given else None for name in (WEIGHT, GROUP))
+        return Partitions([(part, None, None, TARGET, weight, None, group) for part in parts])
     parts = X.to_delayed(optimize_graph=False)
     weights = None if sample_weight is None else _blocks("sample_weight", sample_weight, len(parts))
-    return _side_by_side(parts, _blocks("y", y, len(parts)), weights)
+    labels = None if groups is None else _blocks("groups", groups, len(parts))
+    return _side_by_side(parts, _blocks("y", y, len(parts)), weights, labels)
+
+
+def _without_column(X: Any, name: str) -> tuple[Any, Any]:
+    """Return a dask data frame without a column, and the column."""
+    if not _is_frame(X):
+        raise ValueError(f"groups must be a dask array unless X is a data frame, got {name!r}.")
+    if name not in X.columns:
+        raise ValueError(f"groups must be a column of X, got {name!r}.")
+    return X.drop(columns=[name]), X[name]
 
 
 def open_parquet(
-    path: Any, target: str, weight: str | None = None, *, drop: Sequence[str] = (), **options: Any
+    path: Any,
+    target: str,
+    weight: str | None = None,
+    *,
+    groups: str | None = None,
+    drop: Sequence[str] = (),
+    **options: Any,
 ) -> Partitions:
     """Return the partitions of Parquet files, without the columns in `drop`.
 
@@ -97,6 +121,8 @@ def open_parquet(
         Column of the target.
     weight : str, default=None
         Column of sample weights.
+    groups : str, default=None
+        Column with group labels of rows that belong together.
     drop : sequence of str, default=()
         Columns to leave out.
     **options
@@ -107,14 +133,19 @@ def open_parquet(
     Partitions
     """
     frame = _parquet(path, **options)
-    for name, column in [("target", target), ("weight", weight), *(("drop", each) for each in drop)]:
+    for name, column in [
+        ("target", target),
+        ("weight", weight),
+        ("groups", groups),
+        *(("drop", each) for each in drop),
+    ]:
         if column is not None and column not in frame.columns:
             raise ValueError(
                 f"{name} must be a column of {path}, got {column!r}. The columns are {list(frame.columns)[:20]}."
             )
     frame = frame.drop(columns=list(drop)) if drop else frame
-    kinds = {name: str(kind) for name, kind in frame.dtypes.items() if name not in (target, weight)}
-    return Partitions([(part, None, None, target, weight) for part in frame.to_delayed()], kinds)
+    kinds = {name: str(kind) for name, kind in frame.dtypes.items() if name not in (target, weight, groups)}
+    return Partitions([(part, None, None, target, weight, None, groups) for part in frame.to_delayed()], kinds)
 
 
 def for_each_partition(client: Any, path: Any, function: Callable[..., Any], *args: Any) -> list[Any]:
@@ -153,7 +184,7 @@ def _reason(error: Exception) -> str:
     return str(error).split("Original Message: ")[-1]
 
 
-def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:
+def _from_arrays(X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
     """Return the partitions of dask arrays, each of whole rows."""
     if X.ndim != 2:
         raise ValueError(f"X must be two-dimensional, got {X.ndim} dimensions.")
@@ -173,13 +204,15 @@ def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:
         return _blocks(name, given, n_blocks)
 
     weights = None if sample_weight is None else blocks("sample_weight", sample_weight)
-    return _side_by_side(X.to_delayed().ravel(), blocks("y", y), weights)
+    labels = None if groups is None else blocks("groups", groups)
+    return _side_by_side(X.to_delayed().ravel(), blocks("y", y), weights, labels)
 
 
-def _side_by_side(X: Any, y: list[Any], weights: list[Any] | None) -> Partitions:
-    """Return partitions, given delayed features, targets and weights of each."""
-    weights = [None] * len(y) if weights is None else weights
-    return Partitions([(*each, None, None) for each in zip(X, y, weights, strict=True)])
+def _side_by_side(X: Any, y: list[Any], weights: list[Any] | None, groups: list[Any] | None) -> Partitions:
+    """Return partitions, given delayed features, targets, weights and groups of each."""
+    weights, groups = ([None] * len(y) if each is None else each for each in (weights, groups))
+    each = zip(X, y, weights, groups, strict=True)
+    return Partitions([(rows, target, weight, None, None, group, None) for rows, target, weight, group in each])
 
 
 def _can_travel(X: Any, series: Any) -> bool:

@@ -134,6 +134,8 @@ class Piece:
         Codes in row-major order, because most tasks read few features of some rows, or copy whole rows.
     target : PartitionTarget
         Target of the rows.
+    units : (n,) uint32 or None
+        Group of each row in the whole table; None without groups.
     kept : KeptRows
         Cache on the worker.
     """
@@ -141,12 +143,18 @@ class Piece:
     first_row: int
     rows: Codes
     target: PartitionTarget
+    units: NDArray[np.uint32] | None = None
     kept: KeptRows = field(default_factory=KeptRows, compare=False, repr=False)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.rows)
+
+    @property
+    def first_drawn(self) -> int:
+        """Number of the first row in bags: with groups, rows are numbered within the piece."""
+        return self.first_row if self.units is None else 0
 
 
 class Block(NamedTuple):
@@ -168,7 +176,7 @@ def piece_of(plan: PartPlan, *parts: Part) -> Piece:
     rows = np.zeros((whole.n_rows, plan.row_codes), dtype=whole.codes.dtype)
     for first in range(0, len(rows), 4096):  # blocks that fit into the CPU cache
         rows[first : first + 4096, : len(whole.codes)] = whole.codes[:, first : first + 4096].T
-    return Piece(whole.first_row, rows, whole.target)
+    return Piece(whole.first_row, rows, whole.target, whole.units)
 
 
 def sum_roots(piece: Piece, plan: PartPlan, trees: list[int], balances: list[Floats | None]) -> Floats:
@@ -278,8 +286,8 @@ def _arrived(
     piece: Piece, plan: PartPlan, sketch: Sketch, nodes: NDArray[np.uint32], *, inside: bool, outside: bool
 ) -> Arrived:
     """Route rows inside or outside the bag, or both, from the root to these nodes."""
-    where = (piece.rows, *sketch.top, nodes, *plan.bag(sketch.tree), piece.first_row)
-    return Arrived(*_core.arrived(*where, inside, outside))
+    where = (piece.rows, *sketch.top, nodes, *plan.bag(sketch.tree), piece.first_drawn)
+    return Arrived(*_core.arrived(*where, inside, outside, piece.units))
 
 
 @contextmanager
@@ -287,7 +295,7 @@ def _in_bag(piece: Piece, plan: PartPlan, sketch: Sketch) -> Iterator[_core.Rows
     """Provide the rows in the bag of a tree; cache their nodes for the next level."""
     known = piece.kept.take(sketch)
     if known is None:
-        known = _core.RowsInNodes(*plan.bag(sketch.tree), piece.first_row, piece.n_rows)
+        known = _core.RowsInNodes(*plan.bag(sketch.tree), piece.first_drawn, piece.n_rows, piece.units)
     yield known
     if plan.keeps:
         piece.kept.keep(sketch.tree, known, KEPT_SHARE * piece.rows.nbytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,9 @@ from hedgerow.cluster.limits import Rows
 from hedgerow.cluster.part import Described, Part, PartPlan, encode_rows, find_cuts, sample_columns, schema_of_all, see
 from hedgerow.fit.distributed import DistributedTarget, PartitionTarget, Weighed, WeighedTable
 from hedgerow.fit.engine import Engine, Handle
+from hedgerow.fit.groups import groups_of_parts, labels_of_part
 from hedgerow.forest.grow import GrowthParams
-from hedgerow.forest.rows import Provenance
+from hedgerow.forest.rows import Bags, Groups, Provenance
 from hedgerow.forest.target import TargetInfo, check_total_weight
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
@@ -72,6 +73,9 @@ def _bar(n_trees: int) -> Iterator[Callable[[int, str], None]]:
 
 #: Growth parameters, given the schema, the rows and the classes of a table.
 SettingsFor = Callable[[Schema, int, int], GrowthParams]
+#: Returns growth parameters for bootstrap samples of groups.
+WithGroups = Callable[[GrowthParams, "Groups | None"], GrowthParams]
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,8 @@ class ClusterTable:
         The part of the target that a fitted model keeps.
     tally : dict
         Fields of `Provenance` about the rows, in addition to their number and bags.
+    groups : Groups or None
+        Groups of all rows.
     """
 
     schema: Schema
@@ -100,11 +106,23 @@ class ClusterTable:
     part_rows: list[int]
     info: TargetInfo
     tally: dict[str, Any]
+    groups: Groups | None = None
+
+    @property
+    def bags(self) -> Bags:
+        """Bootstrap samples of rows or groups."""
+        return replace(self.plan.bags, groups=self.groups)
 
     def origin(self, n_trees: int) -> Provenance:
         """Return the provenance of trees grown on these rows."""
         bags = self.plan.bags
-        return Provenance(n_trees, 0, bags.seed, bags.mean, bags.leaf_counts, bags.n_rows, bags.n_rows, **self.tally)
+        tally = self.tally | {"bag_groups": self.n_groups, "n_groups": self.n_groups}
+        return Provenance(n_trees, 0, bags.seed, bags.mean, bags.leaf_counts, bags.n_rows, bags.n_rows, **tally)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups that bags are drawn from; 0 without bags or groups."""
+        return self.plan.n_groups if self.plan.bags.mean else 0
 
 
 def read_on_cluster(
@@ -114,8 +132,12 @@ def read_on_cluster(
     settings_for: SettingsFor,
     categorical_features: Any = None,
     max_bins: int | str | None = "auto",
+    with_groups: WithGroups | None = None,
 ) -> ClusterTable:
-    """Read, check and encode a table on its workers."""
+    """Read, check and encode a table on its workers.
+
+    `with_groups` changes the growth parameters for bootstrap samples of groups; without it, groups are not read.
+    """
     given = engine.read("see", partial(see, target, categorical_features), partitions)
     seen: list[Described] = engine.gather(engine.each("seen", _first, given), "partition {} (see)")
     check_n_rows(sum(each.n_rows for each in seen))
@@ -123,17 +145,41 @@ def read_on_cluster(
     check_total_weight(any(each.weighs for each in seen))
     target = target.known(engine, [each.summary for each in seen if each.n_rows], given)
     table = WeighedTable.of(engine, given, target)
+    groups = None if with_groups is None else _read_groups(engine, partitions, table)
     resolved = target.resolve(table, partial(settings_for, schema))
+    settings = resolved.settings if with_groups is None else with_groups(resolved.settings, groups)
     gaps = resolved.settings.splitter == "random_decision"
     bins = _find_bins(engine, partitions, table, schema, max_bins, gaps)
+    units = _split(groups, table)
     parts = engine.read(
-        "encode", partial(_encode_part, schema, bins, resolved.make), partitions, table.parts, table.first_rows
+        "encode", partial(_encode_part, schema, bins, resolved.make), partitions, table.parts, table.first_rows, units
     )
     missing = np.max(engine.gather(engine.each("missing", _missing_in, parts), "partition {} (encode)"), axis=0)
     engine.forget(table.parts)
     empty = resolved.make(Weighed(np.empty(0), np.empty(0) if table.is_weighted else None))
-    plan = PartPlan(bins, resolved.settings, table.n_rows, missing, empty)
-    return ClusterTable(schema, plan, parts, table.part_rows, resolved.info, resolved.tally)
+    n_groups = 0 if groups is None else groups.n_groups
+    plan = PartPlan(bins, settings, table.n_rows, missing, empty, n_groups=n_groups)
+    return ClusterTable(schema, plan, parts, table.part_rows, resolved.info, resolved.tally, groups)
+
+
+def _read_groups(engine: Engine, partitions: Sequence[Any], table: WeighedTable) -> Groups | None:
+    """Number the groups of all rows; None if every row is a group of its own."""
+    there = engine.read("groups", _groups_of_part, partitions, table.parts)
+    found: list[tuple[Array, NDArray[np.uint32]]] = engine.gather(there, "partition {} (groups)")
+    engine.forget(there)
+    return groups_of_parts([labels for labels, _ in found], [of_row for _, of_row in found])
+
+
+def _groups_of_part(rows: Rows, weighed: Weighed) -> tuple[Array, NDArray[np.uint32]]:
+    """Return the labels of the groups of a partition (g,), and the place of each row among them (n,)."""
+    return labels_of_part(rows.groups, len(rows.X), weighed.rows)
+
+
+def _split(groups: Groups | None, table: WeighedTable) -> list[NDArray[np.uint32] | None]:
+    """Return the groups of the rows of each partition."""
+    if groups is None:
+        return [None] * len(table.parts)
+    return np.split(groups.of_row, table.first_rows[1:])  # type: ignore[return-value]
 
 
 def _find_bins(
@@ -156,10 +202,16 @@ def _find_bins(
 
 
 def _encode_part(
-    schema: Schema, bins: Bins, make: Callable[[Weighed], PartitionTarget], rows: Rows, weighed: Weighed, first_row: int
+    schema: Schema,
+    bins: Bins,
+    make: Callable[[Weighed], PartitionTarget],
+    rows: Rows,
+    weighed: Weighed,
+    first_row: int,
+    units: NDArray[np.uint32] | None,
 ) -> Part:
-    """Return the part of a partition, given its rows and weighed targets."""
-    return Part(first_row, encode_rows(schema, bins, rows, weighed), make(weighed))
+    """Return the part of a partition, given its rows, weighed targets and groups."""
+    return Part(first_row, encode_rows(schema, bins, rows, weighed), make(weighed), units)
 
 
 def _missing_in(part: Part) -> NDArray[np.uint8]:
@@ -181,7 +233,7 @@ def sample_on_cluster(
     plan = training.plan
     if plan.bags.mean == 0:
         return []
-    some = target.rows_to_learn_on(estimator, plan.n_rows, len(training.info.names))
+    some = target.rows_to_learn_on(estimator, training.bags, len(training.info.names))
     return [] if some is None else engine.ask("sampled", _sample, training.parts, some)
 
 
@@ -207,7 +259,7 @@ def learn_on_cluster(
     weights = [part.weights for part in parts if part.weights is not None]
     truth = np.concatenate([part.labels for part in parts])
     sample = Sample(rows, codes, truth, np.concatenate(weights) if weights else None)
-    target.learn(estimator, fitted, sample, training.plan.bags, reading_threads(estimator.n_jobs, len(rows)))
+    target.learn(estimator, fitted, sample, training.bags, reading_threads(estimator.n_jobs, len(rows)))
 
 
 def _sample(part: Part, some: NDArray[np.int64]) -> Sample:

@@ -93,7 +93,9 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, groups: Any = NOT_GIVEN
+    ) -> Self:
         """Add the evidence of new rows to the leaves; splits do not change.
 
         The result does not depend on the number of calls that add the rows. New rows are numbered after the earlier
@@ -113,6 +115,10 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
             All classes that may occur. Required in the first call; later calls may omit it or add classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, as in `fit`.
+        groups : array-like of shape (n_samples,), str or None, optional
+            Groups of the new rows, as in `fit`. A forest fitted with groups requires it; None means that every row is a
+            group of its own. Labels are matched with those of earlier rows, unless the forest was loaded, unpickled or
+            merged: then all groups are new.
 
         Returns
         -------
@@ -123,7 +129,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         AttributeError
             If ``monotonic_cst`` is set.
         ValueError
-            If the forest was fitted with `groups` or is a multi-output model.
+            If `groups` do not match the forest, or it is a multi-output model.
 
         Examples
         --------
@@ -134,7 +140,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         >>> forest.partial_fit(X[1::2], y[1::2]).evidence(X[:1]).counts[0, 0]
         array([50.,  0.,  0.])
         """
-        return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, classes))
+        return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, classes, groups=groups))
 
     def predict(self, X: Any, return_set: bool = False) -> Any:
         """Predict the most probable class of each sample.

@@ -81,7 +81,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN) -> Self:
         """Add the evidence of new rows to the leaves; splits do not change.
 
         Leaf means and variances become those of all rows so far. The result does not depend on the number of calls that
@@ -97,6 +97,10 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
             Targets of the new rows.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, as in `fit`.
+        groups : array-like of shape (n_samples,), str or None, optional
+            Groups of the new rows, as in `fit`. A forest fitted with groups requires it; None means that every row is a
+            group of its own. Labels are matched with those of earlier rows, unless the forest was loaded, unpickled or
+            merged: then all groups are new.
 
         Returns
         -------
@@ -107,7 +111,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         AttributeError
             If the criterion is "absolute_error" or ``monotonic_cst`` is set.
         ValueError
-            If the forest was fitted with `groups` or is a multi-output model.
+            If `groups` do not match the forest, or it is a multi-output model.
 
         Examples
         --------
@@ -117,7 +121,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         >>> tree.partial_fit([[1], [1]], [2.0, 3.0]).predict([[0], [1]])
         array([0., 2.])
         """
-        return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, None))
+        return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, None, groups=groups))
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> NDArray[np.float64]: ...

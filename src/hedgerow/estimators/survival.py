@@ -163,19 +163,21 @@ class RandomSurvivalForest(SupervisedTrees):
         return publish(self, fit(self, X, y, sample_weight, checkpoint=checkpoint, groups=groups))
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN) -> Self:
         """Add the evidence of new rows to the leaves, on the grid of the first fit.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
+        groups : array-like of shape (n_samples,), str or None, optional
+            Groups of the new rows; see `RandomForestRegressor.partial_fit`.
 
         Returns
         -------
         self
         """
-        return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, None))
+        return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, None, groups=groups))
 
     def predict(self, X: Any) -> Floats:
         """Predict the risk of each sample; higher risk means earlier events.

@@ -175,7 +175,7 @@ class DistributedTarget(ABC):
         """
 
     @abstractmethod
-    def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64] | None:
+    def rows_to_learn_on(self, estimator: Any, bags: Bags, n_classes: int) -> NDArray[np.int64] | None:
         """Return the numbers of the rows for out-of-bag learning.
 
         They are the same as on one machine. Return None if nothing is learned.

@@ -10,10 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from hedgerow.fit.groups import read_groups, settings_for_groups, split_groups
+from hedgerow.fit.groups import (
+    NOT_GIVEN,
+    LaterGroups,
+    read_groups,
+    read_later_groups,
+    settings_for_groups,
+    split_groups,
+)
 from hedgerow.fit.run import FitRun, evaluate_oob, finish, fit, task_of
 from hedgerow.fit.task import SupervisedTask
-from hedgerow.forest.add import add_rows
+from hedgerow.forest.add import add_rows, adopt_borrowed
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.group_counts import count_groups
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.join import Side, merge_forests
 from hedgerow.forest.rows import NO_GRID, Groups, Provenance, ProvenanceGrid, drawn_once
@@ -29,23 +38,25 @@ from hedgerow.util.runtime import reading_threads, thread_count
 Floats = NDArray[np.float64]
 
 
-def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
+def partial_fit(
+    model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None, *, groups: Any = NOT_GIVEN
+) -> Fitted:
     """Return a fit with the evidence of new rows in its leaves; the first call fits."""
     if before is None:
         task = task_of(model, multi_output=columns_of(y) is not None)
-        return fit(model, X, y, sample_weight, classes=task.first_classes(classes))
+        return fit(model, X, y, sample_weight, groups=groups, classes=task.first_classes(classes))
     check_parameters(model)
     task = task_of(model, multi_output=bool(before.outputs))
     before = with_origins(before)
-    if any(origin.n_groups for origin in before.origins):
-        raise ValueError("partial_fit does not support a forest fitted with groups. Fit all rows together.")
+    X, groups = split_groups(X, groups)
     codes = _read_more(model, before, X)
     target, kept = task.read_more_y(model, y, sample_weight, codes.shape[1], before, classes)
+    later = read_later_groups(groups, codes.shape[1], kept, before)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
         raise ValueError(f"the forest must have fewer than 2**31 rows in total, got {target.n_rows} more.")
     wide = with_classes(before, target.info.names)
-    after = _added(wide, codes, target, reading_threads(model.n_jobs, target.n_rows))
+    after = _added(wide, codes, target, later, reading_threads(model.n_jobs, target.n_rows))
     if after.rows is not None and (model.oob_score or model.leaf_rows):
         return evaluate_oob(task, model, after)
     return after
@@ -135,16 +146,16 @@ def _read_more(model: Any, before: Fitted, X: Any) -> Codes:
     return predictor.read(X, all_features=before.rows is not None).codes
 
 
-def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
+def _added(before: Fitted, codes: Codes, target: Any, later: LaterGroups | None, n_threads: int) -> Fitted:
     """Return the fit after rows have been counted."""
-    origins = before.origins
     labels = np.zeros(target.n_rows, dtype=np.uint16) if target.labels is None else target.labels
-    forest = add_rows(before.forest, origins, codes, target.truth, target.weights, n_threads)
-    after = tuple(origin.after(labels) for origin in origins)
-    fingerprint = _fingerprint_after(before, after, codes, target)
+    after = tuple(origin.after(labels, later.n_new if later else 0) for origin in before.origins)
+    fingerprint = _fingerprint_after(before, after, codes, target, later)
     rows = None
-    if before.rows is not None and fingerprint is not None and before.rows.target.known is None:
-        rows = before.rows.concat(codes, target)
+    if before.rows is not None and before.rows.target.known is None:
+        rows = before.rows.concat(codes, target, later.of_all if later else None)
+    forest = _with_rows(before, codes, target, later, rows, n_threads)
+    rows = rows if fingerprint is not None else None
     return replace(
         before,
         forest=forest,
@@ -160,8 +171,28 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
     )
 
 
+def _with_rows(
+    before: Fitted,
+    codes: Codes,
+    target: Any,
+    later: LaterGroups | None,
+    rows: TrainingRows | None,
+    n_threads: int,
+) -> Forest:
+    """Return the forest after rows have been counted; leaves of groups are counted again on all `rows`."""
+    if later is None or all(origin.leaf_counts != "groups" for origin in before.origins):
+        groups = None if later is None else later.of_row
+        return add_rows(before.forest, before.origins, codes, target.truth, target.weights, n_threads, groups)
+    if rows is None:
+        raise ValueError(
+            "partial_fit with leaf_counts='groups' requires the training rows, which a loaded, unpickled or merged"
+            " forest has not kept. Fit all rows together."
+        )
+    return count_groups(adopt_borrowed(before.forest, codes, n_threads), rows, 0, n_threads)
+
+
 def _fingerprint_after(
-    before: Fitted, origins: tuple[Provenance, ...], codes: Codes, target: Any
+    before: Fitted, origins: tuple[Provenance, ...], codes: Codes, target: Any, later: LaterGroups | None
 ) -> Fingerprint | None:
     """Return the fingerprint of rows and bags after these rows have been counted."""
     if before.fingerprint is None or not all(drawn_once(origin) for origin in origins):
@@ -169,8 +200,10 @@ def _fingerprint_after(
     rows = before.fingerprint.rows
     if rows is not None:
         labels = zlib.crc32(np.ascontiguousarray(target.identity).data, rows[0])
+        if later is not None:
+            labels = zlib.crc32(later.of_row.data, labels)
         rows = (labels, zlib.crc32(np.ascontiguousarray(codes).data, rows[1]))
-    return before.fingerprint._replace(rows=rows, n_rows=origins[-1].n_rows)
+    return before.fingerprint._replace(rows=rows, n_rows=origins[-1].n_rows, n_groups=origins[-1].n_groups)
 
 
 # ---- stages of grow_more ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.rows import Provenance, spans_of
+from hedgerow.forest.rows import Bags, Provenance, spans_of
 from hedgerow.table.bins import Codes
 
 #: Approximate memory of the leaves of one block of rows in all trees.
@@ -26,27 +26,44 @@ def add_rows(
     target: NDArray[Any],
     weights: NDArray[np.float64] | None = None,
     n_threads: int = 1,
+    groups: NDArray[np.int64] | None = None,
 ) -> Forest:
     """Add rows (p, m) with labels or targets (m,) to the leaves they reach.
 
     Splits do not change. Sums are exact, so the result does not depend on how many calls add the rows. Weights (m,) are
     as the user gave them; if no row ever had a weight, none are stored. A category without rows below a multiway split
-    borrows the counts of its siblings; its first row gives it a leaf of its own.
+    borrows the counts of its siblings; its first row gives it a leaf of its own. `groups` (m,) number the groups of
+    rows from the first new one on; those of earlier rows are negative.
     """
     forest = adopt_borrowed(forest, codes, n_threads)
     ends = forest.leaf_start[np.cumsum([origin.n_trees for origin in origins])]
     adding, starts = forest.evidence.adding(target, weights, origins, ends), forest.leaf_start
     for first, last, leaves in leaf_blocks(forest, codes, n_threads):
         for number, span in enumerate(spans_of(origins)):
-            bags, before = origins[number].bags, origins[number].n_rows
+            bags, before = origins[number].bags, origins[number].n_units
             if not bags.draws_counts:
                 for trees, rows in _groups_of_trees(span, first, last):
                     adding.add(number, (leaves[:, trees] + starts[trees]).T.ravel(), rows, None)
                 continue
             for tree in range(span.start, span.stop):
-                times = bags.counted(tree - span.start, before + first, before + last)
+                times = _counted(bags, tree - span.start, before, groups, first, last)
                 adding.add(number, leaves[:, tree] + starts[tree], slice(first, last), times)
     return repay_borrowed(replace(forest, evidence=adding.added()))
+
+
+def _counted(
+    bags: Bags, tree: int, before: int, groups: NDArray[np.int64] | None, first: int, last: int
+) -> NDArray[np.uint32] | None:
+    """Return how often leaves count later rows `first` to ``last - 1``, (m,).
+
+    `before` is the number of earlier rows or groups.
+    """
+    if groups is None:
+        return bags.counted(tree, before + first, before + last)
+    numbers = groups[first:last] + before
+    least = int(numbers.min())
+    drawn = bags.counted(tree, least, int(numbers.max()) + 1)
+    return None if drawn is None else drawn[numbers - least]
 
 
 def adopt_borrowed(forest: Forest, codes: Codes, n_threads: int = 1) -> Forest:

@@ -42,20 +42,24 @@ class Groups:
         The group of each row; groups are numbered in the order of their first rows.
     n_groups : int
         The number of groups.
+    labels : (G,) or None
+        The label of each group, by which later rows are matched; pickles and model files do not contain them.
     """
 
     of_row: NDArray[np.uint32]
     n_groups: int
+    labels: NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, numbers: NDArray[Any]) -> Groups | None:
+    def of(cls, numbers: NDArray[Any], labels: NDArray[Any] | None = None) -> Groups | None:
         """Return groups of rows with equal numbers (n,); None if all rows differ."""
         _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         if len(first) == len(numbers):
             return None
         rank = np.empty(len(first), dtype=np.uint32)
         rank[np.argsort(first)] = np.arange(len(first))
-        return cls(np.ascontiguousarray(rank[inverse.reshape(-1)]), len(first))
+        of_row = np.ascontiguousarray(rank[inverse.reshape(-1)])
+        return cls(of_row, len(first), None if labels is None else labels[np.sort(first)])
 
     @cached_property
     def one_each(self) -> NDArray[np.int64]:
@@ -262,8 +266,8 @@ class Provenance:
         In the leaves of these trees, a weight is divided by the scale and rounded to a multiple of the unit.
     grid : ProvenanceGrid
         Centre and scale of the first targets of a regression.
-    n_groups : int
-        The number of groups that bags were drawn from; 0 if every row was drawn on its own.
+    bag_groups, n_groups : int
+        The number of groups they were grown on, and of all groups so far; 0 if every row was drawn on its own.
     """
 
     n_trees: int
@@ -277,23 +281,30 @@ class Provenance:
     weight_scale: float = 1.0
     weight_unit: float = FINEST_WEIGHT
     grid: ProvenanceGrid = NO_GRID
+    bag_groups: int = 0
     n_groups: int = 0
 
     @property
     def bags(self) -> Bags:
-        """Bags of the trees."""
-        return Bags(self.seed, self.bag_mean, self.bag_rows, self.first_tree, self.leaf_counts)
+        """Bags of the trees; with groups, those of groups in place of rows."""
+        return Bags(self.seed, self.bag_mean, self.bag_groups or self.bag_rows, self.first_tree, self.leaf_counts)
+
+    @property
+    def n_units(self) -> int:
+        """Number of all rows so far; with groups, number of groups."""
+        return self.n_groups or self.n_rows
 
     @property
     def whole_weight(self) -> int:
         """Weight 1 in units."""
         return max(1, round(1 / self.weight_unit))
 
-    def after(self, labels: NDArray[np.integer[Any]]) -> Provenance:
+    def after(self, labels: NDArray[np.integer[Any]], n_new_groups: int = 0) -> Provenance:
         """Return the provenance after counting rows with class numbers (m,)."""
         added = np.bincount(labels, minlength=len(self.class_rows))
         counted = tuple((np.array(self.class_rows) + added).tolist())
-        return replace(self, n_rows=self.n_rows + len(labels), class_rows=counted)
+        n_groups = self.n_groups + n_new_groups if self.n_groups else 0
+        return replace(self, n_rows=self.n_rows + len(labels), class_rows=counted, n_groups=n_groups)
 
 
 def drawn_once(origin: Provenance) -> bool:
@@ -302,14 +313,12 @@ def drawn_once(origin: Provenance) -> bool:
     With later rows the first bag might not have been empty, so redraws are not reproducible. Empty bags are likely only
     for tables of a few rows, or small bags. Bags of exact size change with later rows.
     """
-    if origin.bags.exact:
-        return origin.bag_rows == origin.n_rows
-    if origin.bag_mean == 0 or origin.bag_rows * origin.bag_mean > SURE_SIZE:
+    before, after = origin.bags, replace(origin.bags, n_rows=origin.n_units)
+    if before.exact:
+        return before.n_rows == after.n_rows
+    if before.mean == 0 or before.n_rows * before.mean > SURE_SIZE:
         return True
-    before, after = origin.bags, replace(origin.bags, n_rows=origin.n_rows)
-    return all(
-        np.array_equal(before.times(tree, 0, origin.n_rows), after.times(tree)) for tree in range(origin.n_trees)
-    )
+    return all(np.array_equal(before.times(tree, 0, after.n_rows), after.times(tree)) for tree in range(origin.n_trees))
 
 
 def spans_of(origins: Sequence[Provenance]) -> Iterator[slice]:

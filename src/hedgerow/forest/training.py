@@ -21,7 +21,7 @@ class Fingerprint(NamedTuple):
     n_rows: int
     bag_mean: float
     leaf_counts: str
-    n_groups: int = 0  # groups that bags were drawn from; 0 if every row was drawn on its own
+    n_groups: int = 0  # groups so far; 0 if every row was drawn on its own
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,14 +89,14 @@ class TrainingRows:
         """Number of groups that bags are drawn from; 0 without bags or groups."""
         return 0 if self.bags.groups is None or not self.has_bags else self.bags.groups.n_groups
 
-    def concat(self, codes: Codes, target: Any) -> TrainingRows:
-        """Return these rows followed by later rows, codes (p, m)."""
+    def concat(self, codes: Codes, target: Any, groups: Groups | None = None) -> TrainingRows:
+        """Return these rows followed by later rows, codes (p, m), with groups of all."""
         kept, whole = self.kept, np.concatenate([self.codes, codes], axis=1)
         if kept is not None:
             later = self.all_codes.shape[1] + np.arange(codes.shape[1])
             kept = np.concatenate([kept, later]).astype(np.uint32)
         everything = whole if kept is None else np.concatenate([self.all_codes, codes], axis=1)
-        bags = replace(self.bags, n_rows=whole.shape[1])
+        bags = replace(self.bags, n_rows=whole.shape[1], groups=groups)
         return TrainingRows(whole, everything, kept, self.target.concat(target), bags)
 
     def codes_of(self, rows: NDArray[np.int64]) -> Codes:
@@ -122,6 +122,7 @@ class TrainingRows:
             weighing.scale,
             weighing.unit,
             NO_GRID if weighing.extremes is None else ProvenanceGrid.of(*weighing.extremes),
+            self.n_groups,
             self.n_groups,
         )
 

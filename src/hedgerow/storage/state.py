@@ -182,7 +182,7 @@ def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
     listed = []
     for origin in fitted.origins:
         known = vars(origin) | origin.grid._asdict()
-        number = [origin.n_groups] if origin.n_groups else []
+        number = list(dict.fromkeys((origin.n_groups, origin.bag_groups))) if origin.n_groups else []
         listed.append([origin.leaf_counts, *(known[name] for name, *_ in _NUMBERS), *number])
     arrays: Arrays = {"origins.class_rows": np.array([origin.class_rows for origin in fitted.origins])}
     reported: dict[str, Json] = {"origins": listed}
@@ -218,14 +218,16 @@ def origins_from_contents(
 def _origin_from(given: Json, class_rows: Array) -> Provenance:
     """Read one origin."""
     n_numbers = len(_NUMBERS) + 1
-    if not isinstance(given, list) or len(given) not in (n_numbers, n_numbers + 1) or given[0] not in COUNT_SENSES:
+    if not isinstance(given, list) or not 0 <= len(given) - n_numbers <= 2 or given[0] not in COUNT_SENSES:
         raise ModelFileError(f"malformed origin ({reprlib.repr(given)}).")
     numbers = {
         name: checked_number(f"{name} of an origin", value, kind, least, most)
         for value, (name, kind, least, most) in zip(given[1:n_numbers], _NUMBERS, strict=True)
     }
     if len(given) > n_numbers:
-        numbers["n_groups"] = checked_number("n_groups of an origin", given[-1], int, 1, numbers["bag_rows"])
+        numbers["n_groups"] = checked_number("n_groups of an origin", given[n_numbers], int, 1, numbers["n_rows"])
+        most = min(numbers["n_groups"], numbers["bag_rows"])
+        numbers["bag_groups"] = checked_number("bag_groups of an origin", given[-1], int, 1, most)
     if numbers["bag_rows"] > numbers["n_rows"]:
         raise ModelFileError(
             f"bag_rows of an origin must be at most n_rows, got {numbers['bag_rows']:,} and {numbers['n_rows']:,}."

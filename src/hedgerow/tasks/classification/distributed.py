@@ -123,14 +123,14 @@ class DistributedClasses(DistributedTarget):
             settings, make, tally, ClassInfo.counting(self.classes, table.class_rows.astype(np.float64))
         )
 
-    def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64] | None:
+    def rows_to_learn_on(self, estimator: Any, bags: Bags, n_classes: int) -> NDArray[np.int64] | None:
         """Return the rows on which to fit the calibrator; None if it cannot be fitted.
 
         Single training rows are enough only for rules whose probabilities are means of class shares.
         """
         rule, wanted = resolve_rule(estimator.rule), estimator.calibration == "oob"
         learns = wanted and not calibration_obstacle(rule) and rule.plain_mean
-        return rows_to_learn_on(n_rows, n_classes) if learns else None
+        return rows_to_learn_on(bags.n_rows, n_classes) if learns else None
 
     def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
         """Fit the calibrator."""

@@ -23,7 +23,7 @@ from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags, ProvenanceGrid
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
-from hedgerow.tasks.regression.oob import calibration_rows, learn_residuals
+from hedgerow.tasks.regression.oob import MAX_ROWS, learn_residuals
 from hedgerow.tasks.regression.target import (
     Grid,
     RangeInfo,
@@ -78,9 +78,9 @@ class DistributedReals(DistributedTarget):
         }
         return ResolvedTarget(settings, partial(_make, grid), tally, RangeInfo.between(values.low, values.high))
 
-    def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64]:
+    def rows_to_learn_on(self, estimator: Any, bags: Bags, n_classes: int) -> NDArray[np.int64]:
         """Return the rows on which intervals are calibrated."""
-        return calibration_rows(n_rows)
+        return bags.independent_rows(MAX_ROWS)
 
     def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
         """Compute the out-of-bag residuals for intervals."""

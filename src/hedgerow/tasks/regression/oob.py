@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import gain_of
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.rows import Bags, spread_evenly
+from hedgerow.forest.rows import Bags
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -70,11 +70,6 @@ class TreeMoments(NamedTuple):
     def spread(self, mean_square: float) -> Floats:
         """Return the standard deviation by which residuals are scaled, (n,)."""
         return np.asarray(np.sqrt(self.between + self.within + EVERYWHERE * mean_square))
-
-
-def calibration_rows(n_rows: int) -> NDArray[np.int64]:
-    """Return at most `MAX_ROWS` of n rows, evenly spread, (k,)."""
-    return spread_evenly(n_rows, MAX_ROWS)
 
 
 def learn_residuals(
