@@ -76,14 +76,41 @@ def test_the_fewest_decisions_are_told_apart_from_one_less():
         assert (1 - error) ** needed <= 1 - confidence + 1e-12 < (1 - error) ** (needed - 1)
 
 
-def test_testing_stops_at_the_first_share_that_fails():
-    """Right rows, then wrong ones, then so many right ones that the error of all together is small."""
+def test_confident_errors_do_not_end_the_search():
+    """The surest 200 rows are wrong in 10%, all others in 1%: the error of all rows together is small."""
+    wrong = np.arange(5000) % 100 == 0
+    wrong[:200] = np.arange(200) % 10 == 0
+    assert wrong.mean() < 0.015
+    assert lowest_threshold(np.linspace(1, 0, 5000), wrong, 0.05, 0.95) == -math.inf
+
+
+def test_a_failed_test_excludes_larger_subsets_until_the_next_start():
+    """Of 5,000 rows, testing fails at 1,400 and starts again at 2,500, so the good subset of 2,400 is not tested."""
     sure = np.linspace(1, 0, 5000)
     wrong = np.zeros(5000, dtype=bool)
-    wrong[500:600] = True
-    assert wrong.mean() < 0.03
-    found = lowest_threshold(sure, wrong, 0.05, 0.95)
-    assert 0.02 < (sure > found).mean() <= 0.12
+    wrong[1300:1375] = wrong[2400:2500] = True
+    wrong[2500:] = np.arange(2500) % 4 == 0
+    assert wrong[:2400].mean() < 0.032
+    assert (sure > lowest_threshold(sure, wrong, 0.05, 0.95)).sum() == 1300
+
+
+def several_crossings(sure: np.ndarray) -> np.ndarray:
+    """How often a row is wrong if the error above a threshold crosses 0.05 several times."""
+    return np.select([sure > 0.97, sure > 0.7, sure > 0.6, sure > 0.3], [0.12, 0.03, 0.2, 0.01], 0.3)
+
+
+@pytest.mark.parametrize("n_digits", [6, 2], ids=["distinct", "ties"])
+@pytest.mark.parametrize("n_rows", [300, 1500])
+def test_the_promise_is_kept_where_the_error_crosses_its_limit_several_times(n_rows, n_digits):
+    random, broken, n_times = np.random.default_rng(5), 0, 1000
+    grid = np.round((np.arange(20_000) + 0.5) / 20_000, n_digits)
+    error_at = several_crossings(grid)
+    for _ in range(n_times):
+        sure = np.round(random.random(n_rows), n_digits)
+        wrong = random.random(n_rows) < several_crossings(sure)
+        threshold = lowest_threshold(sure, wrong, 0.05, 0.9)
+        broken += threshold < math.inf and error_at[grid > threshold].mean() > 0.05
+    assert broken / n_times <= 0.1 + 3 * math.sqrt(0.1 * 0.9 / n_times)
 
 
 def test_rows_that_tie_with_the_threshold_are_left_open():

@@ -22,6 +22,10 @@ LEVELS = 50
 #: The first subset is large enough to forgive this many errors. With fewer, chance ends the sequence too often: on 22
 #: tables and 300 to 2,000 calibration rows, Risk(0.05) then decides 1 to 3 points fewer of the rows.
 FORGIVEN = 2
+#: Where testing starts (share of the calibration rows), and the share of the significance level spent there. With one
+#: start, a few confident errors end the sequence: on 4,699 patients (Framingham), Risk(0.05) then decides 23% of the
+#: rows with a standard deviation of 27 points over seeds, and with five starts 53% with 2 points.
+STARTS = {0.0: 0.5, 0.1: 0.125, 0.25: 0.125, 0.5: 0.125, 0.75: 0.125}
 
 
 class Risk(Decision):
@@ -30,9 +34,11 @@ class Risk(Decision):
     A row is decided if its largest probability is above a threshold. `calibrate` finds the threshold on n rows that
     were not used for fitting. It tests nested subsets of them, most confident rows first. Of k rows, w have another
     class than the most probable one. If the error rate were above ``error``, the probability of this few errors would
-    be at most P(Binomial(k, error) <= w). While that is at most ``1 - confidence``, the test succeeds and more rows are
-    added. The threshold is that of the last subset that succeeds (fixed-sequence testing, "learn then test"). If the
-    first test fails, no threshold has the guarantee: then the decision abstains on all rows, and a warning is issued.
+    be at most P(Binomial(k, error) <= w). If that is at most the significance level of the subset, the test succeeds,
+    and its level passes on to the next subset. Five subsets have a level of their own, half of ``1 - confidence`` for
+    the first one, so a few confident errors do not end the search (fallback procedure, "learn then test"). The
+    threshold is that of the last subset that succeeds. If no test succeeds, no threshold has the guarantee: then the
+    decision abstains on all rows, and a warning is issued.
 
     **Guarantee.** Suppose the calibration rows and new rows are drawn independently and in the same way, and
     probabilities do not tie. Then with probability ``confidence`` over calibrations, at most a share ``error`` of the
@@ -65,7 +71,8 @@ class Risk(Decision):
     References
     ----------
     A. Angelopoulos, S. Bates, E. Candès, M. Jordan, L. Lei: Learn then test: calibrating predictive algorithms to
-    achieve risk control. Annals of Applied Statistics 19 (2025).
+    achieve risk control. Annals of Applied Statistics 19 (2025). B. Wiens: A fixed sequence Bonferroni procedure for
+    testing multiple endpoints. Pharmaceutical Statistics 2 (2003).
 
     Examples
     --------
@@ -194,26 +201,38 @@ def lowest_threshold(scores: Floats, wrong: NDArray[np.bool_], error: float, con
     """Return the lowest threshold of the scores (n,) with the guarantee, or infinity.
 
     Rows above the threshold are decided. If k rows lie above the next one, this next one is the threshold of k: given
-    its score, the k rows are drawn independently from all rows above it, so their errors are binomial. A threshold
-    lies among those with a larger error only after one at which the error is exactly `error`, where the test fails
-    with probability `confidence`. Testing may therefore continue at no cost until a test fails.
+    its score, the k rows are drawn independently from all rows above it, so their errors are binomial. A test that
+    succeeds passes its level on to the next one. A failed test loses it, and only the next start has a level again. So
+    the levels at which thresholds with a larger error are first tested sum to at most ``1 - confidence``.
     """
     falling = -np.sort(-scores, kind="stable")
     errors = np.concatenate([[0], np.cumsum(wrong[np.argsort(-scores, kind="stable")])])
-    found, needed = math.inf, decisions_needed(error, confidence)
-    first = min(len(scores), decisions_needed(error, confidence, FORGIVEN))
-    for k in _subset_sizes(len(scores), first) if first >= needed else ():
+    found, level = math.inf, 0.0
+    needed = decisions_needed(error, confidence)
+    sizes = _subset_sizes(len(scores), error, confidence)
+    for k, own in zip(sizes, _own_levels(sizes, len(scores)), strict=True):
+        level += own
         threshold = float(falling[k]) if k < len(scores) else -math.inf
         above = int(np.searchsorted(-falling, -threshold, side="left"))  # fewer than k if rows tie
         if above < needed:
             continue
-        if bdtr(int(errors[above]), above, error) > 1 - confidence:
-            break
-        found = threshold
+        if bdtr(int(errors[above]), above, error) > level * (1 - confidence):
+            level = 0.0
+        else:
+            found = threshold
     return found
 
 
-def _subset_sizes(n_rows: int, first: int) -> NDArray[np.int64]:
-    """Return the sizes of the nested subsets, the first of at least `first` rows."""
+def _subset_sizes(n_rows: int, error: float, confidence: float) -> NDArray[np.int64]:
+    """Return the sizes of the nested subsets, in ascending order."""
+    first = min(n_rows, decisions_needed(error, 1 - STARTS[0.0] * (1 - confidence), FORGIVEN))
     sizes = np.ceil(np.arange(1, LEVELS + 1) * n_rows / LEVELS).astype(np.int64)
     return np.unique(np.maximum(sizes, first))
+
+
+def _own_levels(sizes: NDArray[np.int64], n_rows: int) -> Floats:
+    """Return the share of the significance level that starts at each subset; the shares sum to one."""
+    levels = np.zeros(len(sizes))
+    for start, share in STARTS.items():
+        levels[np.searchsorted(sizes, start * n_rows)] += share
+    return levels
