@@ -50,7 +50,7 @@ PATTERNS = {
 LEGITIMATE = {
     "decimals": r"[{:][~+]?\.[0-9][f%]|~\.3f|\+\.[0-9]f|\.632|\.hedgerow-",  # formats, the .632 estimator, CSS
     "percent": r"\{% |5 % and|80 % of",  # templates; text that people write in tables
-    "reserve": r"\breserve\(|preserves",  # std::vector
+    "reserve": r"\breserve\(|preserves|^CHANGELOG",  # std::vector; renames
     "map": r"memory|mapped|plot/proximity|structure/spectrum|ProximityMap",  # files in memory; pictures of rows
     "stranger": r"benchmarks\.strangers|^CHANGELOG",
     "doubt": r"benchmarks\.doubt|^CHANGELOG",

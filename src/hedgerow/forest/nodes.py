@@ -161,7 +161,7 @@ class Nodes:
 
     def arrays(self) -> dict[str, Any]:
         """Return all arrays, as named in files."""
-        return {name: getattr(self, "bits" if name == "nodes" else name) for name in self.TYPES}
+        return {name: self.bits if name == "nodes" else getattr(self, name) for name in self.TYPES}
 
     def between(self, first: int, last: int) -> Nodes:
         """Return trees `first` to ``last - 1`` as views."""

@@ -29,7 +29,7 @@ FEW_CELLS = 1 << 14
 #: So is a frame of at most this many rows: reading one column costs as much as copying 50,000 cells.
 FEW_ROWS = 512
 #: Numeric types that NumPy lacks, or that libraries hash differently; narwhals has Float16 from 2.23.
-ODD_NUMBERS = tuple(getattr(nw, name) for name in ("Decimal", "Float16", "Int128", "UInt128") if hasattr(nw, name))
+ODD_NUMBERS = tuple(found for name in ("Decimal", "Float16", "Int128", "UInt128") if (found := vars(nw).get(name)))
 #: Outputs of scikit-learn's `set_output`.
 OUTPUTS = ("default", "pandas", "polars")
 

@@ -21,7 +21,7 @@ from hedgerow.belief import (
     mass_rules,
     normalise_mass,
 )
-from hedgerow.belief.masses import products
+from hedgerow.belief.masses import frame
 from hedgerow.belief.masses.conflict import reciprocal_nodes
 
 SHARED = settings(max_examples=60, deadline=None, derandomize=True)
@@ -253,7 +253,7 @@ def test_a_thousand_sources_do_not_underflow():
 def test_both_ways_to_multiply_agree(rule, monkeypatch):
     mass = random_masses(6, 3, 4)
     exact = combine_masses(mass, rule=rule)
-    monkeypatch.setattr(products, "EXACT_CLASSES", 0)
+    monkeypatch.setattr(frame, "EXACT_CLASSES", 0)
     np.testing.assert_allclose(combine_masses(mass, rule=rule), exact, rtol=0, atol=1e-13)
 
 
