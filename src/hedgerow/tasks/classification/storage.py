@@ -199,9 +199,16 @@ def _figures_from(
     if "tuning_" in given:
         figures = replace(figures, tuning=_checked_tuning(decoder.decode(given["tuning_"])))
     if "oob_decision_function_" in given:
-        answers = take(arrays, "oob_decision_function", np.float64, shape=(None, n_classes))
-        figures = replace(figures, oob_predictions=answers)
+        figures = replace(figures, oob_predictions=_checked_probabilities(arrays, n_classes))
     return figures
+
+
+def _checked_probabilities(arrays: Arrays, n_classes: int) -> NDArray[np.float64]:
+    """Read the out-of-bag probabilities of the training rows, (n, K)."""
+    found = take(arrays, "oob_decision_function", np.float64, shape=(None, n_classes))
+    if not ((found >= 0) & (found <= 1 + 1e-9)).all() or not (np.abs(found.sum(axis=1) - 1) <= 1e-6).all():
+        raise ModelFileError("malformed 'oob_decision_function': each row must have probabilities that sum to one")
+    return found
 
 
 def _learned_from(given: dict[str, Json], arrays: Arrays, n_trees: int) -> Learned:
@@ -214,6 +221,8 @@ def _learned_from(given: dict[str, Json], arrays: Arrays, n_trees: int) -> Learn
         weights = take(arrays, "tree_weights", np.float64, length=n_trees).copy()
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ModelFileError(f"malformed 'tree_weights': must be finite and >= 0, got {weights.tolist()[:5]}")
+        if not abs(weights.sum() - 1) <= 1e-6:
+            raise ModelFileError(f"malformed 'tree_weights': must sum to one, got {weights.sum():g}")
         learned.put("weights", caution, weights)
     return learned
 
