@@ -310,6 +310,13 @@ DECISIONS: dict[str, Told] = {
         "Guarantees, with confidence 1 − δ, that at most a share ε of decisions is wrong; n labelled rows"
         " lie above the threshold, and w of them would be decided wrongly. See {doc}`/explanation/guarantees`.",
     ),
+    "screening": Told(
+        "Screening",
+        r"\text{without class } c \text{ if } p_c < \tau_{\text{low}}, \; \{c\} \text{ if } p_c > \tau_{\text{high}},"
+        r" \text{ else all classes}",
+        "Guarantees sensitivity, specificity and predictive values for one class, each with a confidence. See"
+        " {doc}`/how-to/coverage-and-risk`.",
+    ),
     "auto": Told(
         "Auto",
         r"\text{what the rule has chosen, else interval dominance}",

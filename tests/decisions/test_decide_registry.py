@@ -70,7 +70,7 @@ def test_a_row_is_decided_whatever_its_neighbours(name):
     assert np.array_equal(decide(some, decision), decide(opinion, decision)[order])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "screening"])  # it treats one class unlike others
 def test_the_order_of_the_classes_does_not_matter(name):
     opinion, decision = random_opinion(60, 4), ready(name, 4)
     order = [2, 0, 3, 1]

@@ -15,6 +15,7 @@ u65, u80, f1        `UtilitySet`: the set of the largest expected utility
 top_probability     `TopProbability`: the fewest classes that together are probable enough
 coverage            `Coverage`: as many classes as the target coverage requires
 risk                `Risk`: one class where errors are rare enough, else all classes
+screening           `Screening`: one class ruled in or out where errors of each kind are rare enough, else all classes
 auto, rule          `RuleChoice`: the set that the combination rule has chosen, else dominance
 ==================  =====================================================================================
 
@@ -39,6 +40,7 @@ from hedgerow.decisions.intervals import (
 from hedgerow.decisions.labels import columns_from_labels
 from hedgerow.decisions.registry import all_decisions, decision_in_force, register, resolve_decision
 from hedgerow.decisions.risk import Risk
+from hedgerow.decisions.screening import Screening
 from hedgerow.decisions.sets import RuleChoice, TopProbability, UtilitySet
 from hedgerow.decisions.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
 from hedgerow.rules.utility import f_beta_utility, quadratic_utility
@@ -57,6 +59,7 @@ __all__ = [
     "Pignistic",
     "Risk",
     "RuleChoice",
+    "Screening",
     "TopProbability",
     "UtilitySet",
     "all_decisions",

@@ -217,6 +217,28 @@ def probability_and_log_odds(opinion: Any) -> tuple[Floats, Floats | None]:
     return checked_probability(getattr(opinion, "probability", opinion)), Checked(opinion).log_odds
 
 
+def ordering_scores(probability: Floats, log_odds: Floats | None, by_log_odds: bool) -> Floats:
+    """Return probabilities (n, K), or log-odds if a calibration had them.
+
+    The order is the same, and log-odds still differ where added evidence rounds probabilities to 0 and 1.
+    """
+    if not by_log_odds:
+        return probability
+    logarithms: Floats = np.log(np.maximum(probability, 1e-300)) if log_odds is None else log_odds
+    return logarithms
+
+
+def groups_of_rows(decision: Decision, opinion: OpinionLike | ArrayLike | Checked, n_rows: int) -> NDArray[np.str_]:
+    """Return the group (n,) of each row of an opinion, as text."""
+    groups = Checked(opinion).groups
+    if groups is None or np.shape(groups) != (n_rows,):
+        raise ValueError(
+            f"opinion.groups must have the shape ({n_rows},) for {decision!r}, got"
+            f" {None if groups is None else np.shape(groups)}. Use the opinion of a forest with this decision."
+        )
+    return np.asarray(groups).astype(np.str_)
+
+
 def checked_probability(probability: ArrayLike) -> Floats:
     """Return probabilities as float64; raise unless they are a finite matrix."""
     values = np.asarray(probability, dtype=np.float64)

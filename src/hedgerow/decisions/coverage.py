@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.decisions.base import Bools, Checked, Decision, OpinionLike, check_share, probability_and_log_odds
+from hedgerow.decisions.base import (
+    Bools,
+    Checked,
+    Decision,
+    OpinionLike,
+    check_share,
+    groups_of_rows,
+    ordering_scores,
+    probability_and_log_odds,
+)
 from hedgerow.decisions.intervals import Floats
 from hedgerow.decisions.labels import columns_of_rows
 from hedgerow.util.blocks import cluster_numbers
@@ -137,7 +146,7 @@ class Coverage(Decision):
         check_share("target", self.target, "Try 0.95.")
         probability, log_odds = probability_and_log_odds(opinion)
         columns, order = columns_of_rows(y, probability, classes)
-        groups = None if self.groups is None else self._groups_of(opinion, len(columns))
+        groups = None if self.groups is None else groups_of_rows(self, opinion, len(columns))
         together = cluster_numbers(clusters, len(columns))
         self._by_log_odds = log_odds is not None
         own = np.take_along_axis(self._scores(probability, log_odds), columns[:, None], axis=1)[:, 0]
@@ -221,28 +230,15 @@ class Coverage(Decision):
         if self.groups is None:
             return self.threshold_
         known = dict(zip(self.groups_, self.group_threshold_, strict=True))
-        names, of_row = np.unique(self._groups_of(opinion, len(opinion.probability)), return_inverse=True)
+        names, of_row = np.unique(groups_of_rows(self, opinion, len(opinion.probability)), return_inverse=True)
         thresholds = [known.get(name, self.threshold_) for name in names.tolist()]
         return np.array(thresholds).reshape(-1, len(self.threshold_))[of_row]
-
-    def _groups_of(self, opinion: OpinionLike | ArrayLike | Checked, n_rows: int) -> NDArray[np.str_]:
-        """Return the group (n,) of each row, as text."""
-        groups = Checked(opinion).groups
-        if groups is None or np.shape(groups) != (n_rows,):
-            raise ValueError(
-                f"opinion.groups must have the shape ({n_rows},) for {self!r}, got"
-                f" {None if groups is None else np.shape(groups)}. Use the opinion of a forest with this decision."
-            )
-        return np.asarray(groups).astype(np.str_)
 
     def _scores(self, probability: Floats, log_odds: Floats | None) -> Floats:
         """Return non-conformity scores (n, K) of all classes."""
         if self.score == "lac":
-            if not self._by_log_odds:
-                return 1.0 - probability
-            # The order is the same, and log-odds still differ where added evidence rounds probabilities to 0 and 1.
-            nonconformity: Floats = -(np.log(np.maximum(probability, 1e-300)) if log_odds is None else log_odds)
-            return nonconformity
+            scores = ordering_scores(probability, log_odds, self._by_log_odds)
+            return -scores if self._by_log_odds else 1.0 - scores
         if self.score == "aps":
             order = np.argsort(-probability, axis=1, kind="stable")
             before = np.zeros_like(probability)

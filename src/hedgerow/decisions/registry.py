@@ -9,6 +9,7 @@ from hedgerow.decisions.base import Decision
 from hedgerow.decisions.coverage import Coverage
 from hedgerow.decisions.credal import Dominance, EAdmissibility, Maximality
 from hedgerow.decisions.risk import Risk
+from hedgerow.decisions.screening import Screening
 from hedgerow.decisions.sets import RuleChoice, TopProbability, UtilitySet
 from hedgerow.decisions.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
 from hedgerow.rules.base import Rule
@@ -31,6 +32,7 @@ _DECISIONS: dict[str, Callable[[], Decision]] = {
     "top_probability": TopProbability,
     "coverage": Coverage,
     "risk": Risk,
+    "screening": Screening,
     "rule": RuleChoice,
 }
 

@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
-from hedgerow.decisions.base import Bools, Checked, Decision, OpinionLike, check_share, probability_and_log_odds
+from hedgerow.decisions.base import (
+    Bools,
+    Checked,
+    Decision,
+    OpinionLike,
+    check_share,
+    ordering_scores,
+    probability_and_log_odds,
+)
 from hedgerow.decisions.intervals import Floats
 from hedgerow.decisions.labels import columns_of_rows
 from hedgerow.util.blocks import cluster_numbers, one_of_each
@@ -152,10 +160,7 @@ class Risk(Decision):
 
     def _confidence(self, probability: Floats, log_odds: Floats | None) -> Floats:
         """Return the largest probability (n,), or the largest log-odds."""
-        scores = probability
-        if self._by_log_odds:  # the same order; they still differ where added evidence rounds probabilities to 1
-            scores = np.log(np.maximum(probability, 1e-300)) if log_odds is None else log_odds
-        largest: Floats = scores.max(axis=1)
+        largest: Floats = ordering_scores(probability, log_odds, self._by_log_odds).max(axis=1)
         return largest
 
     def _warn_if_nothing_is_decided(self, units: str) -> None:
@@ -198,7 +203,12 @@ def decisions_needed(error: float, confidence: float, n_wrong: int = 0) -> int:
 
 
 def lowest_threshold(scores: Floats, wrong: NDArray[np.bool_], error: float, confidence: float) -> float:
-    """Return the lowest threshold of the scores (n,) with the guarantee, or infinity.
+    """Return the lowest threshold of the scores (n,) with the guarantee, or infinity."""
+    return min(thresholds_with_guarantee(scores, wrong, error, confidence), default=math.inf)
+
+
+def thresholds_with_guarantee(scores: Floats, wrong: NDArray[np.bool_], error: float, confidence: float) -> list[float]:
+    """Return the thresholds of the scores (n,) that have the guarantee together, in descending order.
 
     Rows above the threshold are decided. If k rows lie above the next one, this next one is the threshold of k: given
     its score, the k rows are drawn independently from all rows above it, so their errors are binomial. A test that
@@ -207,7 +217,7 @@ def lowest_threshold(scores: Floats, wrong: NDArray[np.bool_], error: float, con
     """
     falling = -np.sort(-scores, kind="stable")
     errors = np.concatenate([[0], np.cumsum(wrong[np.argsort(-scores, kind="stable")])])
-    found, level = math.inf, 0.0
+    found, level = [], 0.0
     needed = decisions_needed(error, confidence)
     sizes = _subset_sizes(len(scores), error, confidence)
     for k, own in zip(sizes, _own_levels(sizes, len(scores)), strict=True):
@@ -219,7 +229,7 @@ def lowest_threshold(scores: Floats, wrong: NDArray[np.bool_], error: float, con
         if bdtr(int(errors[above]), above, error) > level * (1 - confidence):
             level = 0.0
         else:
-            found = threshold
+            found.append(threshold)
     return found
 
 

@@ -354,11 +354,15 @@ def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opi
 
 
 def calibrated(
-    decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any], clusters: NDArray[Any] | None = None
+    decision: str | Decision,
+    opinion: Opinion | None,
+    labels: NDArray[Any],
+    classes: NDArray[Any],
+    clusters: NDArray[Any] | None = None,
 ) -> Decision:
     """Return a decision rule, calibrated on out-of-bag opinions if necessary.
 
-    `clusters` (n,) are the groups of rows that belong together.
+    `labels` (n,) are among the `classes` (K,); `clusters` (n,) are the groups of rows that belong together.
     """
     resolved = resolve_decision(decision)
     if resolved.is_ready:
@@ -369,7 +373,7 @@ def calibrated(
             " decision rule."
         )
     copy: Decision = clone(resolved)
-    given: dict[str, Any] = {"classes": np.arange(opinion.n_classes)}
+    given: dict[str, Any] = {"classes": classes}
     if clusters is not None:
         if "clusters" not in signature(copy.calibrate).parameters:
             raise ValueError(
@@ -396,14 +400,16 @@ def try_out(
     caution: float,
     decision: str | Decision,
     *,
+    classes: NDArray[Any] | None = None,
     calibrator: CrossCalibration | None = None,
     row_weights: NDArray[Any] | None = None,
     clusters: NDArray[Any] | None = None,
 ) -> tuple[Trial, NDArray[np.bool_]]:
     """Try a rule, a caution and a decision on out-of-bag rows of certain class.
 
-    Return the trial, and the mask (n,) of its rows. `labels` are class numbers (n,). A `calibrator` calibrates the
-    opinion of each row on other rows, with `row_weights`. `clusters` (n,) are the groups of rows that belong together.
+    Return the trial, and the mask (n,) of its rows. `labels` are class numbers (n,), `classes` their names (K,). A
+    `calibrator` calibrates the opinion of each row on other rows, with `row_weights`. `clusters` (n,) are the groups of
+    rows that belong together.
     """
     require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
@@ -414,7 +420,8 @@ def try_out(
     if calibrator is not None and not calibration_obstacle(rule):
         weights_of = None if row_weights is None else row_weights[is_covered]
         opinion = calibrator(opinion, labels[is_covered], weights_of, used_clusters)
-    ready = calibrated(decision, opinion, labels[is_covered], used_clusters)
+    names = np.arange(opinion.n_classes) if classes is None else classes
+    ready = calibrated(decision, opinion, names[labels[is_covered]], names, used_clusters)
     return Trial(opinion, decide(opinion, ready), ready, weights), is_covered
 
 

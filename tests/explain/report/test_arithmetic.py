@@ -125,7 +125,7 @@ def test_every_rule_and_decision_of_the_page_is_compared(open_page, models):
         *("average", "interval_average", "laplace", "plausibility", "vote", "pool", "belief", "mva", "dempster"),
         *("cautious", "eva"),
     }
-    assert set(all_decisions()) - set(DECISIONS) == {"auto", "coverage", "risk", "rule"}
+    assert set(all_decisions()) - set(DECISIONS) == {"auto", "coverage", "risk", "rule", "screening"}
 
 
 @pytest.mark.parametrize(

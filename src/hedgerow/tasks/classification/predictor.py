@@ -443,7 +443,7 @@ class ClassificationPredictor(Predictor):
     def _calibrate_decision(self) -> Decision:
         decision, rows = resolve_decision(self.given_decision), self.fitted.oob_rows
         if rows is None:
-            return calibrated(decision, None, np.empty(0))
+            return calibrated(decision, None, np.empty(0), self.classes)
         trial, _ = self.try_out(self.oob_evidence(), self.plain_rule, self.caution, decision)
         return trial.decision
 
@@ -502,7 +502,8 @@ class ClassificationPredictor(Predictor):
         elif calibrator is None:
             calibrator = self.cross_calibration()
         how = (target.labels, rule, caution, decision)
-        return try_out(evidence, *how, calibrator=calibrator, row_weights=target.sure_weights, clusters=rows.groups)
+        known = {"classes": self.classes, "row_weights": target.sure_weights, "clusters": rows.groups}
+        return try_out(evidence, *how, calibrator=calibrator, **known)
 
     def oob_errors(self) -> BootstrapErrors:
         """Return in-bag and out-of-bag error rates of the forest and its trees."""
