@@ -221,7 +221,8 @@ class Screening(Decision):
             return len(known) - 1
         if self.positive not in known:
             raise ValueError(f"positive must be one of the classes {known[:10]}, got {self.positive!r}.")
-        return known.index(self.positive)
+        column: int = known.index(self.positive)
+        return column
 
     def _thresholds_of(self, rows: _Rows, column: int, n_classes: int) -> tuple[Floats, Floats]:
         """Return low and high thresholds, (K,) each, of which those of other classes are infinite."""
