@@ -15,7 +15,8 @@ import hedgerow
 from hedgerow import metrics
 
 NAMES = [
-    *("label", "set", "probability", "lower_benign", "upper_benign", "lower_malignant", "upper_malignant"),
+    *("label", "set", "probability", "p_benign", "lower_benign", "upper_benign"),
+    *("p_malignant", "lower_malignant", "upper_malignant"),
     *("total", "aleatoric", "epistemic", "conflict", "vacuity", "novelty"),
 ]
 
@@ -45,7 +46,7 @@ def test_csv_has_the_models_answers_to_six_decimals(run, patients, model, asked)
     bounds = [[float(row[f"{end}_{name}"]) for end in ("lower", "upper")] for row in rows for name in forest.classes_]
     assert (np.array(bounds).reshape(len(rows), 2, 2) == np.round(forest.predict_bounds(X), 6)).all()
     uncertainty = forest.predict_uncertainty(X)
-    for part in NAMES[7:-1]:
+    for part in NAMES[9:-1]:
         assert [float(row[part]) for row in rows] == np.round(getattr(uncertainty, part), 6).tolist()
     assert [float(row["novelty"]) for row in rows] == np.round(forest.predict_novelty(X), 6).tolist()
 
@@ -54,10 +55,12 @@ def test_json_lines_have_all_digits(run, patients, model, asked):
     forest, X, _ = asked
     lines = run("predict", model, patients / "test.csv", "--json", "--id", "patient").stdout.splitlines()
     said = [json.loads(line) for line in lines]
-    assert set(said[0]) == {"patient", "label", "set", "probability", "lower", "upper", "uncertainty", "novelty"}
+    assert set(said[0]) == {"patient", "label", "set", "probability", "p", "lower", "upper", "uncertainty", "novelty"}
     assert [each["novelty"] for each in said] == forest.predict_novelty(X).tolist()
     bounds = forest.predict_bounds(X)
     assert [[each["lower"][name] for name in forest.classes_] for each in said] == bounds[:, :, 0].tolist()
+    shares = [[each["p"][name] for name in forest.classes_] for each in said]
+    np.testing.assert_allclose(shares, forest.predict_proba(X), rtol=1e-14)
     assert [[each["upper"][name] for name in forest.classes_] for each in said] == bounds[:, :, 1].tolist()
     assert [each["set"] for each in said] == [forest.classes_[row].tolist() for row in forest.predict_set(X)]
     assert [each["uncertainty"]["vacuity"] for each in said] == forest.predict_uncertainty(X).vacuity.tolist()
@@ -263,7 +266,7 @@ def test_pairs_of_classes_have_no_uncertainty_and_trees_without_labels_no_answer
     hedgerow.save(hedgerow.PairwiseTreesClassifier(random_state=0).fit(X, y), pairs)
     hedgerow.save(hedgerow.UnsupervisedForest(5, random_state=0).fit(X), blind)
     rows = rows_of(run("predict", pairs, table).stdout)
-    assert list(rows[0])[:4] == ["label", "set", "probability", "lower_a"]
+    assert list(rows[0])[:4] == ["label", "set", "probability", "p_a"]
     assert "conflict" not in rows[0]
     assert "uncertainty" not in json.loads(run("predict", pairs, table, "--json").stdout.splitlines()[0])
     refused = run("predict", blind, table)

@@ -42,6 +42,7 @@ def test_a_frame_has_every_answer_under_the_index(forest):
     assert (frame["label"] == forest.predict(X[300:])).all()
     assert frame["set"].tolist() == forest.predict_set(X[300:], labels=True)
     assert (frame["lower_benign"] == forest.predict_bounds(X[300:])[:, 0, 0]).all()
+    np.testing.assert_allclose(frame[["p_benign", "p_malignant"]], forest.predict_proba(X[300:]), rtol=1e-14)
     assert (frame["vacuity"] == forest.predict_uncertainty(X[300:]).vacuity).all()
     assert (frame["novelty"] == forest.predict_novelty(X[300:])).all()
 

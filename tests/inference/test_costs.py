@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
 
+import hedgerow
+from hedgerow import RandomForestClassifier
+from hedgerow.decisions import Dominance, ExpectedUtility
 from hedgerow.tasks.classification.costs import Costs
 
 CLASSES = np.array(["ill", "well"], dtype=object)
@@ -23,6 +30,53 @@ def test_a_data_frame_of_costs_is_read_by_column():
     costs = Costs.of(pandas.DataFrame({"go": [1.0, 2.0], "stay": [3.0, 4.0]}, index=CLASSES), CLASSES)
     np.testing.assert_array_equal(costs.table, [[1, 3], [2, 4]])
     assert costs.of_sets(np.array([[True, False]])) is None
+
+
+def test_names_of_classes_decide_the_orientation():
+    pandas = pytest.importorskip("pandas")
+    given = {"go": {"well": 2.0, "ill": 1.0}, "stay": {"well": 4.0, "ill": 3.0}}
+    expected = [[1, 3], [2, 4]]
+    np.testing.assert_array_equal(Costs.of(given, CLASSES).table, expected)
+    np.testing.assert_array_equal(Costs.of(pandas.DataFrame(given), CLASSES).table, expected)
+    np.testing.assert_array_equal(Costs.of(pandas.DataFrame({"go": [1, 2], "stay": [3, 4]}), CLASSES).table, expected)
+    with pytest.raises(ValueError, match=r"a row for each class .ill, well. .* Transpose them if actions are rows"):
+        Costs.of(pandas.DataFrame(given).T, CLASSES)
+    with pytest.raises(TypeError, match="costs must map each action to the costs for each class, got ndarray"):
+        Costs.of(np.eye(2), CLASSES)
+
+
+@pytest.fixture(scope="module")
+def forest() -> tuple[RandomForestClassifier, np.ndarray]:
+    X, y = load_iris(return_X_y=True)
+    return RandomForestClassifier(30, random_state=0).fit(X[::2], y[::2]), X[1::2]
+
+
+def test_the_action_has_the_lowest_expected_cost(forest):
+    """Costs times probabilities, by hand."""
+    model, X = forest
+    costs = {"keep": [0, 0, 9], "look again": [1, 1, 1], "remove": [9, 9, 0]}
+    expected = model.predict_proba(X) @ np.array(list(costs.values())).T
+    actions = model.predict_action(X, costs)
+    assert actions.tolist() == np.array(list(costs))[expected.argmin(axis=1)].tolist()
+    assert set(actions) == set(costs)
+    by_utility = clone(model).set_params(decision=ExpectedUtility({name: -np.array(c) for name, c in costs.items()}))
+    frame = by_utility.fit(*load_iris(return_X_y=True)).predict_frame(X)
+    assert "set" not in frame
+    assert {len(each) for each in frame["actions"]} == {1}
+    assert set(frame["actions"].str[0]) == set(costs)
+
+
+def test_actions_are_not_explained_as_if_they_were_classes(forest):
+    model, X = forest
+    utility = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1], "wait": [0.6, 0.6, 0.6]}
+    acting = clone(model).set_params(decision=Dominance(utility)).fit(X, np.arange(len(X)) % 3)
+    assert acting.predict_set(X).shape == (len(X), 4)
+    file = io.BytesIO()
+    hedgerow.save(acting, file)
+    assert hedgerow.load(io.BytesIO(file.getvalue())).decision.actions == list(utility)
+    for method in (acting.explain, acting.report):
+        with pytest.raises(ValueError, match="does not support a decision with a utility, got Dominance"):
+            method(X[:2])
 
 
 @pytest.mark.parametrize("given", [{"go": [1.0]}, {"go": [1.0, np.nan]}, {}])

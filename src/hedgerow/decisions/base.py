@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from hedgerow.decisions.intervals import TIE, Floats, reachable
 from hedgerow.rules.base import OnPage, Rule
 
 Bools = NDArray[np.bool_]
+Utility: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 
 
 class OpinionLike(Protocol):
@@ -102,6 +103,11 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
         return False
 
     @property
+    def actions(self) -> list[str]:
+        """Names of the actions if a utility matrix is set; empty without."""
+        return []
+
+    @property
     def onnx(self) -> bool:
         """True if `hedgerow.to_onnx` can translate `pick` exactly."""
         return type(self).choose is Decision.choose and not self.has_actions
@@ -130,18 +136,25 @@ class ActionDecision(Decision):
 
     Parameters
     ----------
-    utility : array-like (A, K) or None
-        Utility of each action if each class is true. None means one action per class, of utility 1 if that class is
-        true.
+    utility : mapping of str to array-like (K,), array-like (A, K) or None
+        Utility of each action if each class is true; a mapping names the actions. None means one action per class, of
+        utility 1 if that class is true.
     """
 
-    def __init__(self, utility: ArrayLike | None = None) -> None:
+    def __init__(self, utility: Utility | None = None) -> None:
         self.utility = utility
 
     @property
     def has_actions(self) -> bool:
         """True with a utility matrix."""
         return self.utility is not None
+
+    @property
+    def actions(self) -> list[str]:
+        """Names of the actions; their numbers if the utility matrix has none."""
+        if isinstance(self.utility, Mapping):
+            return [str(name) for name in self.utility]
+        return [] if self.utility is None else [str(number) for number in range(len(np.asarray(self.utility)))]
 
     def on_page(self) -> OnPage:
         """Return None with actions, which the script lacks."""
@@ -254,13 +267,14 @@ def checked_probability(probability: ArrayLike) -> Floats:
     return values
 
 
-def checked_utility(utility: ArrayLike, n_classes: int) -> Floats:
+def checked_utility(utility: Utility, n_classes: int) -> Floats:
     """Return the utility matrix (A, K) as float64; raise unless it fits the classes."""
-    matrix = np.asarray(utility, dtype=np.float64)
+    given = list(utility.values()) if isinstance(utility, Mapping) else utility
+    matrix = np.asarray(given, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] != n_classes or matrix.shape[0] == 0:
         raise ValueError(
             f"utility must have the shape (actions, {n_classes}), one column per class, got {matrix.shape}. "
-            "utility[a, k] is the utility of action a if k is the true class (pass a cost matrix as -cost)."
+            "utility[a, k] is the utility of action a if k is the true class; costs (classes, actions) are -costs.T."
         )
     if not np.isfinite(matrix).all():
         raise ValueError(f"utility must be finite, got {matrix.tolist()}. Use a large number in place of infinity.")

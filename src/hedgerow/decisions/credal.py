@@ -36,7 +36,7 @@ class Dominance(ActionDecision):
 
     Parameters
     ----------
-    utility : array-like (A, K) or None
+    utility : mapping of str to array-like (K,), array-like (A, K) or None
         Utility of each action if each class is true. Action b is dropped if the lower expected utility of some action a
         is above the upper expected utility of b. None means one action per class, of utility 1 if that class is true.
 
@@ -74,7 +74,7 @@ class Maximality(ActionDecision):
 
     Parameters
     ----------
-    utility : array-like (A, K) or None
+    utility : mapping of str to array-like (K,), array-like (A, K) or None
         Utility of each action if each class is true. None means one action per class, of utility 1 if that class is
         true.
 
@@ -119,7 +119,7 @@ class EAdmissibility(ActionDecision):
 
     Parameters
     ----------
-    utility : array-like (A, K) or None
+    utility : mapping of str to array-like (K,), array-like (A, K) or None
         Utility of each action if each class is true. None means one action per class, of utility 1 if that class is
         true.
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hedgerow.decisions.base import ActionDecision, Bools, Checked, checked_utility, tie_of
+from hedgerow.decisions.base import ActionDecision, Bools, Checked, Utility, checked_utility, tie_of
 from hedgerow.decisions.intervals import TIE, Floats, lower_expectation, shared_out, upper_expectation
 
 
@@ -17,7 +16,7 @@ class Maximin(ActionDecision):
 
     Parameters
     ----------
-    utility : array-like (A, K) or None
+    utility : mapping of str to array-like (K,), array-like (A, K) or None
         Utility of each action if each class is true; the action of the largest lower expected utility is chosen. None
         means one action per class, of utility 1 if that class is true.
 
@@ -43,7 +42,7 @@ class Maximax(ActionDecision):
 
     Parameters
     ----------
-    utility : array-like (A, K) or None
+    utility : mapping of str to array-like (K,), array-like (A, K) or None
         Utility of each action if each class is true; the action of the largest upper expected utility is chosen. None
         means one action per class, of utility 1 if that class is true.
 
@@ -71,7 +70,7 @@ class Hurwicz(ActionDecision):
     ----------
     optimism : float in [0, 1]
         0 is maximin, 1 is maximax.
-    utility : array-like (A, K) or None
+    utility : mapping of str to array-like (K,), array-like (A, K) or None
         Utility of each action if each class is true. None means one action per class, of utility 1 if that class is
         true.
 
@@ -86,7 +85,7 @@ class Hurwicz(ActionDecision):
 
     page = "hurwicz"
 
-    def __init__(self, optimism: float = 0.5, utility: ArrayLike | None = None) -> None:
+    def __init__(self, optimism: float = 0.5, utility: Utility | None = None) -> None:
         super().__init__(utility)
         self.optimism = optimism
 
@@ -106,7 +105,7 @@ class Pignistic(ActionDecision):
 
     Parameters
     ----------
-    utility : array-like (A, K) or None
+    utility : mapping of str to array-like (K,), array-like (A, K) or None
         Utility of each action if each class is true; the action of the largest pignistic expected utility is chosen.
         None means one action per class, of utility 1 if that class is true.
 
@@ -133,7 +132,7 @@ class ExpectedUtility(ActionDecision):
 
     Parameters
     ----------
-    utility : array-like (A, K) or None
+    utility : mapping of str to array-like (K,), array-like (A, K) or None
         Utility of each action if each class is true; the action of the largest expected utility is chosen. None means
         one action per class, of utility 1 if that class is true.
 
@@ -152,7 +151,7 @@ class ExpectedUtility(ActionDecision):
         return _best(_expected(opinion.probability, self.utility), opinion, self.utility)
 
 
-def _expectations(opinion: Checked, utility: ArrayLike | None) -> tuple[Floats, Floats]:
+def _expectations(opinion: Checked, utility: Utility | None) -> tuple[Floats, Floats]:
     """Return lower and upper expected utility of each action, (n, A) each."""
     lower, upper = opinion.bounds
     if utility is None:
@@ -161,7 +160,7 @@ def _expectations(opinion: Checked, utility: ArrayLike | None) -> tuple[Floats, 
     return lower_expectation(matrix, lower, upper), upper_expectation(matrix, lower, upper)
 
 
-def _expected(probability: Floats, utility: ArrayLike | None) -> Floats:
+def _expected(probability: Floats, utility: Utility | None) -> Floats:
     """Return the expected utility (n, A) of each action."""
     if utility is None:
         return probability
@@ -170,10 +169,10 @@ def _expected(probability: Floats, utility: ArrayLike | None) -> Floats:
     return expected
 
 
-def _best(score: Floats, opinion: Checked, utility: ArrayLike | None) -> Bools:
+def _best(score: Floats, opinion: Checked, utility: Utility | None) -> Bools:
     """Return the largest score per row, bool (n, A), with ties as in `Maximin`."""
     expected = _expected(opinion.probability, utility)
-    tie = TIE if utility is None else tie_of(np.asarray(utility, dtype=np.float64))
+    tie = TIE if utility is None else tie_of(checked_utility(utility, opinion.probability.shape[1]))
     tied = score >= score.max(axis=1, keepdims=True) - tie
     first = np.argmax(np.where(tied, expected, -np.inf), axis=1)
     chosen: Bools = np.arange(score.shape[1]) == first[:, None]

@@ -27,6 +27,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
 from hedgerow.labels import read_labels
 from hedgerow.rules import Rule
+from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.classification.evaluation import grid_scores
 from hedgerow.tasks.classification.target import labels_as_given
 from hedgerow.tasks.classification.task import Classification
@@ -327,9 +328,10 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         Returns
         -------
         frame : data frame with n_samples rows
-            ``label``, ``set`` (a list of classes), ``probability`` (of the label), ``lower_…`` and ``upper_…`` of each
-            class, uncertainty by source, and ``novelty``. It is a polars frame if X is one or `set_output` requests
-            it, otherwise a pandas frame with the index of X. Only for a single output.
+            ``label``, ``set`` (a list of classes), ``probability`` (of the label), ``p_…``, ``lower_…`` and ``upper_…``
+            of each class (probability and bounds), uncertainty by source, and ``novelty``. With a `decision` that has a
+            utility, ``actions`` (a list) stands in place of ``set``. It is a polars frame if X is one or `set_output`
+            requests it, otherwise a pandas frame with the index of X. Only for a single output.
 
         Examples
         --------
@@ -344,6 +346,42 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         """
         found = predictor_of(self).columns(X)
         return self._framed(X, [*found.typed(), *found.numbers()], found.names)
+
+    def predict_action(self, X: Any, costs: Any) -> NDArray[Any]:
+        """Return the action with the lowest expected cost for each sample.
+
+        Expected costs are those of the adjusted probabilities, which `novelty` and out-of-support values move
+        towards equal probabilities. An action such as "look again" has costs like any other. To act on bounds instead,
+        use a `decision` with a `utility`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        costs : mapping of str to costs, or pandas data frame
+            Cost of each action if each class is true: a mapping from the name of each action to its costs, by class or
+            in the order of ``classes_``, or a frame with a row for each class and a column for each action. Of equally
+            cheap actions, the first is chosen.
+
+        Returns
+        -------
+        actions : object array of shape (n_samples,)
+            Names of the actions.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hedgerow import RandomForestClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
+        >>> costs = {"keep": {0: 0, 1: 0, 2: 9}, "look again": {0: 1, 1: 1, 2: 1}, "remove": {0: 9, 1: 9, 2: 0}}
+        >>> forest.predict_action(X[[1, 51, 119, 149]], costs).tolist()
+        ['keep', 'keep', 'look again', 'remove']
+        """
+        predictor = predictor_of(self)
+        table = Costs.of(costs, predictor.classes)
+        best = table.cheapest(predictor.opinion(predictor.read(X)).probability)
+        return np.array(table.actions, dtype=object)[best]
 
     def predict_uncertainty(self, X: Any) -> PredictionUncertainty:
         """Predict the uncertainty of each sample by source.

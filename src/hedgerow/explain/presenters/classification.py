@@ -369,5 +369,5 @@ class ActionColumns:
 def with_actions(columns: Columns, opinion: Opinion, costs: Costs) -> ActionColumns:
     """Add the cheapest action of each row, given the opinion that the predictions come from."""
     best = costs.cheapest(opinion.probability)
-    expected = opinion.probability @ costs.table
+    expected = costs.expected(opinion.probability)
     return ActionColumns(columns, [costs.actions[each] for each in best], expected[np.arange(len(best)), best])

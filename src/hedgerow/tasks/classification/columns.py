@@ -30,21 +30,23 @@ class ClassificationColumns:
     classes: Array  # (K,)
     label: Array  # (n,)
     probability: Floats  # (n,), of the label
-    chosen: NDArray[np.bool_]  # (n, K)
+    probabilities: Floats  # (n, K)
+    chosen: NDArray[np.bool_]  # (n, K), or (n, A) with actions
     bounds: Floats  # (n, K, 2)
     uncertainty: dict[str, Floats]  # (n,) each
     novelty: Floats | None  # (n,)
+    actions: Array | None = None  # (A,)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Column names in output order."""
-        bounds = [f"{end}_{name}" for name in self.classes.tolist() for end in ("lower", "upper")]
-        return ("label", "set", "probability", *bounds, *self.uncertainty, *self._of_novelty)
+        of_classes = [f"{part}_{name}" for name in self.classes.tolist() for part in ("p", "lower", "upper")]
+        return ("label", self._name_of_sets, "probability", *of_classes, *self.uncertainty, *self._of_novelty)
 
     @property
     def json_names(self) -> tuple[str, ...]:
         """Keys of a row in JSON."""
-        return ("label", "set", "probability", "lower", "upper", "uncertainty", *self._of_novelty)
+        return ("label", self._name_of_sets, "probability", "p", "lower", "upper", "uncertainty", *self._of_novelty)
 
     @property
     def n_undecided(self) -> int:
@@ -52,15 +54,15 @@ class ClassificationColumns:
         return int((self.chosen.sum(axis=1) > 1).sum())
 
     def texts(self) -> list[list[Any]]:
-        """Return labels and prediction sets, each set as one text cell."""
+        """Return labels and sets of classes or actions, each set as one text cell."""
         packed = np.packbits(self.chosen, axis=1)
         rows = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
         _, examples, which = np.unique(rows, return_index=True, return_inverse=True)
-        distinct = [BAR.join(map(_escaped, self.classes[row])) for row in self.chosen[examples]]
+        distinct = [BAR.join(map(_escaped, self._members[row])) for row in self.chosen[examples]]
         return [self.label.tolist(), np.array(distinct, dtype=object)[which].tolist()]
 
     def typed(self) -> list[list[Any]]:
-        """Return labels and prediction sets, each set as a list of classes."""
+        """Return labels and sets, each set as a list of classes or actions."""
         return [self.label.tolist(), self.sets()]
 
     def objects(self) -> Iterator[dict[str, Any]]:
@@ -70,8 +72,9 @@ class ClassificationColumns:
         for row, members in enumerate(self.sets()):
             cells = {
                 "label": labels[row],
-                "set": members,
+                self._name_of_sets: members,
                 "probability": float(self.probability[row]),
+                "p": dict(zip(names, self.probabilities[row].tolist(), strict=True)),
                 "lower": dict(zip(names, self.bounds[row, :, 0].tolist(), strict=True)),
                 "upper": dict(zip(names, self.bounds[row, :, 1].tolist(), strict=True)),
             }
@@ -80,15 +83,25 @@ class ClassificationColumns:
             yield cells | {name: float(values[row]) for name, values in self._of_novelty.items()}
 
     def sets(self) -> list[list[Any]]:
-        """Return the classes of each prediction set, n lists."""
-        names = self.classes.tolist()
+        """Return the classes of each prediction set, or the actions of each row, n lists."""
+        names = self._members.tolist()
         return [[names[k] for k in np.flatnonzero(row)] for row in self.chosen]
 
     def numbers(self) -> list[Floats]:
         """Return the numeric columns, which follow label and set."""
-        n_rows = len(self.label)
-        of_classes = self.bounds.reshape(n_rows, -1).T
+        parts = np.concatenate([self.probabilities[:, :, None], self.bounds], axis=2)
+        of_classes = parts.reshape(len(self.label), -1).T
         return [self.probability, *of_classes, *self.uncertainty.values(), *self._of_novelty.values()]
+
+    @property
+    def _members(self) -> Array:
+        """Classes, or actions if the decision chooses among them."""
+        return self.classes if self.actions is None else self.actions
+
+    @property
+    def _name_of_sets(self) -> str:
+        """Name of the column of sets."""
+        return "set" if self.actions is None else "actions"
 
     @property
     def _of_novelty(self) -> dict[str, Floats]:
@@ -107,6 +120,7 @@ def classification_columns(predictor: ClassificationPredictor, X: Any) -> Classi
         return {
             "label": classes[best],
             "probability": opinion.probability[np.arange(len(best)), best],
+            "probabilities": opinion.probability,
             "chosen": predictor.decide(opinion),
             "bounds": np.stack([opinion.lower, opinion.upper], axis=2),
             "novelty": None if batch.novelty is None else batch.novelty.p_value,
@@ -115,7 +129,9 @@ def classification_columns(predictor: ClassificationPredictor, X: Any) -> Classi
 
     found = predicted_columns(predictor, X, predict)
     uncertainty = {part: found.pop(part) for part in PARTS if part in found}
-    return ClassificationColumns(classes, uncertainty=uncertainty, **found)
+    decision = predictor.decision
+    actions = np.array(decision.actions, dtype=object) if decision.has_actions else None
+    return ClassificationColumns(classes, uncertainty=uncertainty, actions=actions, **found)
 
 
 def _whole_classes(classes: Array) -> Array:

@@ -29,16 +29,15 @@ class Costs:
 
     @classmethod
     def of(cls, given: Costs | Mapping[Any, Any], classes: NDArray[Any]) -> Costs:
-        """Read costs: a mapping from each action to K costs in the order of `classes`."""
+        """Read costs: a mapping from each action to K costs, in the order of `classes` or by class.
+
+        A pandas data frame has a column for each action, and a row for each class.
+        """
         if isinstance(given, Costs):
             return given
-        table = {str(action): np.asarray(costs, dtype=np.float64) for action, costs in given.items()}
-        for action, costs in table.items():
-            if costs.shape != classes.shape or not np.isfinite(costs).all():
-                raise ValueError(
-                    f"costs must have a finite number for each of the {len(classes)} classes, in the order of classes_,"
-                    f" got shape {costs.shape} for {action!r}."
-                )
+        if not hasattr(given, "items"):
+            raise TypeError(f"costs must map each action to the costs for each class, got {type(given).__name__}.")
+        table = {str(action): _costs_by_class(costs, classes, action) for action, costs in given.items()}
         if not table:
             raise ValueError("costs must have at least one action, got an empty mapping.")
         actions = [folded(action) for action in table]
@@ -65,6 +64,10 @@ class Costs:
         """Return the mean cost per row of actions (n,), given true classes (n,)."""
         return float(self.table[truth, actions].mean())
 
+    def expected(self, probability: Floats) -> Floats:
+        """Return the expected cost of each action for probabilities (n, K), (n, A)."""
+        return probability @ self.table
+
     def figures(self, truth: NDArray[np.int64], probability: Floats, sets: NDArray[np.bool_]) -> dict[str, float]:
         """Return the mean cost per row of several ways to act on predictions."""
         found = {"cheapest_action": self.mean(truth, self.cheapest(probability))}
@@ -77,3 +80,32 @@ class Costs:
             f"always {action}": float(self.table[truth, place].mean()) for place, action in enumerate(self.actions)
         }
         return found | always
+
+
+def _costs_by_class(costs: Any, classes: NDArray[Any], action: object) -> Floats:
+    """Return the costs (K,) of an action in the order of the classes, given in this order or with class names."""
+    names = [str(name) for name in classes.tolist()]
+    labels = _labels_of(costs)
+    if labels is not None:
+        if sorted(labels) != sorted(names):
+            raise ValueError(
+                f"costs must have a row for each class ({', '.join(names)}) and a column for each action, got the rows"
+                f" {', '.join(labels)} for {action!r}. Transpose them if actions are rows."
+            )
+        costs = [costs[key] for key in sorted(costs.keys(), key=lambda key: names.index(str(key)))]
+    found = np.asarray(costs, dtype=np.float64)
+    if found.shape != classes.shape or not np.isfinite(found).all():
+        raise ValueError(
+            f"costs must have a finite number for each of the {len(classes)} classes, in the order of classes_,"
+            f" got shape {found.shape} for {action!r}."
+        )
+    return found
+
+
+def _labels_of(costs: Any) -> list[str] | None:
+    """Return the names in a mapping or a pandas series; None for lists and a series without names."""
+    if not hasattr(costs, "keys"):
+        return None
+    labels = [str(key) for key in costs.keys()]  # noqa: SIM118  # a series iterates over its values
+    unnamed = not isinstance(costs, Mapping) and labels == [str(number) for number in range(len(labels))]
+    return None if unnamed else labels
