@@ -11,7 +11,7 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import prepare_for, table_for
-from hedgerow.cli.models import model_for, positive_class, presenter_of, require_target
+from hedgerow.cli.models import as_in_training, model_for, positive_class, presenter_of, require_target
 from hedgerow.cli.options import EvaluateOptions, inputs_of
 from hedgerow.explain.breakdown import figures_by, group_lines
 from hedgerow.explain.presenters.base import Figures
@@ -29,6 +29,7 @@ def evaluate(options: EvaluateOptions) -> None:
     """Evaluate a model and print the metrics."""
     require_one_stdin(inputs_of(options))
     model = model_for(options)
+    options = as_in_training(model, options)
     presenter, positive = presenter_of(model), positive_class(model, options.positive)
     sheet, rows, y = _read(model, read_sheet(options.data, options), options)
     evaluated = presenter.evaluate(model, rows, y, options.coverage)

@@ -83,9 +83,8 @@ def costs_for(model: SupervisedTrees, path: str | None, reading: ReadOptions) ->
 
 def read_costs(path: str, classes: Array, reading: ReadOptions) -> Costs:
     """Read costs: classes in the first column, an action in each other column."""
-    sheet = read_sheet(
-        [path], ReadOptions(decimal=reading.decimal, thousands=reading.thousands, encoding=reading.encoding)
-    )
+    plain = ReadOptions(decimal=reading.decimal, thousands=reading.thousands, encoding=reading.encoding)
+    sheet = read_sheet([path], plain)
     truth, *actions = sheet.names
     named = [str(cell) for cell in sheet.cells(truth).tolist()]
     places = known_places([str(label) for label in classes.tolist()], np.array(named, dtype=object), exact=False)
@@ -109,7 +108,7 @@ def read_costs(path: str, classes: Array, reading: ReadOptions) -> Costs:
 
 def _costs_in(sheet: Sheet, action: str, reading: ReadOptions) -> NDArray[np.float64]:
     """Return a column as numbers (K,), in the notation of the options or with points."""
-    notation = Notation(reading.decimal, reading.thousands)
+    notation = Notation(*reading.marks)
     found = []
     for cell in sheet.cells(action).tolist():
         number = notation.number(str(cell))

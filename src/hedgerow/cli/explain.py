@@ -15,7 +15,7 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import columns_named, immutable_columns, prepare_for, table_for
-from hedgerow.cli.models import model_for, presenter_of, require_target, target_columns, undecided_words
+from hedgerow.cli.models import as_in_training, model_for, presenter_of, require_target, target_columns, undecided_words
 from hedgerow.cli.options import ExplainOptions, inputs_of
 from hedgerow.cli.output import write_text
 from hedgerow.explain.presenters.base import Explainer
@@ -37,6 +37,7 @@ def explain(options: ExplainOptions) -> None:
     require_one_stdin(inputs_of(options))
     check_out(options.html, PAGE, inputs_of(options), force=options.force, option="--html")
     model = model_for(options, explained=True)
+    options = as_in_training(model, options)
     sheet = read_sheet(options.data, options)
     if options.id:
         sheet.require(options.id, "--id")

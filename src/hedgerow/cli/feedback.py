@@ -14,7 +14,7 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_bytes, read_model, read_sheet, require_one_stdin
 from hedgerow.cli.fit import save_model
 from hedgerow.cli.match import prepare_for, table_for
-from hedgerow.cli.models import model_for, presenter_of
+from hedgerow.cli.models import as_in_training, model_for, presenter_of
 from hedgerow.cli.options import LearnOptions, SuggestOptions, inputs_of
 from hedgerow.explain.cases import number
 from hedgerow.explain.presenters.base import Feedback, FeedbackChange
@@ -35,6 +35,7 @@ def suggest(options: SuggestOptions) -> None:
     """Rank the rows to label next and print them."""
     require_one_stdin(inputs_of(options))
     model = model_for(options)
+    options = as_in_training(model, options)
     feedback = _feedback(model)
     sheet = read_sheet(options.data, options)
     if options.id:
@@ -77,6 +78,7 @@ def learn(options: LearnOptions) -> None:
     require_one_stdin(inputs_of(options))
     check_out(options.out, MODEL, inputs_of(options), force=options.force)
     model = read_model(options.model)
+    options = as_in_training(model, options)
     if not model._incremental:
         raise UsageError(f"{type(model).__name__} does not support updates. Refit it with the new rows.")
     held = _read(options.answers)

@@ -22,7 +22,7 @@ from hedgerow.cli.files.values import POINT, known_places
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.holdout import columns_of, held_out, refitted
 from hedgerow.cli.match import checked_caution, checked_decision, checked_rule, columns_named
-from hedgerow.cli.models import require_target, target_columns
+from hedgerow.cli.models import remember, require_target, target_columns
 from hedgerow.cli.options import CompareOptions, FitOptions, inputs_of
 from hedgerow.errors import CheckpointError
 from hedgerow.explain.presenters import presenter_for
@@ -113,6 +113,7 @@ def fit(options: FitOptions, then: Callable[[SupervisedTrees], dict[str, Any]] |
     summary = presenter.summary(estimator, y)
     report = _report(estimator, cells, y, groups) | summary.values | held_out | more
     report |= {"seconds": round(seconds, 3), "model": options.out}
+    remember(estimator, options)
     save_model(estimator, options.out)
     if options.as_json:
         write_json(report)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow import _core
-from hedgerow.cli.console import note
+from hedgerow.cli.console import note, warn
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.csv_blocks import joined
 from hedgerow.cli.files.sheet import Array, Sheet
@@ -51,6 +51,8 @@ def _text(cell: object) -> str:
     return "" if cell is None or cell != cell else str(cell)
 
 
+#: A column with at least this many values outside the training range is reported, if they are this share of all.
+FEW_OUTSIDE, SHARE_OUTSIDE = 5, 0.2
 #: From this many rows on, memory of released columns is returned to the operating system.
 LARGE_ROWS = 1 << 17
 
@@ -87,6 +89,8 @@ def table_for(
     columns: list[Listed] = []
     for feature, (name, categories) in enumerate(zip(names, schema.categories, strict=True)):
         column, is_large = _fitting(sheet, name, categories), sheet.n_rows >= LARGE_ROWS
+        if not isinstance(column, Factors):
+            _warn_of_range(name, column, *codebook.range_of(feature))
         if isinstance(column, Factors) or not (only_used and is_large):
             columns.append(column)
         else:
@@ -214,6 +218,18 @@ def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Facto
     whole = np.full(len(numbers), -1)
     whole[~np.isnan(numbers)] = codes
     return Factors(whole, values.astype(categories.dtype))
+
+
+def _warn_of_range(name: str, column: Array, least: float, most: float) -> None:
+    """Warn if many numbers of a column (n,) lie outside the training range."""
+    values = np.asarray(column, dtype=np.float64)
+    values = values[np.isfinite(values)]
+    outside = int(((values < least) | (values > most)).sum())
+    if outside >= max(FEW_OUTSIDE, SHARE_OUTSIDE * len(values)):
+        warn(
+            f"Column {name!r}: {outside:,} of {number_of(len(values), 'value')} lie outside the training range"
+            f" ({least:g} to {most:g}). Check its unit and notation."
+        )
 
 
 def _tell_unseen(schema: Schema, names: tuple[str, ...], columns: list[Listed]) -> None:

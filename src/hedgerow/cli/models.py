@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from hedgerow.cli.console import note
 from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_model
 from hedgerow.cli.files.values import known_places
 from hedgerow.cli.match import checked_caution, checked_decision, checked_rule
-from hedgerow.cli.options import ModelOptions
+from hedgerow.cli.options import REMEMBERED, ModelOptions, ReadOptions
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import presenters
 from hedgerow.explain.presenters.base import Presenter
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.util.text import listed
 
 if TYPE_CHECKING:
     from hedgerow.estimators.supervised import SupervisedTrees
+
+AnyReadOptions = TypeVar("AnyReadOptions", bound=ReadOptions)
 
 #: Options that only some prediction types support.
 OF_SOME_TYPES = ("rule", "decision", "coverage", "positive", "costs")
@@ -50,6 +56,36 @@ def model_for(options: ModelOptions, *, explained: bool = False) -> SupervisedTr
             raise UsageError(f"--{option} requires {needed}.")
     _set_params(model, options)
     return model
+
+
+def remember(model: SupervisedTrees, options: ReadOptions) -> None:
+    """Keep in a model how the file of its table was read."""
+    given = {name: getattr(options, name) for name in REMEMBERED}
+    kept = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in given.items()
+        if value not in (None, ()) and (value is not False or name == "day_first")
+    }
+    fitted_of(model).learned.put("reading", None, kept)
+
+
+def as_in_training(model: SupervisedTrees, options: AnyReadOptions) -> AnyReadOptions:
+    """Return options that read a table as the training table was read, except where they say otherwise."""
+    known = (fitted_of(model).learned.last("reading") or (None, {}))[1]
+    absent = {"missing": (), "exact_text": False}
+    alike = {name: value for name, value in known.items() if getattr(options, name) == absent.get(name)}
+    if alike:
+        note(f"note: Reading the table as in training: {' '.join(_as_option(*each) for each in alike.items())}")
+    given: dict[str, Any] = {name: tuple(value) if name == "missing" else value for name, value in alike.items()}
+    return replace(options, **given)
+
+
+def _as_option(name: str, value: object) -> str:
+    """Return an option as a user would write it."""
+    if name == "day_first":
+        return "--day-first" if value else "--month-first"
+    values = value if isinstance(value, list) else [] if value is True else [value]
+    return " ".join([f"--{name.replace('_', '-')}", *(shlex.quote(str(each)) for each in values)])
 
 
 def target_columns(presenter: Presenter, options: Any) -> tuple[str, ...]:

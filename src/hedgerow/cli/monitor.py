@@ -14,7 +14,7 @@ from hedgerow.cli.exit_codes import LookError
 from hedgerow.cli.files.paths import PAGE, check_out
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.match import prepare_for, table_for
-from hedgerow.cli.models import model_for
+from hedgerow.cli.models import as_in_training, model_for
 from hedgerow.cli.options import MonitorOptions, inputs_of
 from hedgerow.cli.output import write_text
 from hedgerow.inference.drift import NOVEL, novel_rows_of, traffic_of
@@ -44,6 +44,7 @@ def monitor(options: MonitorOptions) -> None:
     require_one_stdin(inputs_of(options))
     check_out(options.html, PAGE, inputs_of(options), force=options.force, option="--html")
     model = model_for(options)
+    options = as_in_training(model, options)
     table = _table(model, options.data, options)
     reference = None if options.reference is None else _table(model, [options.reference], options)
     checks, features = _checks(model, table, reference)

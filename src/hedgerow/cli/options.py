@@ -119,10 +119,13 @@ class ReadOptions:
             metavar="TEXT", help="Text that marks a missing value, in addition to the usual ones; repeatable."
         ),
     ] = ()
-    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark in CSV: a point or a comma.")] = "."
+    decimal: Annotated[
+        str | None, typer.Option(metavar="MARK", help="Decimal mark in CSV: a point, the default, or a comma.")
+    ] = None
     thousands: Annotated[
-        str, typer.Option(metavar="MARK", help="Thousands separator in CSV: a comma, point, space or apostrophe.")
-    ] = ""
+        str | None,
+        typer.Option(metavar="MARK", help="Thousands separator in CSV: a comma, point, space or apostrophe."),
+    ] = None
     encoding: Annotated[
         str | None, typer.Option(metavar="NAME", help="Encoding of CSV, such as cp1252; detected by default.")
     ] = None
@@ -134,12 +137,22 @@ class ReadOptions:
         bool, typer.Option("--exact-text", help="Distinguish texts that differ only in spaces or case.")
     ] = False
     dates: Annotated[
-        bool, typer.Option("--dates", help="Convert dates to numbers: days since 1970, month and weekday.")
-    ] = False
+        bool | None,
+        typer.Option("--dates/--no-dates", help="Convert dates to numbers: days since 1970, month and weekday."),
+    ] = None
     day_first: Annotated[
         bool | None,
         typer.Option("--day-first/--month-first", help="Order of day and month in dates such as 03/04/2024."),
     ] = None
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        """Decimal mark and thousands separator."""
+        return self.decimal or ".", self.thousands or ""
+
+
+#: Options of reading that a model file keeps, so that the next table is read alike.
+REMEMBERED = ("decimal", "thousands", "missing", "exact_text", "dates", "day_first")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from hedgerow.cli.files.paths import check_out
 from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.match import LARGE_ROWS, prepare_for, table_for
-from hedgerow.cli.models import model_for, presenter_of, undecided_words
+from hedgerow.cli.models import as_in_training, model_for, presenter_of, undecided_words
 from hedgerow.cli.options import PredictOptions, inputs_of
 from hedgerow.cli.output import Kept, format_for, write_answers
 from hedgerow.inference.columns import Columns
@@ -27,6 +27,7 @@ def predict(options: PredictOptions) -> None:
     form = format_for(options.out, options.as_json)
     check_out(options.out, form, inputs_of(options), force=options.force)
     model = model_for(options)
+    options = as_in_training(model, options)
     sheet = read_sheet(options.data, options)
     columns, kept = predictions_of(model, sheet, options)
     if sheet.n_rows >= LARGE_ROWS:  # return the memory of the table

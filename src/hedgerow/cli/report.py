@@ -13,7 +13,7 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import SomeRows, labelled_rows
 from hedgerow.cli.match import immutable_columns, prepare_for, read_labels, table_for
-from hedgerow.cli.models import model_for, presenter_of, require_target, target_columns, undecided_words
+from hedgerow.cli.models import as_in_training, model_for, presenter_of, require_target, target_columns, undecided_words
 from hedgerow.cli.options import ReportOptions, inputs_of
 from hedgerow.cli.output import write_text
 from hedgerow.inference.predictor import predictor_of
@@ -31,6 +31,7 @@ def report(options: ReportOptions) -> None:
         raise UsageError("--out must be a file with --json, got -. Standard output is for the JSON.")
     check_out(options.out, PAGE, inputs_of(options), force=options.force)
     model = model_for(options, explained=True)
+    options = as_in_training(model, options)
     presenter = presenter_of(model)
     sheet = _read(model, options)
     target = target_columns(presenter, options) or _found_target(

@@ -82,12 +82,13 @@ def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: 
 
 
 #: Entries of `learned_to_contents`.
-LEARNED_KEYS = frozenset({"origins", "novelty", "marks"})
+LEARNED_KEYS = frozenset({"origins", "novelty", "marks", "reading"})
 
 
 def learned_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
     """Return origins, novelty and row sketch of a supervised fit as JSON and arrays."""
     parts = [origins_to_contents(fitted), novelty_to_contents(fitted), sketch_to_contents(fitted)]
+    parts.append(reading_to_contents(fitted))
     contents: dict[str, Json] = {}
     arrays: Arrays = {}
     for part, held in parts:
@@ -102,7 +103,39 @@ def learned_from_contents(
     """Read origins, novelty and row sketch; return the origins and the forest."""
     novelty_from_contents(learned, state, given, arrays, once)
     sketch_from_contents(learned, given, arrays, once)
+    reading_from_contents(learned, given)
     return origins_from_contents(state.forest, given, arrays)
+
+
+#: Notation of the file of the training table: entries, and the types of their values.
+_READING: dict[str, type] = {
+    "decimal": str,
+    "thousands": str,
+    "missing": list,
+    "exact_text": bool,
+    "dates": bool,
+    "day_first": bool,
+}
+
+
+def reading_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
+    """Return how the file of the training table was read; empty for tables in memory."""
+    known = fitted.learned.last("reading")
+    return ({"reading": known[1]} if known is not None and known[1] else {}), {}
+
+
+def reading_from_contents(learned: Learned, given: dict[str, Json]) -> None:
+    """Read how the file of the training table was read, validated."""
+    if "reading" not in given:
+        return
+    reading = given["reading"]
+    sound = isinstance(reading, dict) and all(
+        type(value) is _READING.get(name) and (name != "missing" or all(isinstance(text, str) for text in value))
+        for name, value in reading.items()
+    )
+    if not sound:
+        raise ModelFileError(f"malformed 'reading' ({reprlib.repr(reading)}).")
+    learned.put("reading", None, dict(reading))
 
 
 def check_known(given: Json, known: set[str]) -> None:

@@ -164,8 +164,9 @@ def sheet_from_csv(data: bytes | Path, reading: ReadOptions = READING, line: str
         with _errors_with_lines(reader):
             names = _header(reader)
     _suspect_header(names)
-    notation = Notation(_checked_mark("--decimal", reading.decimal, ".,"), reading.thousands)
-    _checked_mark("--thousands", reading.thousands, ",. '_\u2019\u00a0\u202f", other=reading.decimal)
+    decimal, thousands = reading.marks
+    notation = Notation(_checked_mark("--decimal", decimal, ".,"), thousands)
+    _checked_mark("--thousands", thousands, ",. '_\u2019\u00a0\u202f", other=decimal)
     layout = Layout(names, delimiter, MISSING | frozenset(reading.missing), notation)
     return DelimitedSheet(data, layout, lines.n_bytes, reading, line)
 

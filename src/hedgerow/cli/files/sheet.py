@@ -187,7 +187,7 @@ class Sheet(ABC):
     @property
     def notation(self) -> Notation:
         """Notation of numbers in the file; files with types use a point."""
-        return POINT if self.typed else Notation(self.reading.decimal, self.reading.thousands)
+        return POINT if self.typed else Notation(*self.reading.marks)
 
     def _merged(self, name: str, found: Factors) -> Factors:
         """Merge spellings of the same text, with a note."""
