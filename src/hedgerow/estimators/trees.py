@@ -39,6 +39,7 @@ from hedgerow.params.table import (
     RandomState,
 )
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TableLike
 from hedgerow.util.compat import available_names, sklearn_callbacks
 
 _Value = TypeVar("_Value")
@@ -98,7 +99,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
     #: Whether a fitted model keeps the binned training rows.
     _keeps_training_rows: ClassVar[bool] = True
 
-    def apply(self, X: Any) -> NDArray[np.int32]:
+    def apply(self, X: TableLike) -> NDArray[np.int32]:
         """Return the leaf that each sample reaches in each tree.
 
         Parameters
@@ -116,7 +117,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         nodes: NDArray[np.int32] = predictor.forest.leaf_nodes(codes, predictor.threads(codes.shape[1]))
         return nodes[:, 0] if self._single_tree else nodes
 
-    def decision_path(self, X: Any) -> Any:
+    def decision_path(self, X: TableLike) -> Any:
         """Return the nodes that each sample passes in all trees.
 
         Parameters
@@ -137,7 +138,9 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         path: sparse.csr_array = decision_path(predictor.forest, predictor.fitted.trees(), nodes)
         return path if self._single_tree else (path, predictor.forest.node_start.copy())
 
-    def proximity(self, X: Any = None, Y: Any = None, *, oob: bool = False, top: int | None = None) -> sparse.csr_array:
+    def proximity(
+        self, X: TableLike | None = None, Y: Any = None, *, oob: bool = False, top: int | None = None
+    ) -> sparse.csr_array:
         """Compute the share of trees in which two rows reach the same leaf.
 
         Parameters
@@ -177,7 +180,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         others = codes if Y is None else predictor.read(Y).codes
         return proximity_table(predictor.forest, codes, others, most=most, n_threads=predictor.many_threads(codes))
 
-    def row_weights(self, X: Any, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
+    def row_weights(self, X: TableLike, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
         """Compute the weight of each training row in each prediction.
 
         For a classifier with unweighted rows, the rule "average" and ``calibration=None``,
@@ -206,7 +209,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
             predictor.forest, codes, training, predictor.bags(), most=most, n_threads=predictor.many_threads(codes)
         )
 
-    def nearest_rows(self, X: Any, k: int = 5, train: Any = None) -> NearestRows:
+    def nearest_rows(self, X: TableLike, k: int = 5, train: Any = None) -> NearestRows:
         """Find the training rows with the largest weights in each prediction.
 
         Parameters
@@ -225,7 +228,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return heaviest_rows(self.row_weights(X, train, top=_count("k", k)), k)
 
-    def embed(self, X: Any) -> sparse.csr_array:
+    def embed(self, X: TableLike) -> sparse.csr_array:
         """Return the leaves reached as sparse features, one column per leaf.
 
         Parameters

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
 
 from hedgerow.estimators.members import SingleTreeMixin, each_member, how_many, member_at, members
 from hedgerow.estimators.trees import BaseTrees
+from hedgerow.fit.groups import GroupsLike
 from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import publish
@@ -25,6 +26,7 @@ from hedgerow.params.table import (
     with_parameters_described,
 )
 from hedgerow.table import Table
+from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.tasks.unsupervised import RandomEmbedding, RealOrPermuted
 
 Floats = NDArray[np.float64]
@@ -52,7 +54,7 @@ _UNSUPERVISED = {
 class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
     """Base class for unsupervised trees, which transform rows to leaves."""
 
-    def transform(self, X: Any) -> sparse.csr_array | Floats:
+    def transform(self, X: TableLike) -> sparse.csr_array | Floats:
         """Transform samples to sparse features, one per leaf.
 
         Parameters
@@ -180,7 +182,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: TargetLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the trees.
 
         Parameters
@@ -199,7 +201,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         """
         return publish(self, self._task.fit(self, X, sample_weight))
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: TableLike) -> Floats:
         """Estimate the log-density of the training rows at each sample.
 
         The density is the mean over trees of the share of rows in the leaf reached, divided by the volume of its box.
@@ -397,7 +399,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: TableLike, y: TargetLike | None = None, *, groups: GroupsLike = None) -> Self:
         """Grow trees that separate the table from its permuted copy.
 
         Parameters
@@ -418,7 +420,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         """
         return publish(self, self._task.fit(self, X, groups))
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: TableLike) -> Floats:
         """Return the mean share of real rows in the leaves reached.
 
         Parameters

@@ -21,7 +21,7 @@ from hedgerow.tasks.regression.predictor import RegressionPredictor
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 #: Show the rules of at most this many classes.
 MOST_RULES = 3

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Groups
 from hedgerow.inference.fitted import Fitted
 from hedgerow.params.resolve import bag_mean
+from hedgerow.table.schema import TableLike
 
 
 class _NotGiven:
@@ -24,9 +26,11 @@ class _NotGiven:
 
 
 NOT_GIVEN = _NotGiven()
+#: Groups as users pass them: labels (n,), or the name of a column of a data frame.
+GroupsLike: TypeAlias = "ArrayLike | Sequence[object] | str | _NotGiven | None"
 
 
-def split_groups(X: Any, groups: Any) -> tuple[Any, Any]:
+def split_groups(X: TableLike, groups: Any) -> tuple[Any, Any]:
     """Return the table without the column of groups, and the groups.
 
     `groups` is the name of this column, or the groups themselves.

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from hedgerow.fit.groups import (
     NOT_GIVEN,
+    GroupsLike,
     LaterGroups,
     read_groups,
     read_later_groups,
@@ -33,13 +34,21 @@ from hedgerow.inference.predictor import Predictor, current_predictor, predictor
 from hedgerow.params.checks import MAX_ROWS, check_parameters, require_count
 from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode
+from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.util.runtime import reading_threads, thread_count
 
 Floats = NDArray[np.float64]
 
 
 def partial_fit(
-    model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None, *, groups: Any = NOT_GIVEN
+    model: Any,
+    X: TableLike,
+    y: TargetLike | None,
+    sample_weight: ArrayLike | None,
+    classes: Any,
+    before: Fitted | None,
+    *,
+    groups: GroupsLike = NOT_GIVEN,
 ) -> Fitted:
     """Return a fit with the evidence of new rows in its leaves; the first call fits."""
     if before is None:
@@ -62,7 +71,15 @@ def partial_fit(
     return after
 
 
-def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, groups: Any, before: Fitted | None) -> Fitted:
+def grow_more(
+    model: Any,
+    n: Any,
+    X: TableLike | None,
+    y: TargetLike | None,
+    sample_weight: ArrayLike | None,
+    groups: GroupsLike,
+    before: Fitted | None,
+) -> Fitted:
     """Return a fit with `n` more trees, grown on all rows so far."""
     before = with_origins(fitted_of(model) if before is None else before)
     n_more = require_count("n", n)
@@ -140,7 +157,7 @@ def with_origins(fitted: Fitted) -> Fitted:
 # ---- stages of partial_fit ------------------------------------------------------------------------
 
 
-def _read_more(model: Any, before: Fitted, X: Any) -> Codes:
+def _read_more(model: Any, before: Fitted, X: TableLike) -> Codes:
     """Read later rows as codes (p, m), of all features if the forest keeps its rows."""
     predictor = current_predictor(Predictor, model, before)
     return predictor.read(X, all_features=before.rows is not None).codes
@@ -221,7 +238,13 @@ def _of_one_table(origins: tuple[Provenance, ...]) -> bool:
 
 
 def _rows_again(
-    model: Any, task: SupervisedTask, before: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any
+    model: Any,
+    task: SupervisedTask,
+    before: Fitted,
+    X: TableLike,
+    y: TargetLike | None,
+    sample_weight: ArrayLike | None,
+    groups: GroupsLike,
 ) -> TrainingRows:
     """Read all rows so far, passed again by the user."""
     X, groups = split_groups(X, groups)

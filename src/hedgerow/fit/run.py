@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.dependence import warn_of_dependent_rows
-from hedgerow.fit.groups import NOT_GIVEN, read_groups, settings_for_groups, split_groups
+from hedgerow.fit.groups import NOT_GIVEN, GroupsLike, read_groups, settings_for_groups, split_groups
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams, grow_forest
@@ -24,6 +26,8 @@ from hedgerow.params.table import Params
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins
+from hedgerow.table.schema import TableLike, TargetLike
+from hedgerow.util.disk import Path_
 from hedgerow.util.runtime import thread_count
 
 #: Number of trees per value that ``max_features="oob"`` tries.
@@ -108,13 +112,13 @@ class FitRun:
 
 def fit(
     model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    X: TableLike,
+    y: TargetLike | None,
+    sample_weight: ArrayLike | None = None,
     *,
-    groups: Any = NOT_GIVEN,
-    checkpoint: Any = None,
-    classes: Any = None,
+    groups: GroupsLike = NOT_GIVEN,
+    checkpoint: Path_ | None = None,
+    classes: ArrayLike | None = None,
 ) -> Fitted:
     """Read and bin the table, grow trees, and evaluate them on out-of-bag rows.
 
@@ -186,18 +190,20 @@ def _earlier(model: Any) -> Fitted | None:
     return replace(before, fingerprint=before.fingerprint._replace(rows=before.rows.checksums()))
 
 
-def read_rows(model: Any, X: Any, before: Fitted | None = None) -> Any:
+def read_rows(model: Any, X: TableLike, before: Fitted | None = None) -> Any:
     """Read the table of a first fit, or one with the columns of an earlier fit."""
-    table: Table | BinnedTable = X
+    table: Table | BinnedTable
     if before:
         table = read_table(X, before.schema)
-    elif not isinstance(X, BinnedTable):
+    elif isinstance(X, BinnedTable):
+        table = X
+    else:
         table = read_training_table(X, categorical_features=model.categorical_features)
     check_n_rows(table.n_rows)
     return table
 
 
-def _task_for(model: Any, y: Any, before: Fitted | None) -> Any:
+def _task_for(model: Any, y: TargetLike | None, before: Fitted | None) -> Any:
     """Return the task for y of one or several columns.
 
     A warm start must have as many as the first fit.

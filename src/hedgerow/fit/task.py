@@ -10,6 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from numpy.typing import ArrayLike
+
 from hedgerow.fit.grow import grow
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams
@@ -20,6 +22,7 @@ from hedgerow.params.resolve import resolve_settings
 from hedgerow.params.table import Params
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
+from hedgerow.table.schema import TargetLike
 
 if TYPE_CHECKING:
     from hedgerow.fit.distributed import DistributedTarget
@@ -83,7 +86,13 @@ class SupervisedTask(Task):
 
     @abstractmethod
     def read_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
+        self,
+        model: Any,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted | None = None,
+        classes: ArrayLike | None = None,
     ) -> ReadTarget:
         """Return the target of the rows of weight above zero, and their numbers.
 
@@ -101,16 +110,24 @@ class SupervisedTask(Task):
         return None
 
     def read_more_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
+        self,
+        model: Any,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted,
+        classes: ArrayLike | None = None,
     ) -> ReadTarget:
         """Read the target of rows that `partial_fit` adds to a fit."""
         return self.read_y(model, y, sample_weight, n_rows)
 
-    def weigh_column(self, y: Any, weights: Any, n_rows: int, class_weight: Any) -> Any:
+    def weigh_column(self, y: TargetLike | None, weights: Any, n_rows: int, class_weight: Any) -> Any:
         """Multiply weights (n,) or None by the ``class_weight`` of one column of y."""
         return weights
 
-    def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> ReadTarget:
+    def read_column(
+        self, model: Any, y: TargetLike | None, weights: Any, n_rows: int, before: Fitted | None
+    ) -> ReadTarget:
         """Read the target of one column of a multi-output y.
 
         The weights are those of `weigh_column` for all columns.

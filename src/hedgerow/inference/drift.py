@@ -23,6 +23,7 @@ from hedgerow.forest.rows import spread_evenly
 from hedgerow.forest.walk import Tree, TreeArrays
 from hedgerow.inference.novelty import PredictionNovelty, learned_novelty
 from hedgerow.inference.predictor import Predictor
+from hedgerow.params.table import RandomState
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -118,7 +119,7 @@ def find_drift(
     classes: NDArray[Any] | None,
     min_rows: int = 20,
     n_permutations: int = 199,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Drift:
     """Test for drift between two samples.
 

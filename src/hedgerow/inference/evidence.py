@@ -27,6 +27,7 @@ from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
 from hedgerow.rules.combine import checked_weights
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TableLike
 
 Floats = NDArray[np.float64]
 
@@ -330,12 +331,12 @@ class FixedPredictions:
     probability: Floats
     sets: NDArray[np.bool_]
 
-    def predict(self, X: Any, return_set: bool = False) -> Any:
+    def predict(self, X: TableLike | None, return_set: bool = False) -> Any:
         """Return the labels, and with `return_set` also the sets."""
         labels = self.classes_[self.probability.argmax(axis=1)]
         return (labels, self.sets) if return_set else labels
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: TableLike | None) -> Floats:
         """Return the probabilities, (n, K)."""
         return self.probability
 

@@ -17,6 +17,7 @@ from hedgerow.params.table import Params, key_of
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codes, encode
 from hedgerow.table.codebook import Codebook
+from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.util.runtime import reading_threads
 
 _Predictor = TypeVar("_Predictor")
@@ -77,7 +78,7 @@ class Predictor:
         """Classes (K,); empty if no classes are predicted."""
         return np.empty(0)
 
-    def table(self, X: Any, *, uncertain: bool = False) -> Table:
+    def table(self, X: TableLike, *, uncertain: bool = False) -> Table:
         """Read samples as a table.
 
         Raise scikit-learn's errors if their columns do not match. An `UncertainTable` raises TypeError unless both the
@@ -90,7 +91,7 @@ class Predictor:
             )
         return table
 
-    def read(self, X: Any, *, uncertain: bool = False, all_features: bool = False) -> Batch:
+    def read(self, X: TableLike, *, uncertain: bool = False, all_features: bool = False) -> Batch:
         """Read samples as a batch.
 
         Of wide tables, only features that trees use are encoded by default.
@@ -143,7 +144,7 @@ class Predictor:
         """
         return np.zeros(self.training_codes().shape[1], dtype=np.int64)
 
-    def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
+    def groups(self, codes: Codes, y: TargetLike | None = None) -> NDArray[Any]:
         """Return the group (n,) of samples, given codes (p, n) and perhaps classes."""
         return np.zeros(codes.shape[1], dtype=np.int64)
 

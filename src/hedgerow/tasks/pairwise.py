@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.belief import mass_from_counts
 from hedgerow.belief.masses.frame import row_products
@@ -27,6 +27,7 @@ from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted
 from hedgerow.params.table import Params
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TargetLike
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.classification.target import ClassLabels
 from hedgerow.tasks.classification.task import Classification
@@ -41,7 +42,13 @@ class PairwiseClassification(Classification):
     one_table = False
 
     def read_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
+        self,
+        model: Any,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted | None = None,
+        classes: ArrayLike | None = None,
     ) -> ReadTarget:
         """Read labels, which must be certain, and weights."""
         read = super().read_y(model, y, sample_weight, n_rows, before, classes)

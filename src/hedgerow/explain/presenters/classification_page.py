@@ -35,7 +35,7 @@ from hedgerow.tasks.classification.predictor import ClassificationPredictor
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 
 #: Number of undecided rows shown without scripts.

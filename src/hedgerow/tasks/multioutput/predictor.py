@@ -16,6 +16,7 @@ from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.table import Params
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TargetLike
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +92,7 @@ class MultiOutputPredictor(Predictor):
         """Return standard deviations, (n, m)."""
         return np.column_stack([output.standard_deviation(codes) for output in self.outputs])
 
-    def quantile_ranks(self, codes: Codes | None, y: Any, *how: Any) -> Floats:
+    def quantile_ranks(self, codes: Codes | None, y: TargetLike | None, *how: Any) -> Floats:
         """Return the rank of each target (n, m) in its predicted distribution, (n, m)."""
         numbers = np.asarray(y)
         if numbers.ndim != 2 or numbers.shape[1] != len(self.outputs):

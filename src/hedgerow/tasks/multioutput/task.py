@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hedgerow.errors import ModelFileError
 from hedgerow.fit.run import FitRun
@@ -21,6 +22,7 @@ from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import checked_score
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
+from hedgerow.table.schema import TargetLike
 from hedgerow.tasks.multioutput.predictor import MultiOutputPredictor, MultiOutputTrace
 from hedgerow.tasks.multioutput.target import MultiOutputInfo, MultiOutputTarget
 
@@ -43,7 +45,13 @@ class MultiOutput(SupervisedTask):
         self._inner = inner
 
     def read_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
+        self,
+        model: Any,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted | None = None,
+        classes: ArrayLike | None = None,
     ) -> ReadTarget:
         """Read all columns and weights of rows with positive weight."""
         columns = columns_of(y) or []
@@ -60,7 +68,13 @@ class MultiOutput(SupervisedTask):
         _refuse_more_rows()
 
     def read_more_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
+        self,
+        model: Any,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted,
+        classes: ArrayLike | None = None,
     ) -> NoReturn:
         """Raise: `partial_fit` does not support multi-output models."""
         _refuse_more_rows()
