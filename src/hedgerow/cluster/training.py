@@ -252,7 +252,7 @@ def learn_on_cluster(
     if not samples:
         return
     used = fitted.forest.used_features
-    parts: list[Sample] = engine.gather(engine.ask("asked", _narrow, samples, used), "partition {} (asked)")
+    parts: list[Sample] = engine.gather(engine.ask("asked", _with_features, samples, used), "partition {} (asked)")
     rows = np.concatenate([part.rows for part in parts])
     codes = np.zeros((fitted.schema.n_features, len(rows)), dtype=fitted.bins.code_type)
     codes[used] = np.concatenate([part.codes for part in parts], axis=1)
@@ -262,14 +262,14 @@ def learn_on_cluster(
     target.learn(estimator, fitted, sample, training.bags, reading_threads(estimator.n_jobs, len(rows)))
 
 
-def _sample(part: Part, some: NDArray[np.int64]) -> Sample:
+def _sample(part: Part, chosen: NDArray[np.int64]) -> Sample:
     """Return the rows of the whole table, given by number, that are in this part."""
-    rows = some[(some >= part.first_row) & (some < part.first_row + part.n_rows)]
+    rows = chosen[(chosen >= part.first_row) & (chosen < part.first_row + part.n_rows)]
     at = rows - part.first_row
     target = part.target.take(at)
     return Sample(rows, np.ascontiguousarray(part.codes[:, at]), target.truth, target.core.weights)
 
 
-def _narrow(sample: Sample, features: NDArray[np.int64]) -> Sample:
+def _with_features(sample: Sample, features: NDArray[np.int64]) -> Sample:
     """Return a sample with the codes of some features only."""
     return sample._replace(codes=np.ascontiguousarray(sample.codes[features]))

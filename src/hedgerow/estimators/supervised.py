@@ -15,7 +15,7 @@ from hedgerow.fit.groups import GroupsLike
 from hedgerow.fit.incremental import grow_more
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.task import SupervisedTask
-from hedgerow.inference.drift import Drift, Newcomers, compare, newcomers
+from hedgerow.inference.drift import Drift, DriftRows, compare, sampled_rows
 from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
 from hedgerow.inference.leakage import keep_row_sketch
 from hedgerow.inference.novelty import keep_novelty, novelty_of
@@ -150,7 +150,7 @@ class SupervisedTrees(BaseTrees):
         require_count("min_rows", min_rows)
         require_count("n_permutations", n_permutations)
         classes = predictor.drift_classes(y)
-        new = _newcomers(predictor, X, y, classes)
+        new = _drift_rows(predictor, X, y, classes)
         old = None
         if reference is not None:
             pair = isinstance(reference, tuple) and len(reference) == 2
@@ -160,7 +160,7 @@ class SupervisedTrees(BaseTrees):
                     " the reference rows too."
                 )
             X, y_old = reference if pair else (reference, None)
-            old = _newcomers(predictor, X, None if y is None else y_old, classes)
+            old = _drift_rows(predictor, X, None if y is None else y_old, classes)
         options = {"min_rows": int(min_rows), "n_permutations": int(n_permutations), "random_state": random_state}
         return compare(predictor, new, old, classes, **options)
 
@@ -445,7 +445,7 @@ class SupervisedTrees(BaseTrees):
         return self._framed(X, list(found), found._fields)
 
 
-def _newcomers(predictor: Any, X: TableLike, y: TargetLike | None, classes: NDArray[Any] | None) -> Newcomers:
+def _drift_rows(predictor: Any, X: TableLike, y: TargetLike | None, classes: NDArray[Any] | None) -> DriftRows:
     """Return at most `DRIFT_ROWS` rows, with their labels if any, for `compare`."""
     codes = predictor.read(X).codes
-    return newcomers(codes, None if y is None else predictor.drift_labels(y, codes.shape[1], classes))
+    return sampled_rows(codes, None if y is None else predictor.drift_labels(y, codes.shape[1], classes))

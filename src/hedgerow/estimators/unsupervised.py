@@ -247,7 +247,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         densities = fitted.learned.get("densities", None, make)
         found = forest_log_density(predictor.forest, densities, batch.codes, batch.n_threads)
         assert batch.table is not None
-        found[_is_outside(batch.table, ranges)] = -np.inf
+        found[_is_out_of_range(batch.table, ranges)] = -np.inf
         return found
 
 
@@ -440,7 +440,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         return share
 
 
-def _is_outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
+def _is_out_of_range(table: Table, ranges: Floats) -> NDArray[np.bool_]:
     """Return which samples have values missing or outside the training range."""
     outside = np.zeros(table.n_rows, dtype=bool)
     for first, columns in table.column_blocks():

@@ -174,9 +174,9 @@ def amount(value: float) -> str:
     return number(value) if value < 999.5 else f"{value:,.0f}"
 
 
-def number_or_date(value: float, column_kind: Kind) -> str:
+def number_or_date(value: float, column_type: Kind) -> str:
     """Format a number of a column with few digits, or as a date."""
-    return date_words(value, column_kind) if column_kind in DATES else number(value)
+    return date_words(value, column_type) if column_type in DATES else number(value)
 
 
 def value_words(value: Value) -> str:

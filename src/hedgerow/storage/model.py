@@ -115,14 +115,14 @@ def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
     save
     """
     _check_path(path, "read")
-    with errors_about(path):
+    with errors_naming(path):
         contents = read_file(path, memory_map=memory_map)
         with one_exception():
             return _model_from(contents)
 
 
 @contextmanager
-def errors_about(path: Path_ | BinaryIO) -> Iterator[None]:
+def errors_naming(path: Path_ | BinaryIO) -> Iterator[None]:
     """Put the path of a file before the message of a `ModelFileError`."""
     try:
         yield
