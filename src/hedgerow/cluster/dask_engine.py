@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
+from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -59,7 +60,9 @@ class DaskEngine(Engine):
         self._alive = self._running = self._looked = time.monotonic()
         return self
 
-    def __exit__(self, error_type: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Cancel all tasks after an error or Ctrl-C, and release their results."""
         made = list(self._made)
         try:

@@ -23,6 +23,7 @@ from hedgerow.forest.target import TargetInfo, check_total_weight
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
 from hedgerow.params.checks import check_n_rows
+from hedgerow.params.table import TreeEstimator
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins, bin_limits
 from hedgerow.util.runtime import reading_threads
@@ -224,7 +225,7 @@ def _first(given: tuple[Described, Any]) -> Described:
 
 
 def sample_on_cluster(
-    engine: Engine, estimator: Any, target: DistributedTarget, training: ClusterTable
+    engine: Engine, estimator: TreeEstimator, target: DistributedTarget, training: ClusterTable
 ) -> list[Handle]:
     """Take the rows for out-of-bag learning from each part.
 
@@ -240,7 +241,7 @@ def sample_on_cluster(
 def learn_on_cluster(
     engine: Engine,
     samples: list[Handle],
-    estimator: Any,
+    estimator: TreeEstimator,
     target: DistributedTarget,
     training: ClusterTable,
     fitted: Fitted,

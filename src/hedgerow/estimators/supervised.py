@@ -24,7 +24,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.suggest import suggested_rows
 from hedgerow.params.checks import require_count
 from hedgerow.params.resolve import resolve_max_features
-from hedgerow.params.table import RandomState
+from hedgerow.params.table import RandomState, TreeEstimator
 from hedgerow.table.frames import OUTPUTS, frame_like, requested_output
 from hedgerow.table.schema import TableLike, TargetLike
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-def leaves_are_sums(model: Any) -> bool:
+def leaves_are_sums(model: TreeEstimator) -> bool:
     """Return whether `partial_fit` can update the leaves.
 
     Raise AttributeError otherwise.
@@ -445,7 +445,7 @@ class SupervisedTrees(BaseTrees):
         return self._framed(X, list(found), found._fields)
 
 
-def _drift_rows(predictor: Any, X: TableLike, y: TargetLike | None, classes: NDArray[Any] | None) -> DriftRows:
+def _drift_rows(predictor: Any, X: TableLike, y: TargetLike | None, classes: NDArray[np.generic] | None) -> DriftRows:
     """Return at most `DRIFT_ROWS` rows, with their labels if any, for `compare`."""
     codes = predictor.read(X).codes
     return sampled_rows(codes, None if y is None else predictor.drift_labels(y, codes.shape[1], classes))

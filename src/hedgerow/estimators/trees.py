@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from typing import Any, ClassVar, Self, TypeVar
@@ -11,9 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
-from hedgerow.criteria import Criterion
 from hedgerow.fit.task import Task
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.proximity import (
@@ -27,17 +25,7 @@ from hedgerow.forest.proximity import (
 from hedgerow.forest.walk import Tree, decision_path
 from hedgerow.inference.fitted import Fitted, fitted_of
 from hedgerow.inference.predictor import current_predictor
-from hedgerow.params.table import (
-    CategoricalFeatures,
-    ClassWeight,
-    FeatureWeights,
-    ImmutableFeatures,
-    MaxFeatures,
-    MonotonicCst,
-    OobScore,
-    Parameter,
-    RandomState,
-)
+from hedgerow.params.table import TreeEstimator
 from hedgerow.table.bins import Codes
 from hedgerow.table.schema import TableLike
 from hedgerow.util.compat import available_names, sklearn_callbacks
@@ -46,7 +34,7 @@ _Value = TypeVar("_Value")
 _Array = NDArray[np.float64]
 
 
-class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
+class BaseTrees(TreeEstimator, ABC):
     """Base class for classifiers, regressors and unsupervised trees.
 
     `fit` assigns one `Fitted` after everything else has succeeded. Each call reads it once, with the current parameters
@@ -55,49 +43,6 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
 
     #: The prediction type.
     _task: ClassVar[Task]
-    #: Rows of the parameter table that a class takes, in the order of its constructor.
-    _parameters: ClassVar[Mapping[str, Parameter]]
-
-    # Parameters that every class takes.
-    max_depth: int | None
-    min_samples_split: int | float
-    min_samples_leaf: int | float
-    categorical_features: CategoricalFeatures
-    max_bins: int | str | None
-    random_state: RandomState
-
-    # Defaults of parameters that a class does not take.
-    calibration: str | None = None
-    criterion: str | Criterion = "gini"
-    splitter: str = "best"
-    min_weight_fraction_leaf: float = 0.0
-    max_features: MaxFeatures = None
-    constant_features: str = "skip"
-    feature_weights: FeatureWeights = None
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
-    bootstrap: bool | str = False
-    max_samples: int | float | None = None
-    oob_score: OobScore = False
-    novelty: float | None = None
-    unseen: str = "larger"
-    class_weight: ClassWeight = None
-    monotonic_cst: MonotonicCst = None
-    immutable_features: ImmutableFeatures = None
-    leaf_counts: str = "all"
-    leaf_rows: bool = False
-    ccp_alpha: float = 0.0
-    warm_start: bool = False
-    n_jobs: int | None = None
-    verbose: int = 0
-
-    # Capabilities of a class that other layers read.
-    #: Whether the model is a single tree.
-    _single_tree: ClassVar[bool] = False
-    #: Whether leaves can count later rows.
-    _incremental: ClassVar[bool] = False
-    #: Whether a fitted model keeps the binned training rows.
-    _keeps_training_rows: ClassVar[bool] = True
 
     def apply(self, X: TableLike) -> NDArray[np.int32]:
         """Return the leaf that each sample reaches in each tree.
@@ -295,7 +240,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         return fitted_of(self).schema.n_features
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> NDArray[np.generic]:
         """Names of the features, if the training table had names."""
         names = fitted_of(self).schema.names
         if names is None:

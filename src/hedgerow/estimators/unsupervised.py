@@ -71,7 +71,7 @@ class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
         leaves = self.embed(X)
         return leaves if self.sparse_output else np.asarray(leaves.toarray())
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.generic]:
         """Return the names of the leaves, ``<class>_<tree>_<leaf>``.
 
         Parameters

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 from hedgerow.errors import ClusterError
@@ -72,7 +73,9 @@ class Engine(Protocol):
     def __enter__(self) -> Self: ...
 
     @abstractmethod
-    def __exit__(self, error_type: type[BaseException] | None, error: BaseException | None, trace: object) -> None: ...
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     # ---- derived methods --------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Groups
 from hedgerow.inference.fitted import Fitted
 from hedgerow.params.resolve import bag_mean
+from hedgerow.params.table import TreeEstimator
 from hedgerow.table.schema import TableLike
 
 
@@ -132,7 +133,9 @@ def _later(labels: NDArray[Any], earlier: Groups | None) -> LaterGroups:
     return LaterGroups(numbers[n_known:] - n_known, len(first) - n_known, of_all)
 
 
-def settings_for_groups(settings: GrowthParams, model: Any, target: Any, groups: Groups | None) -> GrowthParams:
+def settings_for_groups(
+    settings: GrowthParams, model: TreeEstimator, target: Any, groups: Groups | None
+) -> GrowthParams:
     """Return the growth parameters for bootstrap samples of groups.
 
     Leaves count only rows of the bootstrap sample, because they must not count the group of an out-of-bag row.
@@ -149,7 +152,7 @@ def settings_for_groups(settings: GrowthParams, model: Any, target: Any, groups:
     return replace(settings, bag_mean=mean, leaf_counts=leaf_counts)
 
 
-def _check_countable(settings: GrowthParams, model: Any, target: Any) -> None:
+def _check_countable(settings: GrowthParams, model: TreeEstimator, target: Any) -> None:
     """Raise an error if leaves cannot count groups instead of rows."""
     targets = target.outputs if target.kind == "several" else (target,)
     if any(each.kind != "classes" or each.known is not None for each in targets):

@@ -32,6 +32,7 @@ from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish
 from hedgerow.inference.predictor import Predictor, current_predictor, predictor_of
 from hedgerow.params.checks import MAX_ROWS, check_parameters, require_count
+from hedgerow.params.table import TreeEstimator
 from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode
 from hedgerow.table.schema import TableLike, TargetLike
@@ -41,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 def partial_fit(
-    model: Any,
+    model: TreeEstimator,
     X: TableLike,
     y: TargetLike | None,
     sample_weight: ArrayLike | None,
@@ -72,7 +73,7 @@ def partial_fit(
 
 
 def grow_more(
-    model: Any,
+    model: TreeEstimator,
     n: Any,
     X: TableLike | None,
     y: TargetLike | None,
@@ -107,7 +108,7 @@ def grow_more(
     return finish(replace(run, rows=run.rows.under(settings), settings=settings, fingerprint=fingerprint))
 
 
-def with_classes(fitted: Fitted, names: NDArray[Any]) -> Fitted:
+def with_classes(fitted: Fitted, names: NDArray[np.generic]) -> Fitted:
     """Return a fit with more classes.
 
     The calibrator and the calibrated decision, which lack the new classes, are dropped.
@@ -157,7 +158,7 @@ def with_origins(fitted: Fitted) -> Fitted:
 # ---- stages of partial_fit ------------------------------------------------------------------------
 
 
-def _read_more(model: Any, before: Fitted, X: TableLike) -> Codes:
+def _read_more(model: TreeEstimator, before: Fitted, X: TableLike) -> Codes:
     """Read later rows as codes (p, m), of all features if the forest keeps its rows."""
     predictor = current_predictor(Predictor, model, before)
     return predictor.read(X, all_features=before.rows is not None).codes
@@ -238,7 +239,7 @@ def _of_one_table(origins: tuple[Provenance, ...]) -> bool:
 
 
 def _rows_again(
-    model: Any,
+    model: TreeEstimator,
     task: SupervisedTask,
     before: Fitted,
     X: TableLike,
@@ -264,7 +265,7 @@ def _rows_again(
 
 
 def _settings_again(
-    model: Any, task: SupervisedTask, before: Fitted, target: Any, groups: Groups | None
+    model: TreeEstimator, task: SupervisedTask, before: Fitted, target: Any, groups: Groups | None
 ) -> GrowthParams:
     """Return the growth parameters of more trees, with the seed of the first ones."""
     settings = replace(task.growth(model, target, before.schema), seed=before.seed)
@@ -348,7 +349,7 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
 def _check_alike(first: Any, second: Any) -> None:
     """Raise an error for models that cannot be merged."""
     for model in (first, second):
-        if not getattr(type(model), "_incremental", False) or model._single_tree:
+        if not isinstance(model, TreeEstimator) or not model._incremental or model._single_tree:
             raise TypeError(f"forests to be merged must be forests of hedgerow, got {type(model).__name__}.")
         predictor_of(model, "forests to be merged must be")
     if type(first) is not type(second):
@@ -361,7 +362,9 @@ def _check_alike(first: Any, second: Any) -> None:
             raise ValueError(f"{name} must be the same in forests to be merged, got {pair[0]!r} and {pair[1]!r}.")
 
 
-def _all_names(first: TargetInfo, second: TargetInfo) -> tuple[NDArray[Any], tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _all_names(
+    first: TargetInfo, second: TargetInfo
+) -> tuple[NDArray[np.generic], tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return the class names of both forests, and the positions of each among them."""
     kinds = [{type(name) for name in info.names.tolist()} for info in (first, second)]
     if (str in kinds[0]) != (str in kinds[1]):

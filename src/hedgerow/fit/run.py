@@ -22,7 +22,7 @@ from hedgerow.inference.fitted import FitMetrics, Fitted
 from hedgerow.inference.oob import warn_of_unjudged
 from hedgerow.params.checks import check_n_rows, check_parameters
 from hedgerow.params.resolve import TO_BE_CHOSEN, how_to_bin
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins
@@ -63,7 +63,7 @@ class FitRun:
         Metrics so far.
     """
 
-    model: Any
+    model: TreeEstimator
     rows: TrainingRows
     schema: Schema
     bins: Bins
@@ -111,7 +111,7 @@ class FitRun:
 
 
 def fit(
-    model: Any,
+    model: TreeEstimator,
     X: TableLike,
     y: TargetLike | None,
     sample_weight: ArrayLike | None = None,
@@ -159,7 +159,7 @@ def finish(run: FitRun) -> Fitted:
     return evaluate_oob(run.task, run.model, run.published(forest))
 
 
-def evaluate_oob(task: SupervisedTask, model: Any, fitted: Fitted) -> Fitted:
+def evaluate_oob(task: SupervisedTask, model: TreeEstimator, fitted: Fitted) -> Fitted:
     """Return a fit with out-of-bag choices and metrics.
 
     Warn if some rows are in every bootstrap sample.
@@ -180,7 +180,7 @@ def check_constraints(settings: GrowthParams, schema: Schema) -> None:
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def _earlier(model: Any) -> Fitted | None:
+def _earlier(model: TreeEstimator) -> Fitted | None:
     """Return the fit to which a warm start adds trees, with checksums of its rows."""
     before: Fitted | None = model.__dict__.get("_fitted")
     if before is None or not model.warm_start:
@@ -190,7 +190,7 @@ def _earlier(model: Any) -> Fitted | None:
     return replace(before, fingerprint=before.fingerprint._replace(rows=before.rows.checksums()))
 
 
-def read_rows(model: Any, X: TableLike, before: Fitted | None = None) -> Any:
+def read_rows(model: TreeEstimator, X: TableLike, before: Fitted | None = None) -> Any:
     """Read the table of a first fit, or one with the columns of an earlier fit."""
     table: Table | BinnedTable
     if before:
@@ -203,7 +203,7 @@ def read_rows(model: Any, X: TableLike, before: Fitted | None = None) -> Any:
     return table
 
 
-def _task_for(model: Any, y: TargetLike | None, before: Fitted | None) -> Any:
+def _task_for(model: TreeEstimator, y: TargetLike | None, before: Fitted | None) -> Any:
     """Return the task for y of one or several columns.
 
     A warm start must have as many as the first fit.
@@ -218,12 +218,12 @@ def _task_for(model: Any, y: TargetLike | None, before: Fitted | None) -> Any:
     return task_of(model, multi_output=len(columns) > 1)
 
 
-def task_of(model: Any, *, multi_output: bool) -> Any:
+def task_of(model: TreeEstimator, *, multi_output: bool) -> Any:
     """Return the task of an estimator for y of one or several columns."""
     return model._task.for_outputs() if multi_output else model._task
 
 
-def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
+def _shared_fingerprint(model: TreeEstimator, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
     """Return the fingerprint of all trees.
 
     A warm start on other rows or bags has no out-of-bag metrics.

@@ -19,7 +19,7 @@ from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.resolve import resolve_settings
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
 from hedgerow.table.schema import TargetLike
@@ -50,7 +50,7 @@ class Task(ABC):
         return task.predictor(fitted, params, estimator)
 
     @abstractmethod
-    def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
         """Return the JSON and the arrays of the file of a fitted estimator.
 
         The keys of the JSON are `file_keys`.
@@ -87,7 +87,7 @@ class SupervisedTask(Task):
     @abstractmethod
     def read_y(
         self,
-        model: Any,
+        model: TreeEstimator,
         y: TargetLike | None,
         sample_weight: ArrayLike | None,
         n_rows: int,
@@ -111,7 +111,7 @@ class SupervisedTask(Task):
 
     def read_more_y(
         self,
-        model: Any,
+        model: TreeEstimator,
         y: TargetLike | None,
         sample_weight: ArrayLike | None,
         n_rows: int,
@@ -126,7 +126,7 @@ class SupervisedTask(Task):
         return weights
 
     def read_column(
-        self, model: Any, y: TargetLike | None, weights: Any, n_rows: int, before: Fitted | None
+        self, model: TreeEstimator, y: TargetLike | None, weights: Any, n_rows: int, before: Fitted | None
     ) -> ReadTarget:
         """Read the target of one column of a multi-output y.
 
@@ -136,7 +136,7 @@ class SupervisedTask(Task):
 
     # ---- trees -------------------------------------------------------------------------------------
 
-    def growth(self, model: Any, target: Any, schema: Schema) -> GrowthParams:
+    def growth(self, model: TreeEstimator, target: Any, schema: Schema) -> GrowthParams:
         """Return the growth parameters for these rows."""
         n_classes = target.for_core().n_classes
         return resolve_settings(model, target.n_rows, schema.n_features, schema.names, n_classes)
@@ -159,7 +159,7 @@ class SupervisedTask(Task):
 
     # ---- clusters --------------------------------------------------------------------------------------
 
-    def distributed(self, model: Any) -> DistributedTarget | None:
+    def distributed(self, model: TreeEstimator) -> DistributedTarget | None:
         """Return the target of a table on a cluster, before reading.
 
         Return None if clusters are not supported.

@@ -439,7 +439,11 @@ class DriftRows(NamedTuple):
 
 
 def compare(
-    predictor: Predictor, new: DriftRows, reference: DriftRows | None, classes: NDArray[Any] | None, **options: Any
+    predictor: Predictor,
+    new: DriftRows,
+    reference: DriftRows | None,
+    classes: NDArray[Any] | None,
+    **options: Any,
 ) -> Drift:
     """Compare new rows with out-of-bag training rows, or with a reference."""
     old = _training_rows(predictor, new.labels is not None) if reference is None else reference

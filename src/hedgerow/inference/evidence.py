@@ -84,7 +84,7 @@ class Evidence:
     oob_mask: OobMask | None = None
     n_threads: int = 1
     cache: Cache = field(default_factory=Cache)
-    groups: NDArray[Any] | None = None
+    groups: NDArray[np.str_] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -327,7 +327,7 @@ def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
 class FixedPredictions:
     """Precomputed predictions as an estimator, for scikit-learn's scorers."""
 
-    classes_: NDArray[Any]
+    classes_: NDArray[np.generic]
     probability: Floats
     sets: NDArray[np.bool_]
 
@@ -341,7 +341,9 @@ class FixedPredictions:
         return self.probability
 
 
-def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> float:
+def score_sets(
+    metric: Any, classes: NDArray[np.generic], y: NDArray[np.generic], opinion: Opinion, sets: NDArray[np.bool_]
+) -> float:
     """Score prediction sets by a metric.
 
     It is a name of `scorer`, "accuracy", or a callable of (y, sets).
@@ -355,7 +357,10 @@ def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opi
 
 
 def calibrated(
-    decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any], clusters: NDArray[Any] | None = None
+    decision: str | Decision,
+    opinion: Opinion | None,
+    labels: NDArray[np.generic],
+    clusters: NDArray[Any] | None = None,
 ) -> Decision:
     """Return a decision rule, calibrated on out-of-bag opinions if necessary.
 
@@ -392,7 +397,7 @@ class Trial:
 
 def try_out(
     evidence: Evidence,
-    labels: NDArray[Any],
+    labels: NDArray[np.integer[Any]],
     rule: Rule,
     caution: float,
     decision: str | Decision,
@@ -437,7 +442,10 @@ def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -
 
 
 def choose_caution(
-    tried: Callable[[float, Any], tuple[Trial, NDArray[np.bool_]]], classes: NDArray[Any], target: Any, decision: Any
+    tried: Callable[[float, Any], tuple[Trial, NDArray[np.bool_]]],
+    classes: NDArray[np.generic],
+    target: Any,
+    decision: Any,
 ) -> float:
     """Return the caution of `CAUTIONS` with the best u65, the smallest of a tie.
 

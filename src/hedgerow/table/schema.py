@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal["number", "boolean", "text", "category", "null", "date
 
 #: A table as users pass it; rows of lists may mix numbers, text and None.
 TableLike: TypeAlias = (
-    "ArrayLike | Sequence[Sequence[object]] | SparseTable | IntoDataFrame | LazyTable | UncertainTable | Source"
+    "ArrayLike | Sequence[Sequence[object]] | SparseMatrix | IntoDataFrame | LazyTable | UncertainTable | Source"
 )
 #: y as users pass it: one value per row, or a column per output.
 TargetLike: TypeAlias = "ArrayLike | Sequence[object] | IntoSeries | IntoDataFrame | LazyTable | UncertainLabels"
@@ -178,14 +178,14 @@ class Factors(NamedTuple):
     values: Array
 
 
-class SparseTable(Protocol):
+class SparseMatrix(Protocol):
     """A sparse matrix or array of SciPy, in any format."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """(n_rows, n_features)."""
 
-    def tocsc(self, copy: bool = False) -> SparseTable:
+    def tocsc(self, copy: bool = False) -> SparseMatrix:
         """Return the table by columns."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +24,7 @@ from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.table.bins import Codes
 from hedgerow.table.schema import TargetLike
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
@@ -43,7 +42,7 @@ class PairwiseClassification(Classification):
 
     def read_y(
         self,
-        model: Any,
+        model: TreeEstimator,
         y: TargetLike | None,
         sample_weight: ArrayLike | None,
         n_rows: int,
@@ -87,7 +86,7 @@ class PairwiseClassification(Classification):
         """Return 2, the number of classes per leaf, and the number of pairs."""
         return 2, len(pairs_of(n_classes))
 
-    def distributed(self, model: Any) -> None:
+    def distributed(self, model: TreeEstimator) -> None:
         """Return None: clusters do not support pairwise trees."""
 
 

@@ -23,7 +23,7 @@ from hedgerow.inference.fitted import Fitted, fitted_of, publish
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.checks import check_once_fitted, check_parameters, require_resolved
 from hedgerow.params.resolve import resolve_settings, seed_from
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import State, state_from_contents, state_to_contents
 from hedgerow.storage.values import Arrays, Once, take
@@ -59,7 +59,7 @@ class Unsupervised(Task):
     #: Names of the leaf counts.
     leaf_names: ClassVar[tuple[str, ...]]
 
-    def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
         """Return the JSON and arrays of fitted trees; the training table is not saved."""
         check_once_fitted(model)
         encoder, fitted = Encoder(), fitted_of(model)
@@ -97,7 +97,7 @@ class RandomEmbedding(Unsupervised):
 
     leaf_names = ("rows",)
 
-    def fit(self, model: Any, X: TableLike, sample_weight: ArrayLike | None) -> Fitted:
+    def fit(self, model: TreeEstimator, X: TableLike, sample_weight: ArrayLike | None) -> Fitted:
         """Grow trees on noise; its values all differ, so only limits end a branch."""
         before: Fitted | None = model.__dict__.get("_fitted") if model.warm_start else None
         table, n_threads = _read(model, X, before), thread_count(model.n_jobs)
@@ -140,7 +140,7 @@ class RealOrPermuted(Unsupervised):
 
     leaf_names = ("permuted", "real")
 
-    def fit(self, model: Any, X: TableLike, groups: GroupsLike = None) -> Fitted:
+    def fit(self, model: TreeEstimator, X: TableLike, groups: GroupsLike = None) -> Fitted:
         """Grow trees that separate the table from a copy with permuted columns."""
         X, groups = split_groups(X, groups)
         table, n_threads = _read(model, X), thread_count(model.n_jobs)
@@ -186,7 +186,7 @@ def without_moments(forest: Forest) -> Forest:
     return replace(forest, evidence=forest.evidence.as_counts())
 
 
-def _read(model: Any, X: TableLike, before: Fitted | None = None) -> Any:
+def _read(model: TreeEstimator, X: TableLike, before: Fitted | None = None) -> Any:
     """Check the parameters, and read the table with the columns of an earlier fit."""
     check_parameters(model)
     require_resolved(model, "for unsupervised trees", "Pass a number.")
@@ -194,7 +194,7 @@ def _read(model: Any, X: TableLike, before: Fitted | None = None) -> Any:
 
 
 def _run(
-    model: Any,
+    model: TreeEstimator,
     X: TableLike,
     rows: TrainingRows,
     table: Table,

@@ -132,7 +132,7 @@ def merged(found: Factors) -> tuple[Factors, dict[str, list[str]]]:
     return Factors(code_of[found.codes], found.values[kept]), others
 
 
-def known_places(texts: Iterable[object], known: NDArray[Any], *, exact: bool) -> list[int]:
+def known_places(texts: Iterable[object], known: NDArray[np.generic], *, exact: bool) -> list[int]:
     """Return the index of each text or of its spelling among known texts (k,), or -1."""
     place = {label: number for number, label in enumerate(known.tolist())}
     keys: dict[str, int] = {}

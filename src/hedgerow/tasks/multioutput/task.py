@@ -16,7 +16,7 @@ from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.multioutput import MultiOutputLeaves
 from hedgerow.forest.target import ReadTarget, columns_of, read_weights
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.storage.outputs import join_outputs, split_outputs
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import checked_score
@@ -46,7 +46,7 @@ class MultiOutput(SupervisedTask):
 
     def read_y(
         self,
-        model: Any,
+        model: TreeEstimator,
         y: TargetLike | None,
         sample_weight: ArrayLike | None,
         n_rows: int,
@@ -69,7 +69,7 @@ class MultiOutput(SupervisedTask):
 
     def read_more_y(
         self,
-        model: Any,
+        model: TreeEstimator,
         y: TargetLike | None,
         sample_weight: ArrayLike | None,
         n_rows: int,
@@ -79,7 +79,7 @@ class MultiOutput(SupervisedTask):
         """Raise: `partial_fit` does not support multi-output models."""
         _refuse_more_rows()
 
-    def growth(self, model: Any, target: MultiOutputTarget, schema: Schema) -> GrowthParams:
+    def growth(self, model: TreeEstimator, target: MultiOutputTarget, schema: Schema) -> GrowthParams:
         """Return the growth parameters."""
         if model.monotonic_cst is not None:
             raise ValueError(
@@ -106,7 +106,7 @@ class MultiOutput(SupervisedTask):
         """Return the predictor of all outputs."""
         return MultiOutputPredictor(self._inner.predictor, fitted, params, estimator)
 
-    def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
         """Return the JSON and arrays of each output, and the common out-of-bag score."""
         outputs, arrays = join_outputs(self._inner.dump(output) for output in model.outputs_)
         score = Encoder().encode(fitted_of(model).figures.oob_score, "oob_score_")
@@ -143,7 +143,7 @@ def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
     return replace(first, forest=forest, info=info, figures=figures, outputs=tuple(outputs))
 
 
-def _class_weights(model: Any, n_outputs: int) -> list[Any]:
+def _class_weights(model: TreeEstimator, n_outputs: int) -> list[Any]:
     """Return ``class_weight`` of each output."""
     given = model.get_params(deep=False).get("class_weight")
     if given == "balanced_subsample" or isinstance(given, dict):
