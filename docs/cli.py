@@ -13,9 +13,8 @@ from typing import Any, Literal, get_args, get_origin
 from typer.models import ArgumentInfo
 
 from hedgerow.cli import exit_codes
-from hedgerow.cli.app import COMMANDS
+from hedgerow.cli.app import COMMANDS, command
 from hedgerow.cli.options import ReadOptions
-from hedgerow.cli.typer_adapter import command
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 #: The meaning of each exit code of `hedgerow.cli.exit_codes`.

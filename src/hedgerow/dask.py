@@ -19,12 +19,15 @@ except ImportError as error:  # pragma: no cover
         "hedgerow.dask requires dask and distributed. Install them with pip install 'dask[dataframe]' distributed."
     ) from error
 
+from numpy.typing import ArrayLike
+
 import hedgerow.estimators as local
 from hedgerow.cluster.dask_engine import PATIENCE, DaskEngine, client_for
 from hedgerow.cluster.estimators import fit_on_cluster
 from hedgerow.cluster.lazy import LazyEvidence, evaluate, lazily
 from hedgerow.cluster.partitions import Partitions, for_each_partition, is_dask, open_parquet, partitions_from
 from hedgerow.errors import ClusterError
+from hedgerow.table.schema import TableLike, TargetLike
 
 __all__ = [
     "ClusterError",
@@ -64,7 +67,7 @@ class OnDask:
     Other input goes to the ordinary estimator.
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **cluster: Any) -> Self:
+    def fit(self, X: TableLike, y: TargetLike, sample_weight: ArrayLike | None = None, **cluster: Any) -> Self:
         """Fit to a dask collection; the rows stay on the workers.
 
         The forest is bitwise identical to that of the ordinary estimator on one machine, for any partitioning of the
@@ -142,7 +145,7 @@ class OnDask:
         """
         return self.fit_partitions(open_parquet(path, target, weight, groups=groups, **(options or {})), **cluster)
 
-    def evidence(self, X: Any) -> Any:
+    def evidence(self, X: TableLike) -> Any:
         """Return the evidence of the leaves that samples reach, lazily for Dask.
 
         Parameters
@@ -181,7 +184,7 @@ class OnDask:
 
 
 def _lazy_method(name: str) -> Any:
-    def method(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+    def method(self: Any, X: TableLike, *args: Any, **options: Any) -> Any:
         ordinary = getattr(super(_class_on_dask(type(self)), self), name)
         return lazily(self.to_local(), name, X, *args, **options) if is_dask(X) else ordinary(X, *args, **options)
 

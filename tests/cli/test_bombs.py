@@ -20,7 +20,7 @@ from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files import compression as packed
 from hedgerow.cli.files import excel as workbook
 from hedgerow.cli.files.compression import unpacked
-from hedgerow.cli.files.excel import csv_from_workbook
+from hedgerow.cli.files.excel import csv_from_excel
 from hedgerow.cli.files.paths import check_out
 from hedgerow.explain.report.answers_file import model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
@@ -92,7 +92,7 @@ def times(which: str, number: int) -> str:
 )
 def test_a_spreadsheet_with_few_cells_far_apart_is_refused(book: bytes) -> None:
     with pytest.raises(DataError, match=r"cells too far apart \(.* cell positions"):
-        csv_from_workbook(book)
+        csv_from_excel(book)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_spreadsheet_with_few_cells_far_apart_is_refused(book: bytes) -> None:
     ],
 )
 def test_other_spreadsheets_are_read(book: bytes, lines: int) -> None:
-    assert csv_from_workbook(book).count(b"\n") == lines
+    assert csv_from_excel(book).count(b"\n") == lines
 
 
 def renamed(book: bytes) -> bytes:
@@ -121,18 +121,18 @@ def test_a_spreadsheet_that_takes_too_much_memory_ends_its_reader_only(monkeypat
     monkeypatch.setattr(workbook, "MEMORY", 200 << 20)
     book = renamed(ods((times("rows", 100_000), NUMBER.format(times("columns", 100)))))
     with pytest.raises(DataError, match=r"damaged, or takes more than 2.. MB of memory"):
-        csv_from_workbook(book)
+        csv_from_excel(book)
 
 
 def test_a_reader_that_crashes_is_an_error_of_one_sentence(monkeypatch) -> None:
     monkeypatch.setattr(workbook.sys, "executable", shutil.which("false"))
     with pytest.raises(DataError, match="the spreadsheet is damaged"):
-        csv_from_workbook(xlsx(CELL.format("A1")))
+        csv_from_excel(xlsx(CELL.format("A1")))
 
 
 def test_a_binary_workbook_is_refused() -> None:
     with pytest.raises(DataError, match=r"must be .xlsx, .ods or .xls, got .xlsb"):
-        csv_from_workbook(xlsx(CELL.format("A1"), sheet="sheet1.bin"))
+        csv_from_excel(xlsx(CELL.format("A1"), sheet="sheet1.bin"))
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, lambda data: archive(table=data)])
@@ -147,7 +147,7 @@ def test_what_was_packed_may_be_a_hundred_times_as_large(pack, monkeypatch) -> N
 def test_a_spreadsheet_may_be_a_hundred_times_as_large(monkeypatch) -> None:
     monkeypatch.setattr(packed, "ALWAYS_BYTES", 1 << 16)
     with pytest.raises(DataError, match="MB when decompressed"):
-        csv_from_workbook(xlsx(CELL.format("A1"), "<c/>" * (1 << 18)))
+        csv_from_excel(xlsx(CELL.format("A1"), "<c/>" * (1 << 18)))
 
 
 def test_cells_are_found_wherever_a_piece_ends(monkeypatch) -> None:
@@ -277,7 +277,7 @@ def test_a_set_in_a_spreadsheet_is_written_as_in_csv(run, write, model, patients
 
 def test_no_text_in_a_spreadsheet_is_a_formula(tmp_path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
-    workbook.write_workbook({"=a": ["=1+1", "x"], "@b": ["-1", "+1"]}, tmp_path / "a.xlsx")
+    workbook.write_excel({"=a": ["=1+1", "x"], "@b": ["-1", "+1"]}, tmp_path / "a.xlsx")
     cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx").active.iter_rows() for cell in row]
     assert [cell.value for cell in cells] == ["=a", "@b", "=1+1", "-1", "x", "+1"]
     assert {cell.data_type for cell in cells} == {"s"}

@@ -36,7 +36,7 @@ class FuturesEngine(Engine):
     def each(self, name: str, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Handle]:
         return [self._submit(function, arguments) for arguments in zip(*columns, strict=True)]
 
-    def some(self, waiting: Mapping[Handle, str]) -> list[Handle]:
+    def first_finished(self, waiting: Mapping[Handle, str]) -> list[Handle]:
         done = wait(waiting, return_when=FIRST_COMPLETED).done
         for future in done:
             if reason := future.exception():

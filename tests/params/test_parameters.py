@@ -15,10 +15,9 @@ from sklearn.base import clone
 
 import hedgerow
 from hedgerow.decisions import Hurwicz
-from hedgerow.estimators.trees import BaseTrees
 from hedgerow.params.checks import check_parameters, parameters_of
 from hedgerow.params.resolve import resolve_settings
-from hedgerow.params.table import PARAMETERS, Params, rows_of, with_parameters_described
+from hedgerow.params.table import PARAMETERS, Params, TreeEstimator, rows_of, with_parameters_described
 from hedgerow.rules import Laplace
 
 NAMES = (
@@ -110,8 +109,8 @@ def test_what_an_estimator_does_not_take_has_a_value_that_changes_nothing() -> N
         False,
         0,
     )
-    for name in set(PARAMETERS) & set(vars(BaseTrees)):
-        PARAMETERS[name].check(name, getattr(BaseTrees, name))
+    for name in set(PARAMETERS) & set(vars(TreeEstimator)):
+        PARAMETERS[name].check(name, getattr(TreeEstimator, name))
 
 
 def test_every_parameter_is_checked_somewhere() -> None:

@@ -257,7 +257,7 @@ def test_our_copies_have_the_shapes_of_table_1():
 
 def test_leaves_of_one_row_leave_averages_votes_and_pools_alike(cancer):
     X, y = cancer
-    half = busch.judge(X, y, *busch.halves(len(y), 0), leaf=1, seed=0)
+    half = busch.evaluate_split(X, y, *busch.halves(len(y), 0), leaf=1, seed=0)
     accuracy, auc = (dict(zip(busch.COLUMNS, half[measure], strict=True)) for measure in ("accuracy", "auc"))
     assert accuracy["Probability"] == accuracy["Voting"] == accuracy["Pooling"] == accuracy["Dempster"]
     assert auc["Probability"] == auc["Voting"] == auc["Pooling"]
@@ -268,7 +268,7 @@ def test_leaves_of_one_row_leave_averages_votes_and_pools_alike(cancer):
 @pytest.mark.parametrize("leaf", [2, 32])
 def test_a_prior_moves_evas_threshold_and_never_its_ranking(cancer, leaf):
     X, y = cancer
-    half = busch.judge(X, y, *busch.halves(len(y), 0), leaf=leaf, seed=0)
+    half = busch.evaluate_split(X, y, *busch.halves(len(y), 0), leaf=leaf, seed=0)
     accuracy, auc = (dict(zip(busch.COLUMNS, half[measure], strict=True)) for measure in ("accuracy", "auc"))
     assert auc["EVA"] == auc[busch.PROGRAM] == auc["EVA, no prior"]
     assert accuracy["Dempster"] == accuracy[busch.BY_RATIO]

@@ -46,7 +46,7 @@ def test_a_rule_is_judged_on_the_leaves_that_the_forest_reaches():
     X = rng.normal(size=(120, 3))
     y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
     fit, test = halves(120, 0)
-    accuracy, brier = forests.judge(X, y, fit, test, "forest", 8)
+    accuracy, brier = forests.evaluate_split(X, y, fit, test, "forest", 8)
     assert accuracy.shape == brier.shape == (len(forests.SIZES), len(forests.RULES))
     told = {"min_samples_leaf": 8, "min_samples_split": 16, "random_state": 0, "calibration": None}
     counts = RandomForestClassifier(forests.SIZES[1], **told).fit(X[fit], y[fit]).evidence(X[test]).counts

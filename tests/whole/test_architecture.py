@@ -43,7 +43,7 @@ USE_PRIVATES = {
     "params/table.py": {"_parameters"},
 }
 
-#: What the classes of estimators tell the other layers (`BaseTrees`).
+#: What the classes of estimators tell the other layers (`TreeEstimator`, `BaseTrees`).
 INTERFACE = {
     "_incremental",
     "_keeps_training_rows",

@@ -1,8 +1,8 @@
 """Command line, a module for each command.
 
 =================  =====================================================================================
-`app`              the list of commands
-`options`          the options of each command; `typer_adapter` turns them into commands
+`app`              the list of commands, and how options become parameters for typer
+`options`          the options of each command
 `fit`, `tune`      model files, and out-of-bag and held-out metrics
 `compare`          held-out metrics of hedgerow and of other libraries
 `predict`          predictions of each row

@@ -94,7 +94,11 @@ def demo(options: DemoOptions) -> None:
 
 
 def _write_pages(
-    console: Console, options: DemoOptions, forest: RandomForestClassifier, X: NDArray[np.float64], y: NDArray[Any]
+    console: Console,
+    options: DemoOptions,
+    forest: RandomForestClassifier,
+    X: NDArray[np.float64],
+    y: NDArray[np.generic],
 ) -> None:
     """Write the report, and the notebook of --notebook, and print their paths."""
     names = {f"x[{j}]": {"": str(name)} for j, name in enumerate(load_breast_cancer().feature_names)}

@@ -11,7 +11,7 @@ from hedgerow.cli.console import note, warn
 from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet
-from hedgerow.cli.files.values import POINT, Notation, known_places
+from hedgerow.cli.files.values import POINT, NumberFormat, known_places
 from hedgerow.cli.files.views import SomeRows
 from hedgerow.cli.options import ReadOptions
 from hedgerow.inference.evaluation import BLOCK_ROWS, MOST_GROUPS, group_rows
@@ -108,7 +108,7 @@ def read_costs(path: str, classes: Array, reading: ReadOptions) -> Costs:
 
 def _costs_in(sheet: Sheet, action: str, reading: ReadOptions) -> NDArray[np.float64]:
     """Return a column as numbers (K,), in the notation of the options or with points."""
-    notation = Notation(*reading.marks)
+    notation = NumberFormat(*reading.marks)
     found = []
     for cell in sheet.cells(action).tolist():
         number = notation.number(str(cell))

@@ -144,9 +144,9 @@ def _one_row(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOp
     return int(row) - 1
 
 
-def _class_of(model: SupervisedTrees, text: str) -> object:
+def _class_of(model: SupervisedTrees, text: str) -> str | int | float:
     """Return the class of --wanted."""
-    known = predictor_of(model).classes.tolist()
+    known: list[str | int | float] = predictor_of(model).classes.tolist()
     for label in known:
         if str(label) == text:
             return label

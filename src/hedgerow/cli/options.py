@@ -1,6 +1,6 @@
 """Options of all commands: shared options first, then a class for each command.
 
-A field is an option or an argument; `typer_adapter` turns a class into a command.
+A field is an option or an argument; `app.command` turns a class into a command.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from hedgerow.cli.console import note, to_json
 from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.arrow import write_arrow, write_parquet
 from hedgerow.cli.files.csv import has_pyarrow
-from hedgerow.cli.files.excel import write_workbook
+from hedgerow.cli.files.excel import write_excel
 from hedgerow.cli.files.paths import ARROW, CSV, JSON, PARQUET, WORKBOOK
 from hedgerow.cli.files.sheet import NUMBER, Array, Sheet
 from hedgerow.inference.columns import BAR, Columns
@@ -48,7 +48,7 @@ _CANNOT = _ARCHIVES | {".ods", ".xls", ".xlsb", ".docx", ".doc", ".odt", ".pdf",
 _WRITERS: dict[str, Callable[[dict[str, Any], Any], None]] = {
     PARQUET: write_parquet,
     ARROW: write_arrow,
-    WORKBOOK: write_workbook,
+    WORKBOOK: write_excel,
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
+from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -59,15 +60,17 @@ class DaskEngine(Engine):
         self._alive = self._running = self._looked = time.monotonic()
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Cancel all tasks after an error or Ctrl-C, and release their results."""
         made = list(self._made)
         try:
-            if kind is not None and self.client.status == "running":
+            if error_type is not None and self.client.status == "running":
                 self.client.cancel(made, force=True)
             self.forget(made)
         finally:
-            self._opening.__exit__(kind, error, trace)
+            self._opening.__exit__(error_type, error, trace)
 
     def workers(self) -> list[Worker]:
         """Return the workers that the scheduler knows."""
@@ -96,8 +99,8 @@ class DaskEngine(Engine):
         keys = self._keys(name, n_tasks)
         return self._with(self.client.map(_call, [function] * n_tasks, *columns, key=keys, pure=False))
 
-    def some(self, waiting: Mapping[Handle, str]) -> list[Handle]:
-        """Check futures every few milliseconds, workers every second; see `Engine.some`."""
+    def first_finished(self, waiting: Mapping[Handle, str]) -> list[Handle]:
+        """Check futures every few milliseconds, workers every second; see `Engine.first_finished`."""
         pause, longest = 0.001, min(0.05, 0.005 + len(waiting) * 2e-5)  # checking a future takes a microsecond
         while not (done := [future for future in waiting if future.done()]):
             self._check_alive(next(iter(waiting.values())))

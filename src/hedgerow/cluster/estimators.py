@@ -31,6 +31,7 @@ from hedgerow.forest.unseen import unseen_from
 from hedgerow.inference.fitted import Fitted, publish
 from hedgerow.params.checks import check_parameters, require_resolved
 from hedgerow.params.resolve import most_trees, resolve_settings
+from hedgerow.params.table import TreeEstimator
 from hedgerow.table import Schema
 
 
@@ -69,7 +70,7 @@ def fit_on_cluster(
     publish(estimator, fitted)
 
 
-def checked_target(estimator: Any) -> DistributedTarget:
+def checked_target(estimator: TreeEstimator) -> DistributedTarget:
     """Check the parameters of an estimator before reading, and return its target."""
     check_parameters(estimator)
     target: DistributedTarget | None = estimator._task.distributed(estimator)
@@ -78,7 +79,7 @@ def checked_target(estimator: Any) -> DistributedTarget:
     return target
 
 
-def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> GrowthParams:
+def settings_of(estimator: TreeEstimator, schema: Schema, n_rows: int, n_classes: int) -> GrowthParams:
     """Return the growth parameters of an estimator for a table of this size."""
     settings = resolve_settings(estimator, n_rows, schema.n_features, schema.names, n_classes)
     check_constraints(settings, schema)
@@ -87,12 +88,12 @@ def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> 
     return settings
 
 
-def settings_with_groups(estimator: Any, settings: GrowthParams, groups: Groups | None) -> GrowthParams:
+def settings_with_groups(estimator: TreeEstimator, settings: GrowthParams, groups: Groups | None) -> GrowthParams:
     """Return the growth parameters for bootstrap samples of groups."""
     return settings_for_groups(settings, estimator, None, groups)
 
 
-def published(estimator: Any, training: ClusterTable, forest: Forest) -> Fitted:
+def published(estimator: TreeEstimator, training: ClusterTable, forest: Forest) -> Fitted:
     """Return the fit of trees grown on a cluster."""
     plan, info, settings = training.plan, training.info, training.plan.settings
     forest = prune(forest, settings.criterion, estimator.ccp_alpha)

@@ -193,7 +193,7 @@ class _Growing:
             label = {task: f"the subtrees of tree {flight.wave.tree.number}" for task, flight in flying.items()}
             for asked in under_way:
                 label |= asked.waiting
-            for task in self.engine.some(label) if label else []:
+            for task in self.engine.first_finished(label) if label else []:
                 if task in flying:
                     self._collect(task, flying.pop(task), label[task], finished)
                 for asked in under_way:

@@ -154,7 +154,7 @@ class _Fields:
         return getattr(self.model, self.method)(X, *self.args, **dict(self.options))
 
 
-def _blocks(X: Any, summary: _Fields, example: NDArray[Any]) -> Any:
+def _blocks(X: Any, summary: _Fields, example: NDArray[np.generic]) -> Any:
     """Return the lazy results for a dask array.
 
     The example is the result for one row.
@@ -172,12 +172,12 @@ def _blocks(X: Any, summary: _Fields, example: NDArray[Any]) -> Any:
     )
 
 
-def _of_block(X: NDArray[Any], summary: _Fields, nothing: NDArray[Any]) -> NDArray[Any]:
+def _of_block(X: NDArray[np.generic], summary: _Fields, nothing: NDArray[np.generic]) -> NDArray[np.generic]:
     """Return the result for a block of samples."""
     return np.asarray(summary(X)) if len(X) else nothing
 
 
-def _blocks_of_parts(X: Any, summary: _Fields, examples: list[NDArray[Any]]) -> list[Any]:
+def _blocks_of_parts(X: Any, summary: _Fields, examples: list[NDArray[np.generic]]) -> list[Any]:
     """Return a dask array for each part of a result.
 
     All parts of a block are computed once.
@@ -200,12 +200,14 @@ def _blocks_of_parts(X: Any, summary: _Fields, examples: list[NDArray[Any]]) -> 
     ]
 
 
-def _parts_of_block(X: NDArray[Any], summary: _Fields, nothing: list[NDArray[Any]]) -> list[NDArray[Any]]:
+def _parts_of_block(
+    X: NDArray[np.generic], summary: _Fields, nothing: list[NDArray[np.generic]]
+) -> list[NDArray[np.generic]]:
     """Return the parts of the result for a block of samples."""
     return [np.asarray(part) for part in summary(X)] if len(X) else nothing
 
 
-def _part(parts: list[NDArray[Any]], number: int) -> NDArray[Any]:
+def _part(parts: list[NDArray[np.generic]], number: int) -> NDArray[np.generic]:
     return parts[number]
 
 
@@ -265,7 +267,7 @@ def _has_names(result: Any) -> bool:
     return isinstance(result, tuple) and hasattr(result, "_fields")
 
 
-def _columns(summary: _Fields, result: NDArray[Any]) -> list[str]:
+def _columns(summary: _Fields, result: NDArray[np.generic]) -> list[str]:
     """Return names for the columns of a result."""
     classes = [str(label) for label in getattr(summary.model, "classes_", [])]
     width = int(np.prod(result.shape[1:]))

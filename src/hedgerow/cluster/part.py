@@ -67,7 +67,7 @@ def schema_of_all(parts: list[Described]) -> Schema:
     for number, schema in schemas.items():
         if schema.names != first.names or schema.n_features != first.n_features:
             raise ValueError(
-                f"partition {number} must have the columns of the first, {_some(first)}, got {_some(schema)}."
+                f"partition {number} must have the columns of the first, {_shortened(first)}, got {_shortened(schema)}."
             )
     merged = [_column_of_all(schemas, feature) for feature in range(first.n_features)]
     categories = tuple(known for known, _ in merged)
@@ -128,7 +128,7 @@ def _column_of_all(schemas: dict[int, Schema], feature: int) -> tuple[Array | No
     return categories, kind
 
 
-def _some(schema: Schema) -> str:
+def _shortened(schema: Schema) -> str:
     return f"{schema.n_features}" if schema.names is None else str(list(schema.names[:10]))
 
 

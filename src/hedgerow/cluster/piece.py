@@ -191,7 +191,7 @@ def sum_roots(piece: Piece, plan: PartPlan, trees: list[int], balances: list[Flo
     return np.array(totals)
 
 
-def sum_bins(piece: Piece, plan: PartPlan, requests: list[SumRequest]) -> NDArray[Any]:
+def sum_bins(piece: Piece, plan: PartPlan, requests: list[SumRequest]) -> NDArray[np.generic]:
     """Sum over the rows of each node by bin of its features, as a flat array.
 
     See `histogram.hpp`.
@@ -303,13 +303,13 @@ def _in_bag(piece: Piece, plan: PartPlan, sketch: Sketch) -> Iterator[_core.Rows
 
 def _added(
     piece: Piece, plan: PartPlan, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
-) -> tuple[NDArray[np.uint16] | None, NDArray[Any], Floats | None]:
+) -> tuple[NDArray[np.uint16] | None, NDArray[np.generic], Floats | None]:
     """Return the groups (n,) of a piece, and the addends of some rows (r,)."""
     amounts, sums = piece.target.amounts(rows, times, balance)
     return (None, amounts, None) if plan.is_blind else (piece.target.groups, amounts, sums)
 
 
-def _sum_bins_of_tree(piece: Piece, plan: PartPlan, request: SumRequest) -> NDArray[Any]:
+def _sum_bins_of_tree(piece: Piece, plan: PartPlan, request: SumRequest) -> NDArray[np.generic]:
     n_bins, asked = plan.bins.n_bins, (request.start, request.features)
     with _in_bag(piece, plan, request.sketch) as known:
         where = (piece.rows, *request.sketch.top, request.nodes, plan.keeps)

@@ -23,6 +23,7 @@ from hedgerow.forest.target import TargetInfo, check_total_weight
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
 from hedgerow.params.checks import check_n_rows
+from hedgerow.params.table import TreeEstimator
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins, bin_limits
 from hedgerow.util.runtime import reading_threads
@@ -224,7 +225,7 @@ def _first(given: tuple[Described, Any]) -> Described:
 
 
 def sample_on_cluster(
-    engine: Engine, estimator: Any, target: DistributedTarget, training: ClusterTable
+    engine: Engine, estimator: TreeEstimator, target: DistributedTarget, training: ClusterTable
 ) -> list[Handle]:
     """Take the rows for out-of-bag learning from each part.
 
@@ -240,7 +241,7 @@ def sample_on_cluster(
 def learn_on_cluster(
     engine: Engine,
     samples: list[Handle],
-    estimator: Any,
+    estimator: TreeEstimator,
     target: DistributedTarget,
     training: ClusterTable,
     fitted: Fitted,
@@ -252,7 +253,7 @@ def learn_on_cluster(
     if not samples:
         return
     used = fitted.forest.used_features
-    parts: list[Sample] = engine.gather(engine.ask("asked", _narrow, samples, used), "partition {} (asked)")
+    parts: list[Sample] = engine.gather(engine.ask("asked", _with_features, samples, used), "partition {} (asked)")
     rows = np.concatenate([part.rows for part in parts])
     codes = np.zeros((fitted.schema.n_features, len(rows)), dtype=fitted.bins.code_type)
     codes[used] = np.concatenate([part.codes for part in parts], axis=1)
@@ -262,14 +263,14 @@ def learn_on_cluster(
     target.learn(estimator, fitted, sample, training.bags, reading_threads(estimator.n_jobs, len(rows)))
 
 
-def _sample(part: Part, some: NDArray[np.int64]) -> Sample:
+def _sample(part: Part, chosen: NDArray[np.int64]) -> Sample:
     """Return the rows of the whole table, given by number, that are in this part."""
-    rows = some[(some >= part.first_row) & (some < part.first_row + part.n_rows)]
+    rows = chosen[(chosen >= part.first_row) & (chosen < part.first_row + part.n_rows)]
     at = rows - part.first_row
     target = part.target.take(at)
     return Sample(rows, np.ascontiguousarray(part.codes[:, at]), target.truth, target.core.weights)
 
 
-def _narrow(sample: Sample, features: NDArray[np.int64]) -> Sample:
+def _with_features(sample: Sample, features: NDArray[np.int64]) -> Sample:
     """Return a sample with the codes of some features only."""
     return sample._replace(codes=np.ascontiguousarray(sample.codes[features]))

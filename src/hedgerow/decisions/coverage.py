@@ -249,7 +249,7 @@ class Coverage(Decision):
             return scores
         raise ValueError(f"score must be 'lac' or 'aps', got {self.score!r}.")
 
-    def _warn_if_rows_are_few(self, classes: NDArray[Any], units: str) -> None:
+    def _warn_if_rows_are_few(self, classes: NDArray[np.generic], units: str) -> None:
         """Warn if some classes (K,) have too few rows for a threshold with a guarantee."""
         few = np.isinf(self.threshold_)
         if not few.any():

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 def columns_of_rows(
     y: ArrayLike, rows: NDArray[Any], classes: ArrayLike | None = None
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
+) -> tuple[NDArray[np.intp], NDArray[np.generic]]:
     """Find the columns of n labels; raise if there are more or fewer labels."""
     columns, order = columns_from_labels(y, rows.shape[1], classes)
     if len(columns) != len(rows):
@@ -20,7 +20,7 @@ def columns_of_rows(
 
 def columns_from_labels(
     y: ArrayLike, n_columns: int, classes: ArrayLike | None = None
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
+) -> tuple[NDArray[np.intp], NDArray[np.generic]]:
     """Find the column of each label.
 
     Parameters

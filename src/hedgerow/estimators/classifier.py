@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
@@ -15,7 +15,7 @@ from hedgerow.criteria import Criterion
 from hedgerow.decisions import Decision
 from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import as_attribute_error, require_metric, stacked
-from hedgerow.fit.groups import NOT_GIVEN
+from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
@@ -27,11 +27,13 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
 from hedgerow.labels import read_labels
 from hedgerow.rules import Rule
+from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.classification.evaluation import grid_scores
 from hedgerow.tasks.classification.target import labels_as_given
 from hedgerow.tasks.classification.task import Classification
 from hedgerow.tasks.multioutput.predictor import side_by_side
+from hedgerow.util.disk import Path_
 
 if TYPE_CHECKING:
     from hedgerow.inference.fitted import Fitted
@@ -53,7 +55,13 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN, checkpoint: Any = None
+        self,
+        X: TableLike,
+        y: TargetLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: GroupsLike = NOT_GIVEN,
+        checkpoint: Path_ | None = None,
     ) -> Self:
         """Grow the trees on a table and its labels.
 
@@ -95,7 +103,13 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, groups: Any = NOT_GIVEN
+        self,
+        X: TableLike,
+        y: TargetLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: GroupsLike = NOT_GIVEN,
     ) -> Self:
         """Add the evidence of new rows to the leaves; splits do not change.
 
@@ -143,7 +157,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         """
         return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, classes, groups=groups))
 
-    def predict(self, X: Any, return_set: bool = False) -> Any:
+    def predict(self, X: TableLike, return_set: bool = False) -> Any:
         """Predict the most probable class of each sample.
 
         Parameters
@@ -164,7 +178,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         batch = predictor.read(X, uncertain=True)
         return predictor.labels_and_sets(batch) if return_set else predictor.labels(batch)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: TableLike) -> NDArray[np.float64]:
         """Predict the probability of each class.
 
         With ``calibration="oob"``, probabilities are calibrated on out-of-bag rows; ``calibration_.why`` is the reason
@@ -184,7 +198,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.probability(predictor.read(X, uncertain=True))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: TableLike) -> NDArray[np.float64]:
         """Predict the logarithm of the probability of each class.
 
         Parameters
@@ -203,7 +217,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
                 return [np.log(each) for each in probability]
             return np.asarray(np.log(probability))
 
-    def predict_confidence(self, X: Any) -> Floats:
+    def predict_confidence(self, X: TableLike) -> Floats:
         """Predict the probability that the class of `predict` is correct.
 
         It is calibrated only with ``calibration="oob"``. With `novelty`, the confidence in a novel sample shrinks from
@@ -221,7 +235,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.confidence(predictor.read(X, uncertain=True))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: TableLike, y: TargetLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of `predict`.
 
         Parameters
@@ -239,14 +253,15 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
             Share of correct predictions. For multi-output models, all outputs of a sample must be correct; for
             uncertain labels, it is the mean plausibility of the predicted classes.
         """
+        weights = None if sample_weight is None else np.asarray(sample_weight)
         if columns := columns_of(y):
             right = (side_by_side(columns) == self.predict(X)).all(axis=1)
-            return float(np.average(right, weights=sample_weight))
+            return float(np.average(right, weights=weights))
         if (labels := read_labels(y)) is None:
             return float(super().score(X, labels_as_given(y), sample_weight))
-        return float(np.average(labels.plausibility_of(self.predict(X)), weights=sample_weight))
+        return float(np.average(labels.plausibility_of(self.predict(X)), weights=weights))
 
-    def predict_set(self, X: Any, *, labels: bool = False) -> NDArray[np.bool_] | list[list[Any]]:
+    def predict_set(self, X: TableLike, *, labels: bool = False) -> NDArray[np.bool_] | list[list[Any]]:
         """Predict a set of classes for each sample by the decision rule.
 
         Parameters
@@ -269,7 +284,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         names = predictor.classes.tolist()
         return [[names[place] for place in np.flatnonzero(row)] for row in chosen]
 
-    def predict_bounds(self, X: Any) -> Floats:
+    def predict_bounds(self, X: TableLike) -> Floats:
         """Predict lower and upper probabilities (belief and plausibility).
 
         Parameters
@@ -284,7 +299,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.bounds(predictor.read(X, uncertain=True))
 
-    def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
+    def predict_mass(self, X: TableLike, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
         """Predict a mass function over all subsets of the classes.
 
         It is the mean of the mass functions of the leaves reached; the combination rule is not used. Belief and
@@ -317,7 +332,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.mass(predictor.read(X).codes, model, alpha, ordinal)
 
-    def predict_frame(self, X: Any) -> Any:
+    def predict_frame(self, X: TableLike) -> Any:
         """Return all predictions as a data frame, as ``hedgerow predict`` does.
 
         Parameters
@@ -347,7 +362,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         found = predictor_of(self).columns(X)
         return self._framed(X, [*found.typed(), *found.numbers()], found.names)
 
-    def predict_action(self, X: Any, costs: Any) -> NDArray[Any]:
+    def predict_action(self, X: TableLike, costs: Any) -> NDArray[Any]:
         """Return the action with the lowest expected cost for each sample.
 
         Expected costs are those of the adjusted probabilities, which `novelty` and out-of-support values move
@@ -383,7 +398,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         best = table.cheapest(predictor.opinion(predictor.read(X)).probability)
         return np.array(table.actions, dtype=object)[best]
 
-    def predict_uncertainty(self, X: Any) -> PredictionUncertainty:
+    def predict_uncertainty(self, X: TableLike) -> PredictionUncertainty:
         """Predict the uncertainty of each sample by source.
 
         Parameters
@@ -401,7 +416,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         found: PredictionUncertainty = self._as_requested(X, predictor.uncertainty(predictor.read(X)))
         return found
 
-    def predict_variance(self, X: Any) -> SamplingVariance:
+    def predict_variance(self, X: TableLike) -> SamplingVariance:
         """Estimate the variance of the probabilities over training sets.
 
         The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
@@ -428,7 +443,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.variance(predictor.read(X).codes)
 
-    def evidence(self, X: Any) -> Evidence:
+    def evidence(self, X: TableLike) -> Evidence:
         """Return the leaves that samples reach, with their class counts.
 
         Parameters

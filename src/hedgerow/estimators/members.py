@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from hedgerow.forest.prune import PruningPath, path_of
 from hedgerow.inference.fitted import fitted_of, publish
 from hedgerow.params.checks import parameters_of
+from hedgerow.table.schema import TableLike, TargetLike
 
 
 class SingleTreeMixin:
@@ -22,7 +23,9 @@ class SingleTreeMixin:
 
     tree_: Any
 
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
+    def cost_complexity_pruning_path(
+        self, X: TableLike, y: TargetLike, sample_weight: ArrayLike | None = None
+    ) -> PruningPath:
         """Compute the values of ``ccp_alpha`` at which branches are pruned.
 
         Parameters

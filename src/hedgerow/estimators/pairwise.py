@@ -24,6 +24,7 @@ from hedgerow.params.table import (
     rows_of,
     with_parameters_described,
 )
+from hedgerow.table.schema import TableLike
 from hedgerow.tasks.pairwise import PairwiseClassification, pair_trees, pairs_of
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         self.ccp_alpha = ccp_alpha
         self.random_state = random_state
 
-    def predict_mass(self, X: Any) -> Floats:  # type: ignore[override]
+    def predict_mass(self, X: TableLike) -> Floats:  # type: ignore[override]
         """Predict a mass function over all subsets of the classes.
 
         Parameters

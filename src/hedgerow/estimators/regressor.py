@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import require_metric
-from hedgerow.fit.groups import NOT_GIVEN
+from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
@@ -20,8 +20,10 @@ from hedgerow.fit.task import SupervisedTask
 from hedgerow.inference.fitted import fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
+from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.tasks.regression.predictor import TargetVariance
 from hedgerow.tasks.regression.task import Regression
+from hedgerow.util.disk import Path_
 
 if TYPE_CHECKING:
     from hedgerow.inference.fitted import Fitted
@@ -39,7 +41,13 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN, checkpoint: Any = None
+        self,
+        X: TableLike,
+        y: TargetLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: GroupsLike = NOT_GIVEN,
+        checkpoint: Path_ | None = None,
     ) -> Self:
         """Grow the trees on a table and its targets.
 
@@ -81,7 +89,9 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN) -> Self:
+    def partial_fit(
+        self, X: TableLike, y: TargetLike, sample_weight: ArrayLike | None = None, *, groups: GroupsLike = NOT_GIVEN
+    ) -> Self:
         """Add the evidence of new rows to the leaves; splits do not change.
 
         Leaf means and variances become those of all rows so far. The result does not depend on the number of calls that
@@ -124,10 +134,10 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, None, groups=groups))
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> NDArray[np.float64]: ...
+    def predict(self, X: TableLike, return_std: Literal[False] = False) -> NDArray[np.float64]: ...
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: TableLike, return_std: Literal[True]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def predict(self, X: TableLike, return_std: bool = False) -> Any:
         """Predict the target of each sample, the mean over the leaves reached.
 
         Parameters
@@ -149,7 +159,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         predicted = predictor.predicted(batch)
         return (predicted, predictor.standard_deviation(batch.codes)) if return_std else predicted
 
-    def predict_uncertainty(self, X: Any) -> TargetVariance:
+    def predict_uncertainty(self, X: TableLike) -> TargetVariance:
         """Predict the variance of each target: within leaves and between trees.
 
         Parameters
@@ -167,7 +177,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         found: TargetVariance = self._as_requested(X, predictor.variance(predictor.read(X).codes))
         return found
 
-    def predict_frame(self, X: Any, coverage: float = 0.9) -> Any:
+    def predict_frame(self, X: TableLike, coverage: float = 0.9) -> Any:
         """Return all predictions as a data frame, as ``hedgerow predict`` does.
 
         Parameters
@@ -187,7 +197,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         found = predictor_of(self).columns(X, checked_coverage(coverage))
         return self._framed(X, found.numbers(), found.names)
 
-    def predict_variance(self, X: Any) -> SamplingVariance:
+    def predict_variance(self, X: TableLike) -> SamplingVariance:
         """Estimate the variance of the predictions over training sets.
 
         The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
@@ -213,7 +223,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.jackknife(predictor.read(X).codes)
 
-    def predict_bounds(self, X: Any) -> Floats:
+    def predict_bounds(self, X: TableLike) -> Floats:
         """Predict lower and upper means by the pseudo-count ``caution``.
 
         A leaf of n rows with mean m has the interval from (n m + s low) / (n + s) to (n m + s high) / (n + s), where s
@@ -232,7 +242,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.bounds(predictor.read(X, uncertain=True))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "auto") -> Floats:
+    def predict_interval(self, X: TableLike, coverage: float = 0.9, *, method: str = "auto") -> Floats:
         """Predict an interval for each target, calibrated on out-of-bag rows.
 
         The calibration uses at most 4,096 training rows, evenly spread. If there are too few rows for the requested
@@ -274,7 +284,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
     def predict_quantiles(
         self,
-        X: Any,
+        X: TableLike,
         quantiles: Any = (0.05, 0.5, 0.95),
         *,
         weighting: str = "tree",
@@ -322,7 +332,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
             None if X is None else predictor.read(X).codes, quantiles, weighting, interpolation, method
         )
 
-    def quantile_ranks(self, X: Any, y: Any, *, weighting: str = "tree", kind: str = "rank") -> Floats:
+    def quantile_ranks(self, X: TableLike, y: TargetLike, *, weighting: str = "tree", kind: str = "rank") -> Floats:
         """Return the rank of each target in its predicted distribution.
 
         Ranks near 0 or 1 are surprising targets. If the predicted distributions are correct, ranks are uniform.

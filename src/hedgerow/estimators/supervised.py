@@ -8,13 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.estimators.trees import BaseTrees, as_attribute_error, require_metric
+from hedgerow.fit.groups import GroupsLike
 from hedgerow.fit.incremental import grow_more
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.task import SupervisedTask
-from hedgerow.inference.drift import Drift, Newcomers, compare, newcomers
+from hedgerow.inference.drift import Drift, DriftRows, compare, sampled_rows
 from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
 from hedgerow.inference.leakage import keep_row_sketch
 from hedgerow.inference.novelty import keep_novelty, novelty_of
@@ -23,7 +24,9 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.suggest import suggested_rows
 from hedgerow.params.checks import require_count
 from hedgerow.params.resolve import resolve_max_features
+from hedgerow.params.table import RandomState, TreeEstimator
 from hedgerow.table.frames import OUTPUTS, frame_like, requested_output
+from hedgerow.table.schema import TableLike, TargetLike
 
 if TYPE_CHECKING:
     from hedgerow.explain.report import Report
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-def leaves_are_sums(model: Any) -> bool:
+def leaves_are_sums(model: TreeEstimator) -> bool:
     """Return whether `partial_fit` can update the leaves.
 
     Raise AttributeError otherwise.
@@ -56,7 +59,15 @@ class SupervisedTrees(BaseTrees):
     n_estimators: int | str  # of forests
 
     @with_callbacks
-    def grow_more(self, n: int, X: Any = None, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def grow_more(
+        self,
+        n: int,
+        X: TableLike | None = None,
+        y: TargetLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: GroupsLike = None,
+    ) -> Self:
         """Add trees grown on all rows so far.
 
         Without `partial_fit` in between, the forest is bitwise identical to one fitted with all trees at once.
@@ -96,13 +107,13 @@ class SupervisedTrees(BaseTrees):
 
     def drift(
         self,
-        X: Any,
-        y: Any = None,
+        X: TableLike,
+        y: TargetLike | None = None,
         *,
         reference: Any = None,
         min_rows: int = 20,
         n_permutations: int = 199,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
     ) -> Drift:
         """Test whether new rows have the distribution of the training rows.
 
@@ -139,7 +150,7 @@ class SupervisedTrees(BaseTrees):
         require_count("min_rows", min_rows)
         require_count("n_permutations", n_permutations)
         classes = predictor.drift_classes(y)
-        new = _newcomers(predictor, X, y, classes)
+        new = _drift_rows(predictor, X, y, classes)
         old = None
         if reference is not None:
             pair = isinstance(reference, tuple) and len(reference) == 2
@@ -149,11 +160,11 @@ class SupervisedTrees(BaseTrees):
                     " the reference rows too."
                 )
             X, y_old = reference if pair else (reference, None)
-            old = _newcomers(predictor, X, None if y is None else y_old, classes)
+            old = _drift_rows(predictor, X, None if y is None else y_old, classes)
         options = {"min_rows": int(min_rows), "n_permutations": int(n_permutations), "random_state": random_state}
         return compare(predictor, new, old, classes, **options)
 
-    def predict_novelty(self, X: Any) -> Floats:
+    def predict_novelty(self, X: TableLike) -> Floats:
         """Compute novelty p-values; small values mark novel samples.
 
         A sample is novel if it lies far outside the values, categories and missing values in the leaves that it
@@ -188,7 +199,7 @@ class SupervisedTrees(BaseTrees):
         table = predictor.table(X)
         return novelty_of(predictor.fitted, table, n_threads=predictor.threads(table.n_rows)).p_value
 
-    def suggest(self, X: Any, n: int = 10) -> NDArray[np.int64]:
+    def suggest(self, X: TableLike, n: int = 10) -> NDArray[np.int64]:
         """Select unlabelled rows to label next.
 
         A row is selected if it is uncertain, if many uncertain rows reach the same leaves, and if no similar row has
@@ -246,16 +257,16 @@ class SupervisedTrees(BaseTrees):
 
     def explain(
         self,
-        X: Any,
+        X: TableLike,
         *,
-        train: Any = None,
-        y_train: Any = None,
+        train: TableLike | None = None,
+        y_train: ArrayLike | None = None,
         cases: int = 5,
         shap: bool | None = None,
         immutable: Iterable[int | str] | None = None,
         increasing: Iterable[int | str] = (),
         decreasing: Iterable[int | str] = (),
-        wanted: Any = None,
+        wanted: str | int | float | None = None,
         time_limit: float | None = None,
         coverage: float | None = None,
     ) -> list[Any]:
@@ -288,23 +299,23 @@ class SupervisedTrees(BaseTrees):
 
     def report(
         self,
-        X: Any,
-        y: Any = None,
+        X: TableLike,
+        y: ArrayLike | None = None,
         *,
-        names: Any = None,
+        names: ArrayLike | None = None,
         title: str = "Predictions and their uncertainty",
         max_cases: int = 1000,
         explained: str = "some",
         time_limit: float = 5.0,
-        train: Any = None,
-        y_train: Any = None,
+        train: TableLike | None = None,
+        y_train: ArrayLike | None = None,
         first_row: int = 0,
         immutable: Iterable[int | str] | None = None,
         labels: Mapping[str, Mapping[str, str]] | None = None,
         coverage: float | None = None,
-        by: Mapping[str, Any] | None = None,
+        by: Mapping[str, ArrayLike] | None = None,
         costs: Any = None,
-        groups: Any = None,
+        groups: ArrayLike | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Report:
         """Write a self-contained HTML report: metrics, uncertainty, explanations.
@@ -423,18 +434,18 @@ class SupervisedTrees(BaseTrees):
             keep_row_sketch(fitted_of(self))
         return super().__getstate__()
 
-    def _framed(self, X: Any, columns: list[Any], names: Sequence[str]) -> Any:
+    def _framed(self, X: TableLike, columns: list[Any], names: Sequence[str]) -> Any:
         """Make a data frame of named columns with the index of X, following `set_output`."""
         return frame_like(X, dict(zip(names, columns, strict=True)), requested_output(self))
 
-    def _as_requested(self, X: Any, found: Any) -> Any:
+    def _as_requested(self, X: TableLike, found: Any) -> Any:
         """Make a data frame of named arrays if `set_output` requests one."""
         if requested_output(self) == "default" or isinstance(found, list):
             return found
         return self._framed(X, list(found), found._fields)
 
 
-def _newcomers(predictor: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Newcomers:
+def _drift_rows(predictor: Any, X: TableLike, y: TargetLike | None, classes: NDArray[np.generic] | None) -> DriftRows:
     """Return at most `DRIFT_ROWS` rows, with their labels if any, for `compare`."""
     codes = predictor.read(X).codes
-    return newcomers(codes, None if y is None else predictor.drift_labels(y, codes.shape[1], classes))
+    return sampled_rows(codes, None if y is None else predictor.drift_labels(y, codes.shape[1], classes))

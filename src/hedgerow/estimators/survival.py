@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.estimators.supervised import SupervisedTrees
-from hedgerow.fit.groups import NOT_GIVEN
+from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
 from hedgerow.fit.incremental import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
@@ -25,9 +25,11 @@ from hedgerow.params.table import (
     rows_of,
     with_parameters_described,
 )
+from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.tasks.survival.predictor import SurvivalPredictor, concordance_index
 from hedgerow.tasks.survival.target import read_survival
 from hedgerow.tasks.survival.task import LOG_RANK, Survival
+from hedgerow.util.disk import Path_
 
 Floats = NDArray[np.float64]
 
@@ -138,7 +140,13 @@ class RandomSurvivalForest(SupervisedTrees):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN, checkpoint: Any = None
+        self,
+        X: TableLike,
+        y: TargetLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: GroupsLike = NOT_GIVEN,
+        checkpoint: Path_ | None = None,
     ) -> Self:
         """Grow the trees on a table, times and events.
 
@@ -163,7 +171,9 @@ class RandomSurvivalForest(SupervisedTrees):
         return publish(self, fit(self, X, y, sample_weight, checkpoint=checkpoint, groups=groups))
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = NOT_GIVEN) -> Self:
+    def partial_fit(
+        self, X: TableLike, y: TargetLike, sample_weight: ArrayLike | None = None, *, groups: GroupsLike = NOT_GIVEN
+    ) -> Self:
         """Add the evidence of new rows to the leaves, on the grid of the first fit.
 
         Parameters
@@ -179,7 +189,7 @@ class RandomSurvivalForest(SupervisedTrees):
         """
         return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, None, groups=groups))
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: TableLike) -> Floats:
         """Predict the risk of each sample; higher risk means earlier events.
 
         Parameters
@@ -195,7 +205,7 @@ class RandomSurvivalForest(SupervisedTrees):
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.risk(predictor.read(X))
 
-    def predict_survival_function(self, X: Any, times: Any = None) -> Floats:
+    def predict_survival_function(self, X: TableLike, times: Any = None) -> Floats:
         """Predict the probability of survival at each time.
 
         Parameters
@@ -212,7 +222,7 @@ class RandomSurvivalForest(SupervisedTrees):
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.at(predictor.curves(predictor.read(X)), self._times(times))
 
-    def predict_cumulative_hazard_function(self, X: Any, times: Any = None) -> Floats:
+    def predict_cumulative_hazard_function(self, X: TableLike, times: Any = None) -> Floats:
         """Predict the cumulative hazard at each time.
 
         Parameters
@@ -227,7 +237,7 @@ class RandomSurvivalForest(SupervisedTrees):
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.at(predictor.hazards(predictor.read(X)), self._times(times))
 
-    def predict_bounds(self, X: Any, times: Any = None) -> Floats:
+    def predict_bounds(self, X: TableLike, times: Any = None) -> Floats:
         """Predict lower and upper probabilities of survival at each time.
 
         They are means over trees; each leaf has an imprecise Dirichlet process with pseudo-count ``caution``.
@@ -244,7 +254,7 @@ class RandomSurvivalForest(SupervisedTrees):
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.at(predictor.bounds(predictor.read(X)), self._times(times))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: TableLike, y: TargetLike) -> float:
         """Return Harrell's concordance index of the predicted risks.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from typing import Any, ClassVar, Self, TypeVar
@@ -11,9 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
-from hedgerow.criteria import Criterion
 from hedgerow.fit.task import Task
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.proximity import (
@@ -27,25 +25,16 @@ from hedgerow.forest.proximity import (
 from hedgerow.forest.walk import Tree, decision_path
 from hedgerow.inference.fitted import Fitted, fitted_of
 from hedgerow.inference.predictor import current_predictor
-from hedgerow.params.table import (
-    CategoricalFeatures,
-    ClassWeight,
-    FeatureWeights,
-    ImmutableFeatures,
-    MaxFeatures,
-    MonotonicCst,
-    OobScore,
-    Parameter,
-    RandomState,
-)
+from hedgerow.params.table import TreeEstimator
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TableLike
 from hedgerow.util.compat import available_names, sklearn_callbacks
 
 _Value = TypeVar("_Value")
 _Array = NDArray[np.float64]
 
 
-class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
+class BaseTrees(TreeEstimator, ABC):
     """Base class for classifiers, regressors and unsupervised trees.
 
     `fit` assigns one `Fitted` after everything else has succeeded. Each call reads it once, with the current parameters
@@ -54,51 +43,8 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
 
     #: The prediction type.
     _task: ClassVar[Task]
-    #: Rows of the parameter table that a class takes, in the order of its constructor.
-    _parameters: ClassVar[Mapping[str, Parameter]]
 
-    # Parameters that every class takes.
-    max_depth: int | None
-    min_samples_split: int | float
-    min_samples_leaf: int | float
-    categorical_features: CategoricalFeatures
-    max_bins: int | str | None
-    random_state: RandomState
-
-    # Defaults of parameters that a class does not take.
-    calibration: str | None = None
-    criterion: str | Criterion = "gini"
-    splitter: str = "best"
-    min_weight_fraction_leaf: float = 0.0
-    max_features: MaxFeatures = None
-    constant_features: str = "skip"
-    feature_weights: FeatureWeights = None
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
-    bootstrap: bool | str = False
-    max_samples: int | float | None = None
-    oob_score: OobScore = False
-    novelty: float | None = None
-    unseen: str = "larger"
-    class_weight: ClassWeight = None
-    monotonic_cst: MonotonicCst = None
-    immutable_features: ImmutableFeatures = None
-    leaf_counts: str = "all"
-    leaf_rows: bool = False
-    ccp_alpha: float = 0.0
-    warm_start: bool = False
-    n_jobs: int | None = None
-    verbose: int = 0
-
-    # Capabilities of a class that other layers read.
-    #: Whether the model is a single tree.
-    _single_tree: ClassVar[bool] = False
-    #: Whether leaves can count later rows.
-    _incremental: ClassVar[bool] = False
-    #: Whether a fitted model keeps the binned training rows.
-    _keeps_training_rows: ClassVar[bool] = True
-
-    def apply(self, X: Any) -> NDArray[np.int32]:
+    def apply(self, X: TableLike) -> NDArray[np.int32]:
         """Return the leaf that each sample reaches in each tree.
 
         Parameters
@@ -116,7 +62,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         nodes: NDArray[np.int32] = predictor.forest.leaf_nodes(codes, predictor.threads(codes.shape[1]))
         return nodes[:, 0] if self._single_tree else nodes
 
-    def decision_path(self, X: Any) -> Any:
+    def decision_path(self, X: TableLike) -> Any:
         """Return the nodes that each sample passes in all trees.
 
         Parameters
@@ -137,7 +83,9 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         path: sparse.csr_array = decision_path(predictor.forest, predictor.fitted.trees(), nodes)
         return path if self._single_tree else (path, predictor.forest.node_start.copy())
 
-    def proximity(self, X: Any = None, Y: Any = None, *, oob: bool = False, top: int | None = None) -> sparse.csr_array:
+    def proximity(
+        self, X: TableLike | None = None, Y: Any = None, *, oob: bool = False, top: int | None = None
+    ) -> sparse.csr_array:
         """Compute the share of trees in which two rows reach the same leaf.
 
         Parameters
@@ -177,7 +125,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         others = codes if Y is None else predictor.read(Y).codes
         return proximity_table(predictor.forest, codes, others, most=most, n_threads=predictor.many_threads(codes))
 
-    def row_weights(self, X: Any, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
+    def row_weights(self, X: TableLike, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
         """Compute the weight of each training row in each prediction.
 
         For a classifier with unweighted rows, the rule "average" and ``calibration=None``,
@@ -206,7 +154,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
             predictor.forest, codes, training, predictor.bags(), most=most, n_threads=predictor.many_threads(codes)
         )
 
-    def nearest_rows(self, X: Any, k: int = 5, train: Any = None) -> NearestRows:
+    def nearest_rows(self, X: TableLike, k: int = 5, train: Any = None) -> NearestRows:
         """Find the training rows with the largest weights in each prediction.
 
         Parameters
@@ -225,7 +173,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return heaviest_rows(self.row_weights(X, train, top=_count("k", k)), k)
 
-    def embed(self, X: Any) -> sparse.csr_array:
+    def embed(self, X: TableLike) -> sparse.csr_array:
         """Return the leaves reached as sparse features, one column per leaf.
 
         Parameters
@@ -292,7 +240,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
         return fitted_of(self).schema.n_features
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> NDArray[np.generic]:
         """Names of the features, if the training table had names."""
         names = fitted_of(self).schema.names
         if names is None:

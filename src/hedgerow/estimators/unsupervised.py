@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
 
 from hedgerow.estimators.members import SingleTreeMixin, each_member, how_many, member_at, members
 from hedgerow.estimators.trees import BaseTrees
+from hedgerow.fit.groups import GroupsLike
 from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import publish
@@ -25,6 +26,7 @@ from hedgerow.params.table import (
     with_parameters_described,
 )
 from hedgerow.table import Table
+from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.tasks.unsupervised import RandomEmbedding, RealOrPermuted
 
 Floats = NDArray[np.float64]
@@ -52,7 +54,7 @@ _UNSUPERVISED = {
 class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
     """Base class for unsupervised trees, which transform rows to leaves."""
 
-    def transform(self, X: Any) -> sparse.csr_array | Floats:
+    def transform(self, X: TableLike) -> sparse.csr_array | Floats:
         """Transform samples to sparse features, one per leaf.
 
         Parameters
@@ -69,7 +71,7 @@ class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
         leaves = self.embed(X)
         return leaves if self.sparse_output else np.asarray(leaves.toarray())
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.generic]:
         """Return the names of the leaves, ``<class>_<tree>_<leaf>``.
 
         Parameters
@@ -180,7 +182,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: TargetLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the trees.
 
         Parameters
@@ -199,7 +201,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         """
         return publish(self, self._task.fit(self, X, sample_weight))
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: TableLike) -> Floats:
         """Estimate the log-density of the training rows at each sample.
 
         The density is the mean over trees of the share of rows in the leaf reached, divided by the volume of its box.
@@ -245,7 +247,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         densities = fitted.learned.get("densities", None, make)
         found = forest_log_density(predictor.forest, densities, batch.codes, batch.n_threads)
         assert batch.table is not None
-        found[_is_outside(batch.table, ranges)] = -np.inf
+        found[_is_out_of_range(batch.table, ranges)] = -np.inf
         return found
 
 
@@ -397,7 +399,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: TableLike, y: TargetLike | None = None, *, groups: GroupsLike = None) -> Self:
         """Grow trees that separate the table from its permuted copy.
 
         Parameters
@@ -418,7 +420,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         """
         return publish(self, self._task.fit(self, X, groups))
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: TableLike) -> Floats:
         """Return the mean share of real rows in the leaves reached.
 
         Parameters
@@ -438,7 +440,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         return share
 
 
-def _is_outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
+def _is_out_of_range(table: Table, ranges: Floats) -> NDArray[np.bool_]:
     """Return which samples have values missing or outside the training range."""
     outside = np.zeros(table.n_rows, dtype=bool)
     for first, columns in table.column_blocks():

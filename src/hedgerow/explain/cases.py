@@ -21,7 +21,7 @@ from hedgerow.tasks.regression.predictor import RegressionPredictor
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 #: Show the rules of at most this many classes.
 MOST_RULES = 3
@@ -174,9 +174,9 @@ def amount(value: float) -> str:
     return number(value) if value < 999.5 else f"{value:,.0f}"
 
 
-def number_or_date(value: float, column_kind: Kind) -> str:
+def number_or_date(value: float, column_type: Kind) -> str:
     """Format a number of a column with few digits, or as a date."""
-    return date_words(value, column_kind) if column_kind in DATES else number(value)
+    return date_words(value, column_type) if column_type in DATES else number(value)
 
 
 def value_words(value: Value) -> str:

@@ -38,7 +38,7 @@ from hedgerow.util.text import listed
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 #: By default counterfactuals are searched for up to this many samples, for this many seconds each.
 FEW_SAMPLES, SECONDS = 10, 1.0

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -15,12 +15,8 @@ from hedgerow.explain.words import sentence_words
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from scipy.sparse import sparray, spmatrix
 
-    from hedgerow.table import NamedColumns
-
-    #: Tables that an estimator reads; data frames are array-like.
-    TableLike: TypeAlias = ArrayLike | NamedColumns | sparray | spmatrix
+    from hedgerow.table.schema import TableLike
 
 
 class Cause(NamedTuple):

@@ -21,7 +21,7 @@ from hedgerow.table.bins import Codes
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 Floats = NDArray[np.float64]
 Groups = Sequence[int | str | Sequence[int | str]]

@@ -23,7 +23,7 @@ from hedgerow.tasks.regression.predictor import RegressionPredictor
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 Floats = NDArray[np.float64]
 

@@ -20,6 +20,7 @@ from hedgerow.export.describe import (
     tree_of,
 )
 from hedgerow.forest.walk import RegressionTree, Tree, node_evidence
+from hedgerow.params.table import TreeEstimator
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -106,7 +107,7 @@ def export_code(tree: Tree | BaseEstimator, *, language: str = "python", name: s
         raise ValueError(f"language must be 'python', 'c' or 'javascript', got {language!r}.")
     if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
         raise ValueError(f"name must be an ASCII identifier, got {name!r}.")
-    one_tree = isinstance(tree, Tree) or getattr(type(tree), "_single_tree", True)
+    one_tree = not isinstance(tree, TreeEstimator) or tree._single_tree
     if not one_tree or (language == "javascript" and not isinstance(tree, Tree)):
         return forest_code(tree, language, name)
     if language == "javascript":

@@ -174,7 +174,7 @@ class _Format(NamedTuple):
 
     suffix: str
     criterion: Callable[[Any], str]
-    labels: Callable[[Any], NDArray[Any]]
+    labels: Callable[[Any], NDArray[np.generic]]
 
 
 _FORMATS = {

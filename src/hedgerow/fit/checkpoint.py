@@ -225,7 +225,7 @@ def forest_from_bytes(path: Path, bins: Bins, labels: CoreTarget, bags: Bags) ->
     return forest
 
 
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+def _read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     """Read the arrays of a file by name, not yet checked.
 
     They are no larger than the file.
@@ -242,7 +242,7 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise _damaged(path, reason) from reason
 
 
-def _array_from(data: bytes) -> NDArray[Any]:
+def _array_from(data: bytes) -> NDArray[np.generic]:
     """Return the array of an NPY file, without copying its bytes."""
     file = BytesIO(data)
     if read_magic(file) != (1, 0):

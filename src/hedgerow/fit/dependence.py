@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import DependentRowsWarning
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.util.runtime import outside_level
+from hedgerow.util.runtime import user_level
 
 Floats = NDArray[np.float64]
 
@@ -105,7 +105,7 @@ def warn_of_dependent_rows(codes: Codes, bins: Bins, names: Sequence[str] | None
         found.append(f"column {name!r} has {n_values:,} values in {n_rows:,} rows, like an identifier with repeats")
     if found:
         warning = DependentRowsWarning(found, None if column is None else column[0])
-        warnings.warn(warning, stacklevel=outside_level())
+        warnings.warn(warning, stacklevel=user_level())
 
 
 def identifier(codes: Codes, bins: Bins, names: Sequence[str]) -> tuple[str, int] | None:

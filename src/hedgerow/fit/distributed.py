@@ -22,6 +22,7 @@ from hedgerow.forest.rows import Bags
 from hedgerow.forest.target import TargetInfo
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
+from hedgerow.table.schema import TargetLike
 from hedgerow.table.sums import Spread, spread_of
 
 Floats = NDArray[np.float64]
@@ -146,7 +147,7 @@ class DistributedTarget(ABC):
     """
 
     @abstractmethod
-    def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
+    def read(self, y: TargetLike | None, n_rows: int) -> tuple[Array, Any]:
         """Read the targets of a partition: values (n,), and a summary for `known`."""
 
     @abstractmethod

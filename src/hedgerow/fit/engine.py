@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 from hedgerow.errors import ClusterError
@@ -54,7 +55,7 @@ class Engine(Protocol):
         """Submit ``function(*arguments)`` for each entry of columns of values or handles."""
 
     @abstractmethod
-    def some(self, waiting: Mapping[Handle, str]) -> list[Handle]:
+    def first_finished(self, waiting: Mapping[Handle, str]) -> list[Handle]:
         """Wait for at least one handle, and return the finished ones.
 
         Errors of tasks are raised as `failure` returns them.
@@ -72,7 +73,9 @@ class Engine(Protocol):
     def __enter__(self) -> Self: ...
 
     @abstractmethod
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     # ---- derived methods --------------------------------------------------------------------------------------
 
@@ -113,7 +116,7 @@ class Engine(Protocol):
         """Iterate over handles, given with labels, in the order of completion."""
         waiting = dict(handles)
         while waiting:
-            for handle in self.some(waiting):
+            for handle in self.first_finished(waiting):
                 del waiting[handle]
                 yield handle
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Groups
 from hedgerow.inference.fitted import Fitted
 from hedgerow.params.resolve import bag_mean
+from hedgerow.params.table import TreeEstimator
+from hedgerow.table.schema import TableLike
 
 
 class _NotGiven:
@@ -24,9 +27,11 @@ class _NotGiven:
 
 
 NOT_GIVEN = _NotGiven()
+#: Groups as users pass them: labels (n,), or the name of a column of a data frame.
+GroupsLike: TypeAlias = "ArrayLike | Sequence[object] | str | _NotGiven | None"
 
 
-def split_groups(X: Any, groups: Any) -> tuple[Any, Any]:
+def split_groups(X: TableLike, groups: Any) -> tuple[Any, Any]:
     """Return the table without the column of groups, and the groups.
 
     `groups` is the name of this column, or the groups themselves.
@@ -128,7 +133,9 @@ def _later(labels: NDArray[Any], earlier: Groups | None) -> LaterGroups:
     return LaterGroups(numbers[n_known:] - n_known, len(first) - n_known, of_all)
 
 
-def settings_for_groups(settings: GrowthParams, model: Any, target: Any, groups: Groups | None) -> GrowthParams:
+def settings_for_groups(
+    settings: GrowthParams, model: TreeEstimator, target: Any, groups: Groups | None
+) -> GrowthParams:
     """Return the growth parameters for bootstrap samples of groups.
 
     Leaves count only rows of the bootstrap sample, because they must not count the group of an out-of-bag row.
@@ -145,7 +152,7 @@ def settings_for_groups(settings: GrowthParams, model: Any, target: Any, groups:
     return replace(settings, bag_mean=mean, leaf_counts=leaf_counts)
 
 
-def _check_countable(settings: GrowthParams, model: Any, target: Any) -> None:
+def _check_countable(settings: GrowthParams, model: TreeEstimator, target: Any) -> None:
     """Raise an error if leaves cannot count groups instead of rows."""
     targets = target.outputs if target.kind == "several" else (target,)
     if any(each.kind != "classes" or each.known is not None for each in targets):

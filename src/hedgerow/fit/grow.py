@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar, progress_from
@@ -13,7 +12,7 @@ from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.group_counts import count_groups
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import prune_by_rows
-from hedgerow.inference.fitted import publish
+from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import is_flat, stages
 from hedgerow.params.resolve import most_trees
 
@@ -119,6 +118,6 @@ def _grow_with_callbacks(
     return forest
 
 
-def _as_attributes(run: FitRun, forest: Forest) -> dict[str, Any]:
+def _as_attributes(run: FitRun, forest: Forest) -> dict[str, Fitted]:
     """Return the fitted attributes of the trees so far, for callbacks."""
-    return vars(publish(SimpleNamespace(), run.published(forest)))
+    return {"_fitted": run.published(forest)}

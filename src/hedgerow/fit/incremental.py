@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from hedgerow.fit.groups import (
     NOT_GIVEN,
+    GroupsLike,
     LaterGroups,
     read_groups,
     read_later_groups,
@@ -31,15 +32,24 @@ from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish
 from hedgerow.inference.predictor import Predictor, current_predictor, predictor_of
 from hedgerow.params.checks import MAX_ROWS, check_parameters, require_count
+from hedgerow.params.table import TreeEstimator
 from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode
+from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.util.runtime import reading_threads, thread_count
 
 Floats = NDArray[np.float64]
 
 
 def partial_fit(
-    model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None, *, groups: Any = NOT_GIVEN
+    model: TreeEstimator,
+    X: TableLike,
+    y: TargetLike | None,
+    sample_weight: ArrayLike | None,
+    classes: Any,
+    before: Fitted | None,
+    *,
+    groups: GroupsLike = NOT_GIVEN,
 ) -> Fitted:
     """Return a fit with the evidence of new rows in its leaves; the first call fits."""
     if before is None:
@@ -62,7 +72,15 @@ def partial_fit(
     return after
 
 
-def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, groups: Any, before: Fitted | None) -> Fitted:
+def grow_more(
+    model: TreeEstimator,
+    n: Any,
+    X: TableLike | None,
+    y: TargetLike | None,
+    sample_weight: ArrayLike | None,
+    groups: GroupsLike,
+    before: Fitted | None,
+) -> Fitted:
     """Return a fit with `n` more trees, grown on all rows so far."""
     before = with_origins(fitted_of(model) if before is None else before)
     n_more = require_count("n", n)
@@ -90,7 +108,7 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, groups: An
     return finish(replace(run, rows=run.rows.under(settings), settings=settings, fingerprint=fingerprint))
 
 
-def with_classes(fitted: Fitted, names: NDArray[Any]) -> Fitted:
+def with_classes(fitted: Fitted, names: NDArray[np.generic]) -> Fitted:
     """Return a fit with more classes.
 
     The calibrator and the calibrated decision, which lack the new classes, are dropped.
@@ -140,7 +158,7 @@ def with_origins(fitted: Fitted) -> Fitted:
 # ---- stages of partial_fit ------------------------------------------------------------------------
 
 
-def _read_more(model: Any, before: Fitted, X: Any) -> Codes:
+def _read_more(model: TreeEstimator, before: Fitted, X: TableLike) -> Codes:
     """Read later rows as codes (p, m), of all features if the forest keeps its rows."""
     predictor = current_predictor(Predictor, model, before)
     return predictor.read(X, all_features=before.rows is not None).codes
@@ -221,7 +239,13 @@ def _of_one_table(origins: tuple[Provenance, ...]) -> bool:
 
 
 def _rows_again(
-    model: Any, task: SupervisedTask, before: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any
+    model: TreeEstimator,
+    task: SupervisedTask,
+    before: Fitted,
+    X: TableLike,
+    y: TargetLike | None,
+    sample_weight: ArrayLike | None,
+    groups: GroupsLike,
 ) -> TrainingRows:
     """Read all rows so far, passed again by the user."""
     X, groups = split_groups(X, groups)
@@ -241,7 +265,7 @@ def _rows_again(
 
 
 def _settings_again(
-    model: Any, task: SupervisedTask, before: Fitted, target: Any, groups: Groups | None
+    model: TreeEstimator, task: SupervisedTask, before: Fitted, target: Any, groups: Groups | None
 ) -> GrowthParams:
     """Return the growth parameters of more trees, with the seed of the first ones."""
     settings = replace(task.growth(model, target, before.schema), seed=before.seed)
@@ -325,7 +349,7 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
 def _check_alike(first: Any, second: Any) -> None:
     """Raise an error for models that cannot be merged."""
     for model in (first, second):
-        if not getattr(type(model), "_incremental", False) or model._single_tree:
+        if not isinstance(model, TreeEstimator) or not model._incremental or model._single_tree:
             raise TypeError(f"forests to be merged must be forests of hedgerow, got {type(model).__name__}.")
         predictor_of(model, "forests to be merged must be")
     if type(first) is not type(second):
@@ -338,7 +362,9 @@ def _check_alike(first: Any, second: Any) -> None:
             raise ValueError(f"{name} must be the same in forests to be merged, got {pair[0]!r} and {pair[1]!r}.")
 
 
-def _all_names(first: TargetInfo, second: TargetInfo) -> tuple[NDArray[Any], tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _all_names(
+    first: TargetInfo, second: TargetInfo
+) -> tuple[NDArray[np.generic], tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return the class names of both forests, and the positions of each among them."""
     kinds = [{type(name) for name in info.names.tolist()} for info in (first, second)]
     if (str in kinds[0]) != (str in kinds[1]):

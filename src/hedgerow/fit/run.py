@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.dependence import warn_of_dependent_rows
-from hedgerow.fit.groups import NOT_GIVEN, read_groups, settings_for_groups, split_groups
+from hedgerow.fit.groups import NOT_GIVEN, GroupsLike, read_groups, settings_for_groups, split_groups
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams, grow_forest
@@ -20,10 +22,12 @@ from hedgerow.inference.fitted import FitMetrics, Fitted
 from hedgerow.inference.oob import warn_of_unjudged
 from hedgerow.params.checks import check_n_rows, check_parameters
 from hedgerow.params.resolve import TO_BE_CHOSEN, how_to_bin
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins
+from hedgerow.table.schema import TableLike, TargetLike
+from hedgerow.util.disk import Path_
 from hedgerow.util.runtime import thread_count
 
 #: Number of trees per value that ``max_features="oob"`` tries.
@@ -59,7 +63,7 @@ class FitRun:
         Metrics so far.
     """
 
-    model: Any
+    model: TreeEstimator
     rows: TrainingRows
     schema: Schema
     bins: Bins
@@ -107,14 +111,14 @@ class FitRun:
 
 
 def fit(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    model: TreeEstimator,
+    X: TableLike,
+    y: TargetLike | None,
+    sample_weight: ArrayLike | None = None,
     *,
-    groups: Any = NOT_GIVEN,
-    checkpoint: Any = None,
-    classes: Any = None,
+    groups: GroupsLike = NOT_GIVEN,
+    checkpoint: Path_ | None = None,
+    classes: ArrayLike | None = None,
 ) -> Fitted:
     """Read and bin the table, grow trees, and evaluate them on out-of-bag rows.
 
@@ -155,7 +159,7 @@ def finish(run: FitRun) -> Fitted:
     return evaluate_oob(run.task, run.model, run.published(forest))
 
 
-def evaluate_oob(task: SupervisedTask, model: Any, fitted: Fitted) -> Fitted:
+def evaluate_oob(task: SupervisedTask, model: TreeEstimator, fitted: Fitted) -> Fitted:
     """Return a fit with out-of-bag choices and metrics.
 
     Warn if some rows are in every bootstrap sample.
@@ -176,7 +180,7 @@ def check_constraints(settings: GrowthParams, schema: Schema) -> None:
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def _earlier(model: Any) -> Fitted | None:
+def _earlier(model: TreeEstimator) -> Fitted | None:
     """Return the fit to which a warm start adds trees, with checksums of its rows."""
     before: Fitted | None = model.__dict__.get("_fitted")
     if before is None or not model.warm_start:
@@ -186,18 +190,20 @@ def _earlier(model: Any) -> Fitted | None:
     return replace(before, fingerprint=before.fingerprint._replace(rows=before.rows.checksums()))
 
 
-def read_rows(model: Any, X: Any, before: Fitted | None = None) -> Any:
+def read_rows(model: TreeEstimator, X: TableLike, before: Fitted | None = None) -> Any:
     """Read the table of a first fit, or one with the columns of an earlier fit."""
-    table: Table | BinnedTable = X
+    table: Table | BinnedTable
     if before:
         table = read_table(X, before.schema)
-    elif not isinstance(X, BinnedTable):
+    elif isinstance(X, BinnedTable):
+        table = X
+    else:
         table = read_training_table(X, categorical_features=model.categorical_features)
     check_n_rows(table.n_rows)
     return table
 
 
-def _task_for(model: Any, y: Any, before: Fitted | None) -> Any:
+def _task_for(model: TreeEstimator, y: TargetLike | None, before: Fitted | None) -> Any:
     """Return the task for y of one or several columns.
 
     A warm start must have as many as the first fit.
@@ -212,12 +218,12 @@ def _task_for(model: Any, y: Any, before: Fitted | None) -> Any:
     return task_of(model, multi_output=len(columns) > 1)
 
 
-def task_of(model: Any, *, multi_output: bool) -> Any:
+def task_of(model: TreeEstimator, *, multi_output: bool) -> Any:
     """Return the task of an estimator for y of one or several columns."""
     return model._task.for_outputs() if multi_output else model._task
 
 
-def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
+def _shared_fingerprint(model: TreeEstimator, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
     """Return the fingerprint of all trees.
 
     A warm start on other rows or bags has no out-of-bag metrics.

@@ -10,6 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from numpy.typing import ArrayLike
+
 from hedgerow.fit.grow import grow
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams
@@ -17,9 +19,10 @@ from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.resolve import resolve_settings
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
+from hedgerow.table.schema import TargetLike
 
 if TYPE_CHECKING:
     from hedgerow.fit.distributed import DistributedTarget
@@ -47,7 +50,7 @@ class Task(ABC):
         return task.predictor(fitted, params, estimator)
 
     @abstractmethod
-    def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
         """Return the JSON and the arrays of the file of a fitted estimator.
 
         The keys of the JSON are `file_keys`.
@@ -83,7 +86,13 @@ class SupervisedTask(Task):
 
     @abstractmethod
     def read_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
+        self,
+        model: TreeEstimator,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted | None = None,
+        classes: ArrayLike | None = None,
     ) -> ReadTarget:
         """Return the target of the rows of weight above zero, and their numbers.
 
@@ -101,16 +110,24 @@ class SupervisedTask(Task):
         return None
 
     def read_more_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
+        self,
+        model: TreeEstimator,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted,
+        classes: ArrayLike | None = None,
     ) -> ReadTarget:
         """Read the target of rows that `partial_fit` adds to a fit."""
         return self.read_y(model, y, sample_weight, n_rows)
 
-    def weigh_column(self, y: Any, weights: Any, n_rows: int, class_weight: Any) -> Any:
+    def weigh_column(self, y: TargetLike | None, weights: Any, n_rows: int, class_weight: Any) -> Any:
         """Multiply weights (n,) or None by the ``class_weight`` of one column of y."""
         return weights
 
-    def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> ReadTarget:
+    def read_column(
+        self, model: TreeEstimator, y: TargetLike | None, weights: Any, n_rows: int, before: Fitted | None
+    ) -> ReadTarget:
         """Read the target of one column of a multi-output y.
 
         The weights are those of `weigh_column` for all columns.
@@ -119,7 +136,7 @@ class SupervisedTask(Task):
 
     # ---- trees -------------------------------------------------------------------------------------
 
-    def growth(self, model: Any, target: Any, schema: Schema) -> GrowthParams:
+    def growth(self, model: TreeEstimator, target: Any, schema: Schema) -> GrowthParams:
         """Return the growth parameters for these rows."""
         n_classes = target.for_core().n_classes
         return resolve_settings(model, target.n_rows, schema.n_features, schema.names, n_classes)
@@ -142,7 +159,7 @@ class SupervisedTask(Task):
 
     # ---- clusters --------------------------------------------------------------------------------------
 
-    def distributed(self, model: Any) -> DistributedTarget | None:
+    def distributed(self, model: TreeEstimator) -> DistributedTarget | None:
         """Return the target of a table on a cluster, before reading.
 
         Return None if clusters are not supported.

@@ -160,7 +160,7 @@ class Forest:
         """Size of all arrays in bytes."""
         return sum(array.nbytes for array in self.arrays().values())
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return all arrays by name."""
         return self.structure.arrays() | self.evidence.arrays()
 

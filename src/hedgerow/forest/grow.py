@@ -64,7 +64,7 @@ def grow_forest(
     n_trees: int,
     n_threads: int = 1,
     progress: Callable[[int], bool] | None = None,
-    below: dict[str, NDArray[Any]] | None = None,
+    below: dict[str, NDArray[np.generic]] | None = None,
     groups: Groups | None = None,
 ) -> Forest:
     """Grow trees number `first_tree` to ``first_tree + n_trees - 1``.

@@ -57,7 +57,7 @@ def join_schemas(first: Schema, second: Schema) -> Schema:
         raise ValueError(
             f"merged forests must have the same columns, got {_listed(first.names)} and {_listed(second.names)}"
         )
-    categories: list[NDArray[Any] | None] = []
+    categories: list[NDArray[np.generic] | None] = []
     for feature in range(first.n_features):
         pair = [(each.nominal[feature], each.kinds[feature]) for each in (first, second)]
         known = [each.categories[feature] for each in (first, second)]
@@ -148,7 +148,7 @@ def _fits(bins: Bins) -> bool:
     return bool(bins.n_bins.max(initial=0) <= MOST_BINS)
 
 
-def _all_categories(known: list[NDArray[Any] | None], column: str) -> NDArray[Any] | None:
+def _all_categories(known: list[NDArray[np.generic] | None], column: str) -> NDArray[np.generic] | None:
     """Return the categories of a column in both forests, sorted."""
     first, second = known
     if first is None or second is None:
@@ -165,7 +165,7 @@ def _all_categories(known: list[NDArray[Any] | None], column: str) -> NDArray[An
     return joined
 
 
-def _places(known: NDArray[Any] | None, wider: NDArray[Any] | None) -> NDArray[np.int64] | None:
+def _places(known: NDArray[np.generic] | None, wider: NDArray[np.generic] | None) -> NDArray[np.int64] | None:
     """Return the index of each category in `wider`, (k,); None if nothing changes."""
     if known is None or wider is None or len(known) == len(wider):
         return None

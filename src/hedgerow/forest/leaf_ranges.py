@@ -249,7 +249,7 @@ def measure(
 ) -> NoveltyScores:
     """Return the novelty scores of rows with codes (p, n) and values (u, n)."""
     whole, _, _ = forest.strangeness(codes, cells, **_fields(leaf_ranges, codebook, None), n_threads=n_threads)
-    return _strangeness(leaf_ranges, whole)
+    return _novelty_scores(leaf_ranges, whole)
 
 
 def measure_distance(
@@ -269,7 +269,7 @@ def measure_distance(
     """
     drawn = (rows, bags.n_rows, bags.seed, bags.mean, bags.first_tree, bags.units)
     whole, half, number = forest.strangeness(codes, cells, **_fields(leaf_ranges, codebook, drawn), n_threads=n_threads)
-    return _strangeness(leaf_ranges, whole), _strangeness(leaf_ranges, half), number
+    return _novelty_scores(leaf_ranges, whole), _novelty_scores(leaf_ranges, half), number
 
 
 def _fields(leaf_ranges: LeafRanges, codebook: Codebook, drawn: tuple[Any, ...] | None) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def _fields(leaf_ranges: LeafRanges, codebook: Codebook, drawn: tuple[Any, ...] 
     }
 
 
-def _strangeness(leaf_ranges: LeafRanges, scores: tuple[Floats, Floats, NDArray[np.int64]]) -> NoveltyScores:
+def _novelty_scores(leaf_ranges: LeafRanges, scores: tuple[Floats, Floats, NDArray[np.int64]]) -> NoveltyScores:
     """Return the scores of the core with feature indices."""
     total, single, place = scores
     return NoveltyScores(total, single, leaf_ranges.used[place].astype(np.int64))

@@ -38,7 +38,7 @@ class Target(Protocol):
         """Number of rows n."""
 
     @property
-    def truth(self) -> NDArray[Any]:
+    def truth(self) -> NDArray[np.generic]:
         """True value of each row, (n,); class numbers if leaves count classes."""
 
     @property
@@ -58,7 +58,7 @@ class Target(Protocol):
         """Whether the value of each row is certain, (n,); None if all are."""
 
     @property
-    def identity(self) -> NDArray[Any]:
+    def identity(self) -> NDArray[np.generic]:
         """Array that is equal for tables with the same target, for warm starts."""
 
     @property
@@ -106,11 +106,11 @@ class TargetInfo:
         The names of the cells of the leaf counts: the classes, or "rows".
     """
 
-    names: NDArray[Any]
+    names: NDArray[np.generic]
     #: Target info of each output of a multi-output target.
     outputs: ClassVar[tuple[Any, ...]] = ()
 
-    def with_names(self, names: NDArray[Any], class_rows: Floats) -> TargetInfo:
+    def with_names(self, names: NDArray[np.generic], class_rows: Floats) -> TargetInfo:
         """Return the info with more names (K,), given their numbers of rows."""
         return replace(self, names=names)
 
@@ -122,11 +122,11 @@ class TargetInfo:
         """Return the rows per name, as far as known, and the range in a regression."""
         return (float(n_rows),), None
 
-    def named(self, target: Target) -> NDArray[Any]:
+    def named(self, target: Target) -> NDArray[np.generic]:
         """Return the true value of each row, (n,), as users name it."""
         return target.truth
 
-    def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> TargetInfo:
+    def renamed(self, rename: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> TargetInfo:
         """Return the info with readable names."""
         return self
 
@@ -229,7 +229,7 @@ def check_total_weight(weighs: bool) -> None:
         raise ValueError("sample_weight must have at least one positive weight, got only zeros.")
 
 
-def among_classes(found: NDArray[Any], declared: NDArray[Any]) -> NDArray[np.intp]:
+def among_classes(found: NDArray[np.generic], declared: NDArray[np.generic]) -> NDArray[np.intp]:
     """Return the indices of classes `found` (k,) in `declared` (K,), (k,).
 
     Raises

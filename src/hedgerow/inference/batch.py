@@ -63,7 +63,7 @@ class Batch:
         return novelty_of(self.fitted, self.table, self.codes, self.n_threads)
 
     @lazy_property
-    def columns(self) -> list[NDArray[Any]]:
+    def columns(self) -> list[NDArray[np.generic]]:
         """Columns of numbers or category numbers, (n,); empty if only codes are known."""
         if self.table is None:
             return []
@@ -92,7 +92,7 @@ class _Slice(Batch):
         return self.whole.novelty and self.whole.novelty.take(self.rows)
 
     @lazy_property
-    def columns(self) -> list[NDArray[Any]]:
+    def columns(self) -> list[NDArray[np.generic]]:
         """Values of these rows."""
         return [column[self.rows] for column in self.whole.columns]
 

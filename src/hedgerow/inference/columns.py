@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import Predictor
 from hedgerow.table import NamedColumns
+from hedgerow.table.schema import TableLike
 from hedgerow.util.blocks import in_blocks
 
 #: Number of rows of a large table predicted at a time.
@@ -51,7 +52,7 @@ class Columns(Protocol):
         """Iterate over the rows as JSON objects."""
 
 
-def predicted_columns(predictor: Predictor, X: Any, predict: Callable[[Batch], dict[str, Any]]) -> dict[str, Any]:
+def predicted_columns(predictor: Predictor, X: TableLike, predict: Callable[[Batch], dict[str, Any]]) -> dict[str, Any]:
     """Return the columns that `predict` computes from a batch, by name.
 
     `NamedColumns` are predicted in blocks of rows, because intermediate arrays take several times the memory of the

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import betabinom
 
-from hedgerow.forest.ancestors import ancestor_at
 from hedgerow.forest.rows import spread_evenly
-from hedgerow.forest.walk import Tree, TreeArrays
+from hedgerow.forest.walk import Tree, TreeArrays, ancestor_at
 from hedgerow.inference.novelty import PredictionNovelty, learned_novelty
 from hedgerow.inference.predictor import Predictor
+from hedgerow.params.table import RandomState
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -118,7 +118,7 @@ def find_drift(
     classes: NDArray[Any] | None,
     min_rows: int = 20,
     n_permutations: int = 199,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Drift:
     """Test for drift between two samples.
 
@@ -426,7 +426,7 @@ def _report(drift: Drift) -> Iterator[str]:
 DRIFT_ROWS = 20_000
 
 
-class Newcomers(NamedTuple):
+class DriftRows(NamedTuple):
     """Codes (p, n), labels (n,), row numbers (n,) and out-of-bag mask (n, T).
 
     Labels and mask may be None.
@@ -439,7 +439,11 @@ class Newcomers(NamedTuple):
 
 
 def compare(
-    predictor: Predictor, new: Newcomers, reference: Newcomers | None, classes: NDArray[Any] | None, **options: Any
+    predictor: Predictor,
+    new: DriftRows,
+    reference: DriftRows | None,
+    classes: NDArray[Any] | None,
+    **options: Any,
 ) -> Drift:
     """Compare new rows with out-of-bag training rows, or with a reference."""
     old = _training_rows(predictor, new.labels is not None) if reference is None else reference
@@ -449,13 +453,13 @@ def compare(
     return find_drift(predictor.fitted.trees(), *samples, classes=classes, **options)
 
 
-def newcomers(codes: Codes, labels: NDArray[Any] | None) -> Newcomers:
+def sampled_rows(codes: Codes, labels: NDArray[Any] | None) -> DriftRows:
     """Return at most `DRIFT_ROWS` of the rows with codes (p, n) and labels (n,)."""
     some = spread_evenly(codes.shape[1], DRIFT_ROWS)
-    return Newcomers(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)
+    return DriftRows(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)
 
 
-def _training_rows(predictor: Predictor, labelled: bool) -> Newcomers:
+def _training_rows(predictor: Predictor, labelled: bool) -> DriftRows:
     """Return the training rows with their out-of-bag masks."""
     rows = predictor.fitted.oob_rows
     if rows is None:
@@ -466,10 +470,10 @@ def _training_rows(predictor: Predictor, labelled: bool) -> Newcomers:
     some = spread_evenly(rows.n_rows, DRIFT_ROWS)
     oob_mask = rows.bags.oob_each(predictor.forest.n_trees, some)
     labels = rows.target.truth[some] if labelled else None
-    return Newcomers(rows.codes_of(some), labels, some, oob_mask)
+    return DriftRows(rows.codes_of(some), labels, some, oob_mask)
 
 
-def _as_incremental(predictor: Predictor, new: Newcomers) -> Newcomers:
+def _as_incremental(predictor: Predictor, new: DriftRows) -> DriftRows:
     """Draw out-of-bag masks for new rows.
 
     Then they count in as many trees as training rows.
@@ -479,7 +483,7 @@ def _as_incremental(predictor: Predictor, new: Newcomers) -> Newcomers:
     return new._replace(oob_mask=rows.bags.oob_each(predictor.forest.n_trees, rows.n_rows + new.rows))
 
 
-def _sample_of(predictor: Predictor, rows: Newcomers) -> DriftSample:
+def _sample_of(predictor: Predictor, rows: DriftRows) -> DriftSample:
     nodes = predictor.forest.leaf_nodes(rows.codes, predictor.threads(rows.codes.shape[1]))
     return DriftSample(nodes, rows.oob_mask, rows.labels)
 

@@ -27,6 +27,7 @@ from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
 from hedgerow.rules.combine import checked_weights
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TableLike
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +84,7 @@ class Evidence:
     oob_mask: OobMask | None = None
     n_threads: int = 1
     cache: Cache = field(default_factory=Cache)
-    groups: NDArray[Any] | None = None
+    groups: NDArray[np.str_] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -326,21 +327,23 @@ def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
 class FixedPredictions:
     """Precomputed predictions as an estimator, for scikit-learn's scorers."""
 
-    classes_: NDArray[Any]
+    classes_: NDArray[np.generic]
     probability: Floats
     sets: NDArray[np.bool_]
 
-    def predict(self, X: Any, return_set: bool = False) -> Any:
+    def predict(self, X: TableLike | None, return_set: bool = False) -> Any:
         """Return the labels, and with `return_set` also the sets."""
         labels = self.classes_[self.probability.argmax(axis=1)]
         return (labels, self.sets) if return_set else labels
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: TableLike | None) -> Floats:
         """Return the probabilities, (n, K)."""
         return self.probability
 
 
-def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> float:
+def score_sets(
+    metric: Any, classes: NDArray[np.generic], y: NDArray[np.generic], opinion: Opinion, sets: NDArray[np.bool_]
+) -> float:
     """Score prediction sets by a metric.
 
     It is a name of `scorer`, "accuracy", or a callable of (y, sets).
@@ -356,8 +359,8 @@ def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opi
 def calibrated(
     decision: str | Decision,
     opinion: Opinion | None,
-    labels: NDArray[Any],
-    classes: NDArray[Any],
+    labels: NDArray[np.generic],
+    classes: NDArray[np.generic],
     clusters: NDArray[Any] | None = None,
 ) -> Decision:
     """Return a decision rule, calibrated on out-of-bag opinions if necessary.
@@ -395,7 +398,7 @@ class Trial:
 
 def try_out(
     evidence: Evidence,
-    labels: NDArray[Any],
+    labels: NDArray[np.integer[Any]],
     rule: Rule,
     caution: float,
     decision: str | Decision,
@@ -443,7 +446,10 @@ def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -
 
 
 def choose_caution(
-    tried: Callable[[float, Any], tuple[Trial, NDArray[np.bool_]]], classes: NDArray[Any], target: Any, decision: Any
+    tried: Callable[[float, Any], tuple[Trial, NDArray[np.bool_]]],
+    classes: NDArray[np.generic],
+    target: Any,
+    decision: Any,
 ) -> float:
     """Return the caution of `CAUTIONS` with the best u65, the smallest of a tie.
 

@@ -20,12 +20,13 @@ from hedgerow.forest.rows import Provenance
 from hedgerow.forest.target import TargetInfo
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import RegressionTree, Tree
+from hedgerow.params.table import TreeEstimator
 from hedgerow.table import Schema
 from hedgerow.table.bins import EXACT_ROWS, Bins
 from hedgerow.table.codebook import Codebook
 
 _Value = TypeVar("_Value")
-_Model = TypeVar("_Model")
+_Model = TypeVar("_Model", bound=TreeEstimator)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,7 +243,7 @@ class Fitted:
         return replace(self, outputs=tuple(outputs))
 
 
-def fitted_of(model: Any) -> Fitted:
+def fitted_of(model: object) -> Fitted:
     """Return the `Fitted` of a fitted estimator of hedgerow."""
     fitted: Fitted | None = model.__dict__.get("_fitted")
     if fitted is None:
@@ -253,7 +254,7 @@ def fitted_of(model: Any) -> Fitted:
 
 def publish(model: _Model, fitted: Fitted) -> _Model:
     """Assign a fit to an estimator and return the estimator."""
-    model._fitted = fitted  # type: ignore[attr-defined]
+    model._fitted = fitted
     return model
 
 

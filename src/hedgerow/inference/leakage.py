@@ -92,7 +92,7 @@ def row_sketch(fitted: Fitted) -> RowSketch | None:
     if fitted.rows is None:
         known = fitted.learned.last("marks")
         return None if known is None else known[1]
-    return fitted.learned.get("marks", None, lambda: _marks(fitted))
+    return fitted.learned.get("marks", None, lambda: _row_sketch(fitted))
 
 
 def keep_row_sketch(fitted: Fitted) -> None:
@@ -102,7 +102,7 @@ def keep_row_sketch(fitted: Fitted) -> None:
         output.learned.put("marks", None, marks)
 
 
-def _marks(fitted: Fitted) -> RowSketch:
+def _row_sketch(fitted: Fitted) -> RowSketch:
     """Return the sketch of the training rows."""
     assert fitted.rows is not None
     hashes = _hashes(fitted, fitted.rows.codes)

@@ -13,10 +13,11 @@ from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
-from hedgerow.params.table import Params, key_of
+from hedgerow.params.table import Params, TreeEstimator, key_of
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codes, encode
 from hedgerow.table.codebook import Codebook
+from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.util.runtime import reading_threads
 
 _Predictor = TypeVar("_Predictor")
@@ -73,11 +74,11 @@ class Predictor:
         return None if self.fitted.fingerprint is None else self.fitted.fingerprint.n_rows
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> NDArray[np.generic]:
         """Classes (K,); empty if no classes are predicted."""
         return np.empty(0)
 
-    def table(self, X: Any, *, uncertain: bool = False) -> Table:
+    def table(self, X: TableLike, *, uncertain: bool = False) -> Table:
         """Read samples as a table.
 
         Raise scikit-learn's errors if their columns do not match. An `UncertainTable` raises TypeError unless both the
@@ -90,7 +91,7 @@ class Predictor:
             )
         return table
 
-    def read(self, X: Any, *, uncertain: bool = False, all_features: bool = False) -> Batch:
+    def read(self, X: TableLike, *, uncertain: bool = False, all_features: bool = False) -> Batch:
         """Read samples as a batch.
 
         Of wide tables, only features that trees use are encoded by default.
@@ -136,14 +137,14 @@ class Predictor:
             )
         return rows.codes
 
-    def training_groups(self) -> NDArray[Any]:
+    def training_groups(self) -> NDArray[np.generic]:
         """Return the group (n,) of each training row.
 
         Without classes, all rows are one group.
         """
         return np.zeros(self.training_codes().shape[1], dtype=np.int64)
 
-    def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
+    def groups(self, codes: Codes, y: TargetLike | None = None) -> NDArray[np.generic]:
         """Return the group (n,) of samples, given codes (p, n) and perhaps classes."""
         return np.zeros(codes.shape[1], dtype=np.int64)
 
@@ -179,7 +180,7 @@ class Predictor:
         return self.fitted.without_rows()
 
 
-def predictor_of(model: Any, wanted: str = "model must be a fitted estimator of hedgerow") -> Any:
+def predictor_of(model: object, wanted: str = "model must be a fitted estimator of hedgerow") -> Any:
     """Return the predictor of a single-output model under its parameters."""
     make = getattr(type(model), "_predictor", None)
     if make is None:
@@ -191,7 +192,7 @@ def predictor_of(model: Any, wanted: str = "model must be a fitted estimator of 
 
 
 def current_predictor(
-    make: Callable[[Fitted, Params, type[Any]], _Predictor], model: Any, fitted: Fitted | None = None
+    make: Callable[[Fitted, Params, type[Any]], _Predictor], model: TreeEstimator, fitted: Fitted | None = None
 ) -> _Predictor:
     """Return the predictor of the last or another fit under current parameters.
 

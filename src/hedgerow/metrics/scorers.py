@@ -118,7 +118,7 @@ u80_scorer = scorer("u80")
 discounted_accuracy_scorer = scorer("discounted_accuracy")
 
 
-def _predicted_sets(estimator: Any, X: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+def _predicted_sets(estimator: Any, X: Any) -> tuple[NDArray[np.bool_], NDArray[np.generic]]:
     """Return prediction sets (n, K) and classes (K,) of a fitted estimator."""
     if hasattr(estimator, "best_estimator_"):
         return _predicted_sets(estimator.best_estimator_, X)

@@ -32,7 +32,7 @@ class SetTally:
         Number of rows with this combination.
     """
 
-    classes: NDArray[Any]
+    classes: NDArray[np.generic]
     truth: NDArray[np.int64]
     label: NDArray[np.int64]
     sets: NDArray[np.bool_]
@@ -72,7 +72,7 @@ class SetTally:
         found = confusion_matrix_with_sets(y, self.sets, classes=self.classes, sample_weight=self.rows)
         return replace(found, counts=found.counts.astype(np.int64))
 
-    def _columns(self) -> tuple[NDArray[Any], ...]:
+    def _columns(self) -> tuple[NDArray[np.generic], ...]:
         return self.truth, self.label, self.sets, self.rows
 
 
@@ -198,7 +198,7 @@ def add_tallies(tallies: Sequence[Any]) -> Any:
 
 
 def _counted(
-    classes: NDArray[Any],
+    classes: NDArray[np.generic],
     truth: NDArray[np.int64],
     label: NDArray[np.int64],
     sets: NDArray[np.bool_],

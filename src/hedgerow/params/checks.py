@@ -12,7 +12,7 @@ import numpy as np
 from hedgerow.forest.rows import MOST_DRAWS
 
 if TYPE_CHECKING:
-    from hedgerow.params.table import Parameter
+    from hedgerow.params.table import Parameter, TreeEstimator
 
 #: Rows are numbered in 31 bits.
 MAX_ROWS = 2**31
@@ -23,13 +23,12 @@ MULTINOMIAL = "multinomial"
 # ---- the parameters of an estimator ----------------------------------------------------------------
 
 
-def parameters_of(estimator: Any) -> Mapping[str, Parameter]:
+def parameters_of(estimator: TreeEstimator | type[TreeEstimator]) -> Mapping[str, Parameter]:
     """Return the parameter rows of an estimator or its class, in constructor order."""
-    rows: Mapping[str, Parameter] = estimator._parameters
-    return rows
+    return estimator._parameters
 
 
-def check_parameters(estimator: Any) -> None:
+def check_parameters(estimator: TreeEstimator) -> None:
     """Raise an error for invalid or contradictory values, before a table is read."""
     rows = parameters_of(estimator)
     for name, row in rows.items():
@@ -42,7 +41,7 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError(f"n_estimators must be an int in a warm start, got {estimator.n_estimators!r}.")
 
 
-def check_on_fitted(estimator: Any) -> None:
+def check_on_fitted(estimator: TreeEstimator) -> None:
     """Raise an error for invalid values that a fitted model uses.
 
     `set_params` may have changed them since `fit`.
@@ -52,7 +51,7 @@ def check_on_fitted(estimator: Any) -> None:
             row.check(name, getattr(estimator, name))
 
 
-def check_once_fitted(estimator: Any) -> None:
+def check_once_fitted(estimator: TreeEstimator) -> None:
     """Raise an error for invalid values of a fitted model.
 
     None is valid where only `fit` reads a value.
@@ -63,7 +62,7 @@ def check_once_fitted(estimator: Any) -> None:
             row.check(name, value)
 
 
-def require_resolved(estimator: Any, where: str, hint: str) -> None:
+def require_resolved(estimator: TreeEstimator, where: str, hint: str) -> None:
     """Raise an error for values that would be chosen on training rows.
 
     `where` describes the fit in which this is impossible.
@@ -82,7 +81,7 @@ def must(be: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
     `be` describes the values for which `holds` returns True.
     """
 
-    def check(name: str, value: Any) -> None:
+    def check(name: str, value: object) -> None:
         if not holds(value):
             raise ValueError(f"{name} must be {be}, got {repr(value)[:200]}.")
 
@@ -118,17 +117,17 @@ def is_share(value: Any) -> bool:
     return is_real(value) and not is_whole(value) and 0 < value <= 1
 
 
-def is_word(value: Any, *words: str) -> bool:
+def is_word(value: object, *words: str) -> bool:
     """Return whether a value is one of these words; False for an array."""
     return isinstance(value, str) and value in words
 
 
-def is_switch(value: Any) -> bool:
+def is_switch(value: object) -> bool:
     """Return whether a value is True or False."""
     return isinstance(value, bool | np.bool_)
 
 
-def is_bootstrap(value: Any) -> bool:
+def is_bootstrap(value: object) -> bool:
     """Return whether a value is valid for ``bootstrap``."""
     return is_switch(value) or is_word(value, MULTINOMIAL)
 
@@ -138,14 +137,14 @@ def is_bag_size(value: Any) -> bool:
     return value is None or is_whole(value, 1) or (is_real(value, 0, MOST_DRAWS) and value > 0)
 
 
-def is_list_of_features(value: Any) -> bool:
+def is_list_of_features(value: object) -> bool:
     """Return whether a value is a list of names or numbers of features, or None."""
     return value is None or (
         isinstance(value, list | tuple) and all(isinstance(each, str) or is_whole(each, 0) for each in value)
     )
 
 
-def is_seed(value: Any) -> bool:
+def is_seed(value: object) -> bool:
     """Return whether a value is a random state in the sense of scikit-learn."""
     if isinstance(value, Integral):
         return 0 <= int(value) < 2**32
@@ -158,13 +157,13 @@ def is_seed(value: Any) -> bool:
 BALANCED = ("balanced", "balanced_subsample")
 
 
-def check_class_weights(class_weight: Any) -> None:
+def check_class_weights(class_weight: object) -> None:
     """Raise ValueError for an invalid `class_weight` or list of these."""
     for each in class_weight if isinstance(class_weight, list) else [class_weight]:
         check_class_weight(each)
 
 
-def check_class_weight(class_weight: Any) -> None:
+def check_class_weight(class_weight: object) -> None:
     """Raise ValueError for an invalid `class_weight` of one output."""
     if not (class_weight is None or isinstance(class_weight, dict) or is_word(class_weight, *BALANCED)):
         raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}.")

@@ -14,7 +14,7 @@ from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.forest.grow import NO_LIMIT, GrowthParams
 from hedgerow.forest.rows import MOST_DRAWS
 from hedgerow.params.checks import MULTINOMIAL, is_whole, is_word, parameters_of
-from hedgerow.params.table import FRIEDMAN_MSE, NUMBER_CRITERIA
+from hedgerow.params.table import FRIEDMAN_MSE, NUMBER_CRITERIA, TreeEstimator
 
 #: Largest number of trees with ``n_estimators="auto"``.
 MOST_TREES = 1000
@@ -22,7 +22,9 @@ MOST_TREES = 1000
 TO_BE_CHOSEN = 0
 
 
-def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowthParams:
+def resolve_settings(
+    estimator: TreeEstimator, n_rows: int, n_features: int, names: Any, n_classes: int
+) -> GrowthParams:
     """Check the parameters of an estimator, and resolve them for a table.
 
     `n_rows` counts the rows of weight above zero.
@@ -48,14 +50,14 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     )
 
 
-def most_trees(estimator: Any) -> int:
+def most_trees(estimator: TreeEstimator) -> int:
     """Return the largest number of trees that an estimator may have."""
     if estimator._single_tree:
         return 1
     return MOST_TREES if isinstance(estimator.n_estimators, str) else int(estimator.n_estimators)
 
 
-def how_to_bin(model: Any) -> dict[str, Any]:
+def how_to_bin(model: TreeEstimator) -> dict[str, Any]:
     """Return the options of `find_bins` for the training table of an estimator."""
     return {"max_bins": model.max_bins, "gaps": model.splitter == "random_decision"}
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.decisions import Decision, resolve_decision
@@ -423,6 +424,54 @@ REGRESSION: Mapping[str, Parameter] = {
 }
 
 
+class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
+    """Parameters and capabilities of the public classes, as the layers below them read them."""
+
+    #: Rows of the parameter table that a class takes, in the order of its constructor.
+    _parameters: ClassVar[Mapping[str, Parameter]]
+
+    # Parameters that every class takes.
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    categorical_features: CategoricalFeatures
+    max_bins: int | str | None
+    random_state: RandomState
+
+    # Defaults of parameters that a class does not take.
+    calibration: str | None = None
+    criterion: str | Criterion = "gini"
+    splitter: str = "best"
+    min_weight_fraction_leaf: float = 0.0
+    max_features: MaxFeatures = None
+    constant_features: str = "skip"
+    feature_weights: FeatureWeights = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    bootstrap: bool | str = False
+    max_samples: int | float | None = None
+    oob_score: OobScore = False
+    novelty: float | None = None
+    unseen: str = "larger"
+    class_weight: ClassWeight = None
+    monotonic_cst: MonotonicCst = None
+    immutable_features: ImmutableFeatures = None
+    leaf_counts: str = "all"
+    leaf_rows: bool = False
+    ccp_alpha: float = 0.0
+    warm_start: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    # Capabilities of a class that other layers read.
+    #: Whether the model is a single tree.
+    _single_tree: ClassVar[bool] = False
+    #: Whether leaves can count later rows.
+    _incremental: ClassVar[bool] = False
+    #: Whether a fitted model keeps the binned training rows.
+    _keeps_training_rows: ClassVar[bool] = True
+
+
 @dataclass(frozen=True, kw_only=True)
 class Params:
     """A snapshot of the parameters of an estimator.
@@ -477,7 +526,7 @@ class Params:
     sparse_output: bool | None = None
 
     @classmethod
-    def of(cls, estimator: Any) -> Params:
+    def of(cls, estimator: TreeEstimator) -> Params:
         """Take a snapshot of the parameters of an estimator."""
         kind: type = type(estimator)
         snapshot = object.__new__(cls)  # twice as fast as the constructor, and every prediction takes a snapshot

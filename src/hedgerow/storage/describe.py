@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from hedgerow.errors import ModelFileError
 from hedgerow.storage.container import FileContents, read_file
-from hedgerow.storage.model import errors_about, header_from, one_exception
+from hedgerow.storage.model import errors_naming, header_from, one_exception
 from hedgerow.storage.outputs import checked_outputs, output_of
 from hedgerow.storage.parameters import Decoder
 from hedgerow.storage.tables import schema_from_arrays
@@ -87,7 +87,7 @@ def describe_file(path: Path_ | BinaryIO) -> ModelFile:
     >>> about.estimator, about.n_trees, about.classes.tolist(), about.schema
     ('RandomForestClassifier', 3, ['a', 'b'], Schema(1 features, 0 nominal, from array))
     """
-    with errors_about(path):
+    with errors_naming(path):
         contents = read_file(path)
         with one_exception():
             return _described(contents)

@@ -15,6 +15,7 @@ from hedgerow.forest.nodes import MOST_WITH_BITS
 from hedgerow.inference.fitted import Fitted, fitted_of
 from hedgerow.inference.leakage import keep_row_sketch
 from hedgerow.inference.novelty import keep_novelty
+from hedgerow.params.table import TreeEstimator
 from hedgerow.storage.container import FileContents, dump_json, parse_object, read_file, too_large, write_file
 from hedgerow.storage.values import public_estimators
 from hedgerow.util.disk import Path_
@@ -115,14 +116,14 @@ def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
     save
     """
     _check_path(path, "read")
-    with errors_about(path):
+    with errors_naming(path):
         contents = read_file(path, memory_map=memory_map)
         with one_exception():
             return _model_from(contents)
 
 
 @contextmanager
-def errors_about(path: Path_ | BinaryIO) -> Iterator[None]:
+def errors_naming(path: Path_ | BinaryIO) -> Iterator[None]:
     """Put the path of a file before the message of a `ModelFileError`."""
     try:
         yield
@@ -183,7 +184,7 @@ def header_from(metadata: dict[str, str]) -> tuple[Any, dict[str, Any], bool]:
     return known[name], given, newer
 
 
-def task_of(estimator: Any, *, multi_output: bool) -> Any:
+def task_of(estimator: type[TreeEstimator], *, multi_output: bool) -> Any:
     """Return the task of an estimator class, for one output or several."""
     return estimator._task.for_outputs() if multi_output else estimator._task
 

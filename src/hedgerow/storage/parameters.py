@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from hedgerow.criteria import CRITERIA, Criterion
 from hedgerow.decisions import Decision, all_decisions
 from hedgerow.errors import ModelFileError
+from hedgerow.params.table import TreeEstimator
 from hedgerow.rules import Rule, resolve_rule, rule_names
 from hedgerow.storage.values import Arrays, as_bool, take
 
@@ -75,7 +76,7 @@ class Encoder:
             return self._decision(value, where)
         raise _not_data(where, value)
 
-    def parameters(self, estimator: Any, where: str = "") -> dict[str, Json]:
+    def parameters(self, estimator: TreeEstimator, where: str = "") -> dict[str, Json]:
         """Return the JSON of the parameters of an estimator, without `n_jobs`."""
         own = estimator.get_params(deep=False)
         return {name: self.encode(value, f"{where}{name}") for name, value in own.items() if name not in _UNSAVED}
@@ -85,7 +86,7 @@ class Encoder:
             raise ValueError(f"{where} must fit 64 bits to be saved, got {value}.")
         return value
 
-    def _array(self, value: NDArray[Any], where: str) -> Json:
+    def _array(self, value: NDArray[np.generic], where: str) -> Json:
         if value.dtype.kind in "UO" and value.ndim == 1:
             return self.encode(value.tolist(), where)  # such as column names
         if value.dtype.name not in _ARRAY_TYPES or value.ndim not in (1, 2) or value.size == 0:
@@ -184,7 +185,7 @@ class Decoder:
             raise ModelFileError(f"keys of a dict of parameters must be text or numbers, got {reprlib.repr(keys)}.")
         return dict(zip(keys, (self.decode(held, depth) for _, held in pairs), strict=True))
 
-    def _array(self, name: str, word: str) -> NDArray[Any]:
+    def _array(self, name: str, word: str) -> NDArray[np.generic]:
         if not name.startswith("parameters.") or name not in self._arrays or word not in _ARRAY_TYPES:
             raise ModelFileError(f"missing or malformed parameter array {name[:40]!r}.")
         array = take(self._arrays, name, np.uint8 if word == "bool" else word, shape=(None,) * self._arrays[name].ndim)

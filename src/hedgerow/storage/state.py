@@ -145,12 +145,12 @@ def check_known(given: Json, known: set[str]) -> None:
         raise ModelFileError(f"entries must be among {', '.join(sorted(known))}, got {reprlib.repr(unknown)}.")
 
 
-def checked_number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
+def checked_number(name: str, value: Any, number_type: type, least: float, most: float) -> Any:
     """Validate the type and range of a number."""
-    right = type(value) is int or (kind is float and type(value) is float)
+    right = type(value) is int or (number_type is float and type(value) is float)
     if not right or not least <= value <= most:
         raise ModelFileError(f"{name} must be a number from {least} to {most}, got {str(value)[:40]!r}.")
-    return kind(value)
+    return number_type(value)
 
 
 def checked_score(value: Any) -> float:
@@ -292,16 +292,18 @@ def sketch_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
 def sketch_from_contents(learned: Learned, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> None:
     """Read the row sketch, validated; older files have none."""
     if "marks" in given:
-        told = given["marks"]
-        learned.put("marks", None, (once or Once()).read(("marks", repr(told)), arrays, lambda: _marks(told, arrays)))
+        stored = given["marks"]
+        learned.put(
+            "marks", None, (once or Once()).read(("marks", repr(stored)), arrays, lambda: _row_sketch(stored, arrays))
+        )
 
 
-def _marks(told: Json, arrays: Arrays) -> RowSketch:
+def _row_sketch(stored: Json, arrays: Arrays) -> RowSketch:
     """Read a row sketch from JSON and its array."""
-    if not isinstance(told, dict) or told.keys() != {"below", "repeats"}:
-        raise ModelFileError(f"malformed 'marks' ({reprlib.repr(told)}).")
-    below = checked_number("below of marks", told["below"], int, 0, ALL_HASHES)
-    repeats = checked_number("repeats of marks", told["repeats"], float, 0, 1)
+    if not isinstance(stored, dict) or stored.keys() != {"below", "repeats"}:
+        raise ModelFileError(f"malformed 'marks' ({reprlib.repr(stored)}).")
+    below = checked_number("below of marks", stored["below"], int, 0, ALL_HASHES)
+    repeats = checked_number("repeats of marks", stored["repeats"], float, 0, 1)
     kept = take(arrays, "marks", np.uint16).copy()
     if not 1 <= len(kept) <= MOST_MARKS or not (kept[1:] > kept[:-1]).all():
         raise ModelFileError(f"array 'marks' must be 1 to {MOST_MARKS:,} ascending numbers, got {len(kept):,}.")

@@ -16,6 +16,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.storage.values import estimator_named
 from hedgerow.table import Factors, NamedColumns, Schema, Table, check_table, read_training_table, remember_features
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TableLike
 
 Column = NDArray[Any]
 Columns = list[Column]
@@ -68,7 +69,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         self.n_rounds = n_rounds
         self.random_state = random_state
 
-    def fit(self, X: object, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:
         """Grow the forests.
 
         Parameters

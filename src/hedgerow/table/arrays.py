@@ -13,7 +13,17 @@ from sklearn import config_context
 from sklearn.utils.validation import check_array
 
 from hedgerow.table.categories import ADVICE_ON_DATES, factors_from_cells, factors_from_numbers, is_date, is_missing
-from hedgerow.table.schema import Array, Column, Factors, Kind, ListedColumns, TableColumns, block_width, label
+from hedgerow.table.schema import (
+    Array,
+    Column,
+    Factors,
+    Kind,
+    ListedColumns,
+    TableColumns,
+    TableLike,
+    block_width,
+    label,
+)
 
 
 @dataclass
@@ -120,7 +130,7 @@ class ArrayColumns:
         return block.T if self._as_they_are else block.astype(np.float64, order="F").T
 
 
-def source_from_array(X: Any) -> NumberArray | CellArray:
+def source_from_array(X: TableLike) -> NumberArray | CellArray:
     """Return the columns of an array-like, or raise scikit-learn's shape errors."""
     values = X if type(X) is np.ndarray else _plain_array(X)
     if values.ndim != 2 or 0 in values.shape or values.dtype.kind == "c":
@@ -173,7 +183,7 @@ def _number_from_cell(cell: object, where: str) -> float:
         ) from None
 
 
-def _plain_array(X: Any) -> Array:
+def _plain_array(X: TableLike) -> Array:
     """Return an array-like as a plain ndarray, with NaN for masked cells."""
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)

@@ -91,7 +91,7 @@ def bin_limits(n_rows: int, max_bins: int | str | None) -> tuple[int, int]:
 
 def bins_from_columns(
     schema: Schema,
-    blocks: Iterable[list[NDArray[Any]] | NDArray[Any]],
+    blocks: Iterable[list[NDArray[np.generic]] | NDArray[np.generic]],
     rows: NDArray[np.uint32] | None,
     sample_rows: int,
     max_bins: int,

@@ -104,7 +104,7 @@ class Codebook:
             return None if cell < 0 else plain(categories[int(cell)])
         return None if np.isnan(cell) else self._as_type(feature, float(cell))
 
-    def of_row(self, columns: list[NDArray[Any]], row: int) -> dict[str, Any]:
+    def of_row(self, columns: list[NDArray[np.generic]], row: int) -> dict[str, Any]:
         """Return the values of a row by feature name; `columns` have shape (n,)."""
         return {name: self.value(j, columns[j][row]) for j, name in enumerate(self.names)}
 

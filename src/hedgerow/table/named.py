@@ -16,7 +16,7 @@ from hedgerow.table.codebook import type_of_days
 from hedgerow.table.schema import Array, Column, Factors, Kind, ListedColumns, TableColumns, label
 
 
-class PackedColumn(Protocol):
+class CompressedColumn(Protocol):
     """Numbers (n_rows,) that are converted to floats when read."""
 
     @property
@@ -26,7 +26,7 @@ class PackedColumn(Protocol):
         """Return the numbers of rows."""
 
 
-Listed: TypeAlias = Array | Factors | PackedColumn
+Listed: TypeAlias = Array | Factors | CompressedColumn
 
 
 @dataclass
@@ -38,7 +38,7 @@ class NamedColumns:
     names : tuple of str of length n_features, or None
         Unique names.
     listed : sequence of length n_features
-        Numbers or booleans (n_rows,), NaN if missing, as an array or `PackedColumn`; or `Factors` if categorical.
+        Numbers or booleans (n_rows,), NaN if missing, as an array or `CompressedColumn`; or `Factors` if categorical.
     dates : set of str
         Names of columns of days since 1970.
 
@@ -88,7 +88,7 @@ class NamedColumns:
     def kinds(self) -> list[Kind]:
         """Return the type of each column."""
         names = self.names or ("",) * len(self.listed)
-        return [_kind(column, name in self.dates) for name, column in zip(names, self.listed, strict=True)]
+        return [_column_type(column, name in self.dates) for name, column in zip(names, self.listed, strict=True)]
 
     def nominal_by_type(self) -> list[bool]:
         """Return which columns are `Factors`."""
@@ -107,7 +107,7 @@ class NamedColumns:
         return ListedColumns(listed, self.shape[0])
 
 
-def _kind(column: Listed, dated: bool) -> Kind:
+def _column_type(column: Listed, dated: bool) -> Kind:
     """Return the type of a column; `dated` ones are days since 1970."""
     if isinstance(column, Factors):
         return "text" if column.values.dtype == object else "category"

@@ -14,7 +14,7 @@ from hedgerow.table.arrays import source_from_array
 from hedgerow.table.categories import learn_categories, match_categories, nominal_features, type_of_values
 from hedgerow.table.frames import source_from_frame
 from hedgerow.table.named import NamedColumns
-from hedgerow.table.schema import Array, Schema, Source, Table, label
+from hedgerow.table.schema import Array, Schema, Source, Table, TableLike, label
 from hedgerow.table.sparse import source_from_sparse
 from hedgerow.table.uncertain import UncertainTable, located
 from hedgerow.util.compat import check_features
@@ -22,7 +22,7 @@ from hedgerow.util.text import require_text
 
 
 def read_training_table(
-    X: Any, *, categorical_features: Any = "from_dtype", feature_names: Sequence[str] | None = None
+    X: TableLike, *, categorical_features: Any = "from_dtype", feature_names: Sequence[str] | None = None
 ) -> Table:
     """Read a training table and its schema.
 
@@ -69,7 +69,7 @@ def read_training_table(
     return _learn(source, nominal)
 
 
-def read_table(X: Any, schema: Schema) -> Table:
+def read_table(X: TableLike, schema: Schema) -> Table:
     """Read a later table with the columns of the training table.
 
     Parameters
@@ -107,7 +107,7 @@ def read_table(X: Any, schema: Schema) -> Table:
     return _match(source, schema)
 
 
-def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
+def check_table(estimator: Callable[[], Any], X: TableLike, schema: Schema) -> Table:
     """Read a later table for a fitted estimator, with scikit-learn's own errors.
 
     Parameters
@@ -174,7 +174,7 @@ def remember_features(estimator: Any, schema: Schema) -> None:
         vars(estimator).pop("feature_names_in_", None)
 
 
-def _source_from(X: Any) -> Source:
+def _source_from(X: TableLike) -> Source:
     """Return the source of columns of any table."""
     if isinstance(X, np.ndarray):
         return source_from_array(X)

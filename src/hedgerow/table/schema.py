@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame, IntoSeries
+
+    from hedgerow.labels import UncertainLabels
+    from hedgerow.table.uncertain import UncertainTable
 
 Array: TypeAlias = NDArray[Any]
 #: Several columns: a list of (n_rows,), or an array (columns, n_rows).
 Block: TypeAlias = list[Array] | Array
 Kind: TypeAlias = Literal["number", "boolean", "text", "category", "null", "date", "time"]
+
+#: A table as users pass it; rows of lists may mix numbers, text and None.
+TableLike: TypeAlias = (
+    "ArrayLike | Sequence[Sequence[object]] | SparseMatrix | IntoDataFrame | LazyTable | UncertainTable | Source"
+)
+#: y as users pass it: one value per row, or a column per output.
+TargetLike: TypeAlias = "ArrayLike | Sequence[object] | IntoSeries | IntoDataFrame | LazyTable | UncertainLabels"
 
 #: Columns that must be converted or made dense are read in blocks of about this many bytes.
 BLOCK_BYTES = 1 << 26
@@ -163,6 +176,24 @@ class Factors(NamedTuple):
 
     codes: Array
     values: Array
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix or array of SciPy, in any format."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n_rows, n_features)."""
+
+    def tocsc(self, copy: bool = False) -> SparseMatrix:
+        """Return the table by columns."""
+
+
+class LazyTable(Protocol):
+    """A table or column of Dask."""
+
+    def to_delayed(self) -> object:
+        """Return the partitions."""
 
 
 class Source(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +72,7 @@ def exact_sum(values: Floats) -> int:
     return total
 
 
-def exact_sums_by(group: NDArray[Any], values: Floats | None, n_groups: int) -> list[int]:
+def exact_sums_by(group: NDArray[np.generic], values: Floats | None, n_groups: int) -> list[int]:
     """Return the exact sum of each group (n,), in units of 2**-1127; None sums ones."""
     if values is None:
         return [count << _BITS for count in np.bincount(group, minlength=n_groups).tolist()]

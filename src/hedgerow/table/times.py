@@ -58,7 +58,7 @@ def groups_by(times: Any, every: Any, *, gap: bool = False) -> NDArray[np.int64]
     return np.asarray(np.unique(periods, return_inverse=True)[1]).reshape(-1).astype(np.int64)
 
 
-def _as_numbers(times: Any) -> NDArray[Any]:
+def _as_numbers(times: Any) -> NDArray[np.generic]:
     """Return times as integer nanoseconds; numbers are unchanged."""
     values = np.asarray(times)
     if values.dtype.kind in "biuf":

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.belief import mass_from_counts
 from hedgerow.belief.masses.frame import row_products
@@ -25,8 +24,9 @@ from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TargetLike
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.classification.target import ClassLabels
 from hedgerow.tasks.classification.task import Classification
@@ -41,7 +41,13 @@ class PairwiseClassification(Classification):
     one_table = False
 
     def read_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
+        self,
+        model: TreeEstimator,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted | None = None,
+        classes: ArrayLike | None = None,
     ) -> ReadTarget:
         """Read labels, which must be certain, and weights."""
         read = super().read_y(model, y, sample_weight, n_rows, before, classes)
@@ -80,7 +86,7 @@ class PairwiseClassification(Classification):
         """Return 2, the number of classes per leaf, and the number of pairs."""
         return 2, len(pairs_of(n_classes))
 
-    def distributed(self, model: Any) -> None:
+    def distributed(self, model: TreeEstimator) -> None:
         """Return None: clusters do not support pairwise trees."""
 
 

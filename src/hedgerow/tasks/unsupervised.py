@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import ModelFileError
-from hedgerow.fit.groups import read_groups, split_groups
+from hedgerow.fit.groups import GroupsLike, read_groups, split_groups
 from hedgerow.fit.grow import grow
 from hedgerow.fit.run import FitRun, read_rows
 from hedgerow.fit.task import Task
@@ -23,13 +23,14 @@ from hedgerow.inference.fitted import Fitted, fitted_of, publish
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.checks import check_once_fitted, check_parameters, require_resolved
 from hedgerow.params.resolve import resolve_settings, seed_from
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import State, state_from_contents, state_to_contents
 from hedgerow.storage.values import Arrays, Once, take
 from hedgerow.table import Table
 from hedgerow.table.binned import bins_and_codes
 from hedgerow.table.bins import Bins, Codes
+from hedgerow.table.schema import TableLike
 from hedgerow.tasks.classification.target import ClassificationTarget, ClassLabels
 from hedgerow.tasks.regression.target import read_number_target
 from hedgerow.util.runtime import thread_count
@@ -58,7 +59,7 @@ class Unsupervised(Task):
     #: Names of the leaf counts.
     leaf_names: ClassVar[tuple[str, ...]]
 
-    def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
         """Return the JSON and arrays of fitted trees; the training table is not saved."""
         check_once_fitted(model)
         encoder, fitted = Encoder(), fitted_of(model)
@@ -96,7 +97,7 @@ class RandomEmbedding(Unsupervised):
 
     leaf_names = ("rows",)
 
-    def fit(self, model: Any, X: Any, sample_weight: Any) -> Fitted:
+    def fit(self, model: TreeEstimator, X: TableLike, sample_weight: ArrayLike | None) -> Fitted:
         """Grow trees on noise; its values all differ, so only limits end a branch."""
         before: Fitted | None = model.__dict__.get("_fitted") if model.warm_start else None
         table, n_threads = _read(model, X, before), thread_count(model.n_jobs)
@@ -139,7 +140,7 @@ class RealOrPermuted(Unsupervised):
 
     leaf_names = ("permuted", "real")
 
-    def fit(self, model: Any, X: Any, groups: Any = None) -> Fitted:
+    def fit(self, model: TreeEstimator, X: TableLike, groups: GroupsLike = None) -> Fitted:
         """Grow trees that separate the table from a copy with permuted columns."""
         X, groups = split_groups(X, groups)
         table, n_threads = _read(model, X), thread_count(model.n_jobs)
@@ -185,7 +186,7 @@ def without_moments(forest: Forest) -> Forest:
     return replace(forest, evidence=forest.evidence.as_counts())
 
 
-def _read(model: Any, X: Any, before: Fitted | None = None) -> Any:
+def _read(model: TreeEstimator, X: TableLike, before: Fitted | None = None) -> Any:
     """Check the parameters, and read the table with the columns of an earlier fit."""
     check_parameters(model)
     require_resolved(model, "for unsupervised trees", "Pass a number.")
@@ -193,8 +194,8 @@ def _read(model: Any, X: Any, before: Fitted | None = None) -> Any:
 
 
 def _run(
-    model: Any,
-    X: Any,
+    model: TreeEstimator,
+    X: TableLike,
     rows: TrainingRows,
     table: Table,
     bins: Bins,

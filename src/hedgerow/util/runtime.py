@@ -108,7 +108,7 @@ class lazy_property(Generic[_Value]):  # a decorator
         return value
 
 
-def outside_level() -> int:
+def user_level() -> int:
     """The `stacklevel` with which the calling function warns about the user's line that has called the package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:

@@ -22,7 +22,7 @@ PARQUET, ARROW = b"PAR1", b"ARROW1"
 
 
 @dataclass(eq=False)
-class TypedSheet(Sheet):
+class ArrowSheet(Sheet):
     """A table with typed columns, in which empty text is missing like null.
 
     `columns` returns one column as pyarrow reads it, to keep large files out of memory.
@@ -33,7 +33,7 @@ class TypedSheet(Sheet):
     columns: Callable[[str], Any]
     missing: frozenset[str]
     reading: ReadOptions
-    typed = True
+    has_types = True
     _last: tuple[str, Array | Factors] | None = None
 
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
@@ -52,7 +52,7 @@ class TypedSheet(Sheet):
         return f"row {row + 1}"
 
 
-def sheet_from_arrow(data: bytes | Path, reading: ReadOptions) -> TypedSheet:
+def sheet_from_arrow(data: bytes | Path, reading: ReadOptions) -> ArrowSheet:
     """Return the sheet of a Parquet or Arrow file."""
     pyarrow = require_pyarrow()
     from pyarrow import ipc, parquet
@@ -79,12 +79,12 @@ def sheet_from_arrow(data: bytes | Path, reading: ReadOptions) -> TypedSheet:
         raise DataError("empty table. Is it the right file?")
     if len(set(names)) != len(names):
         raise DataError(f"columns must have unique names, got {listed(names)}.")
-    return TypedSheet(names, n_rows, column, frozenset({"", *reading.missing}), reading)
+    return ArrowSheet(names, n_rows, column, frozenset({"", *reading.missing}), reading)
 
 
-def sheet_from_table(table: Any, reading: ReadOptions) -> TypedSheet:
+def sheet_from_table(table: Any, reading: ReadOptions) -> ArrowSheet:
     """Return the sheet of a pyarrow table."""
-    return TypedSheet(tuple(table.column_names), table.num_rows, table.column, frozenset({""}), reading)
+    return ArrowSheet(tuple(table.column_names), table.num_rows, table.column, frozenset({""}), reading)
 
 
 def write_parquet(columns: dict[str, Any], file: str | Path | BinaryIO) -> None:

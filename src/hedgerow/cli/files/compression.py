@@ -52,12 +52,12 @@ def unpacked(data: bytes | Path) -> bytes | Path:
                     return _joined(pieces(stream, len(packed)))
             except _BROKEN as reason:
                 raise DataError(f"corrupt archive ({reason}).") from None
-    return _from_zip(data) if head.startswith(_ZIP) and not is_workbook(data) else data
+    return _from_zip(data) if head.startswith(_ZIP) and not is_excel(data) else data
 
 
-def pieces(stream: Readable, n_packed: int, n_before: int = 0) -> Iterator[bytes]:
+def pieces(stream: Readable, n_compressed: int, n_before: int = 0) -> Iterator[bytes]:
     """Yield decompressed pieces; raise `DataError` when they exceed the size limit."""
-    most, n_bytes = max(ALWAYS_BYTES, MOST_TIMES * n_packed), n_before
+    most, n_bytes = max(ALWAYS_BYTES, MOST_TIMES * n_compressed), n_before
     while piece := stream.read(_PIECE):
         n_bytes += len(piece)
         if n_bytes > most:
@@ -70,19 +70,19 @@ def pieces(stream: Readable, n_packed: int, n_before: int = 0) -> Iterator[bytes
 
 def members(data: bytes | Path) -> Iterator[tuple[str, bytes]]:
     """Yield the members of a zip archive in pieces, up to the size limit."""
-    n_packed, n_bytes = len(data) if isinstance(data, bytes) else data.stat().st_size, 0
+    n_compressed, n_bytes = len(data) if isinstance(data, bytes) else data.stat().st_size, 0
     try:
         with _archive(data) as archive:
             for name in archive.namelist():
                 with archive.open(name) as stream:
-                    for piece in pieces(stream, n_packed, n_bytes):
+                    for piece in pieces(stream, n_compressed, n_bytes):
                         n_bytes += len(piece)
                         yield name, piece
     except _BROKEN as reason:
         raise DataError(f"corrupt archive ({reason}).") from None
 
 
-def is_workbook(data: bytes | Path) -> bool:
+def is_excel(data: bytes | Path) -> bool:
     """Test whether a file is a spreadsheet: .xlsx, .ods or .xls."""
     head = first_bytes(data, 8)
     if head.startswith(_OLD_BOOK):
@@ -129,10 +129,10 @@ def _from_zip(data: bytes | Path) -> bytes:
         names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
         if len(names) != 1:
             raise DataError(f"the archive must contain one table, got {len(names)} ({listed(names)}). Extract one.")
-        n_packed = len(data) if isinstance(data, bytes) else data.stat().st_size
+        n_compressed = len(data) if isinstance(data, bytes) else data.stat().st_size
         try:
             with archive.open(names[0]) as stream:
-                return _joined(pieces(stream, n_packed))
+                return _joined(pieces(stream, n_compressed))
         except _BROKEN as reason:
             raise DataError(f"corrupt archive ({reason}).") from None
 

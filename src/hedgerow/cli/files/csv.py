@@ -20,7 +20,7 @@ from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.compression import opened
 from hedgerow.cli.files.csv_blocks import Column, Layout, NotPlain, Wanted, part_from_texts, read_by_arrow
 from hedgerow.cli.files.sheet import MOST_NAMED, NUMBER, Array, Sheet
-from hedgerow.cli.files.values import POINT, Notation
+from hedgerow.cli.files.values import POINT, NumberFormat
 from hedgerow.cli.options import ReadOptions
 from hedgerow.table import Factors
 from hedgerow.util.text import listed, number_of, printable
@@ -58,7 +58,7 @@ class DelimitedSheet(Sheet):
     _held: dict[str, Column] = field(default_factory=dict)
     _last: tuple[str, Array] | None = None  # the numeric column used last
     _n_rows: int | None = None
-    typed = False
+    has_types = False
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -145,7 +145,7 @@ def sheet_from_csv(data: bytes | Path, reading: ReadOptions = READING, line: str
     data : bytes or Path
         UTF-8 with a header, separated by commas, semicolons, tabs or bars, whichever splits the header most.
     reading : ReadOptions
-        Markers of missing values in addition to `MISSING`, and the notation of numbers.
+        Markers of missing values in addition to `MISSING`, and the format of numbers.
     line : str
         Word for a line of the file: a spreadsheet has rows.
 
@@ -165,9 +165,9 @@ def sheet_from_csv(data: bytes | Path, reading: ReadOptions = READING, line: str
             names = _header(reader)
     _suspect_header(names)
     decimal, thousands = reading.marks
-    notation = Notation(_checked_mark("--decimal", decimal, ".,"), thousands)
+    number_format = NumberFormat(_checked_mark("--decimal", decimal, ".,"), thousands)
     _checked_mark("--thousands", thousands, ",. '_\u2019\u00a0\u202f", other=decimal)
-    layout = Layout(names, delimiter, MISSING | frozenset(reading.missing), notation)
+    layout = Layout(names, delimiter, MISSING | frozenset(reading.missing), number_format)
     return DelimitedSheet(data, layout, lines.n_bytes, reading, line)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.cli.files.sheet import Array
-from hedgerow.cli.files.values import POINT, Notation, are_codes, is_gap, parse_texts
+from hedgerow.cli.files.values import POINT, NumberFormat, are_codes, is_gap, parse_texts
 from hedgerow.table import Factors
 
 #: Powers of ten that turn decimals into integers.
@@ -57,7 +57,7 @@ def scaled_integers(numbers: NDArray[np.float64]) -> ScaledIntegers | NDArray[np
     known = numbers[~gaps] if gaps.any() else numbers
     for scale in _SCALES:
         if _whole(known[:_TRIED], scale) is not None and (whole := _whole(known, scale)) is not None:
-            return _packed(whole, gaps, scale)
+            return _scaled_integers(whole, gaps, scale)
     return numbers.copy()
 
 
@@ -72,7 +72,7 @@ def _whole(known: NDArray[np.float64], scale: float) -> NDArray[np.float64] | No
     return whole if fits and not np.signbit(known[whole == 0]).any() else None
 
 
-def _packed(whole: NDArray[np.float64], gaps: NDArray[np.bool_], scale: float) -> ScaledIntegers:
+def _scaled_integers(whole: NDArray[np.float64], gaps: NDArray[np.bool_], scale: float) -> ScaledIntegers:
     """Return the integers in the smallest type, with its lowest value at `gaps` (n,)."""
     small = bool((np.abs(whole) < np.iinfo(np.int16).max).all())
     kind: type[np.signedinteger] = np.int16 if small else np.int32
@@ -99,12 +99,12 @@ class NotPlain(Exception):
 
 @dataclass(frozen=True)
 class Layout:
-    """Column names, delimiter and notation of a CSV file."""
+    """Column names, delimiter and number format of a CSV file."""
 
     names: tuple[str, ...]
     delimiter: str
     missing: frozenset[str]
-    notation: Notation = POINT
+    number_format: NumberFormat = POINT
 
 
 @dataclass
@@ -329,7 +329,7 @@ def _converted(
             include_columns=[place[name] for name in names],
             column_types={place[name]: text if name in texts else pyarrow.float64() for name in names},
             null_values=sorted(layout.missing),
-            decimal_point=layout.notation.decimal,
+            decimal_point=layout.number_format.decimal,
         ),
     )
     columns = zip(names, table.columns, strict=True)
@@ -367,9 +367,9 @@ def _has_padded(block: bytes, delimiter: str) -> bool:
 def _numbers_if_all(found: Factors, layout: Layout) -> Part:
     """Return factors as numbers if all are plain numbers and not codes such as 01069."""
     values = [text for text in found.values.tolist() if not is_gap(text, layout.missing)]
-    if not layout.notation.in_numbers(values) or are_codes(values):
+    if not layout.number_format.in_numbers(values) or are_codes(values):
         return found
-    numbers, bad = parse_texts(found.values, layout.missing, layout.notation)
+    numbers, bad = parse_texts(found.values, layout.missing, layout.number_format)
     return found if bad.any() else numbers[found.codes]
 
 

@@ -32,7 +32,7 @@ _ROW = re.compile(rb"<table:table-row\b[^>]*>|<table:(?:covered-)?table-cell\b[^
 _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]+)""")
 
 
-def csv_from_workbook(data: bytes | Path, sheet: str | None = None) -> bytes:
+def csv_from_excel(data: bytes | Path, sheet: str | None = None) -> bytes:
     """Return a sheet, by name or number, as CSV with a line for each row."""
     if find_spec("python_calamine") is None:
         raise ImportError("Spreadsheets require python-calamine. Run pip install python-calamine, or export CSV.")
@@ -59,7 +59,7 @@ def csv_from_workbook(data: bytes | Path, sheet: str | None = None) -> bytes:
     return text
 
 
-def write_workbook(columns: dict[str, Any], file: str | Path) -> None:
+def write_excel(columns: dict[str, Any], file: str | Path) -> None:
     """Write columns by name to an .xlsx file; text is never read as a formula."""
     try:
         from openpyxl import Workbook

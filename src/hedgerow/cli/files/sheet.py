@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from hedgerow.cli.console import note
 from hedgerow.cli.exit_codes import DataError
-from hedgerow.cli.files.values import DATE_LIKE, POINT, Notation, are_codes, is_gap, known_places, merged, parse_texts
+from hedgerow.cli.files.values import (
+    DATE_LIKE,
+    POINT,
+    NumberFormat,
+    are_codes,
+    is_gap,
+    known_places,
+    merged,
+    parse_texts,
+)
 from hedgerow.cli.options import ReadOptions
 from hedgerow.table import Factors
 from hedgerow.util.text import folded, listed, number_of, printable
@@ -38,7 +47,7 @@ class Sheet(ABC):
     names: tuple[str, ...]
     n_rows: int
     missing: frozenset[str]  # texts that mark a missing value
-    typed: bool  # whether the file format has column types
+    has_types: bool  # whether the file format has column types
     reading: ReadOptions
     dates: frozenset[str] = frozenset()  # columns of dates, read as days since 1970
 
@@ -69,7 +78,7 @@ class Sheet(ABC):
 
     def _header_hint(self) -> str:
         """Return a hint about a header that lacks the requested column."""
-        if len(self.names) == 1 and not self.typed:
+        if len(self.names) == 1 and not self.has_types:
             return " Is there a title above the header, or another delimiter than , ; tab or |?"
         return " Does the file have a header?" if any(map(NUMBER.fullmatch, self.names)) else ""
 
@@ -98,7 +107,7 @@ class Sheet(ABC):
         column = self.held(name)
         if not isinstance(column, Factors):
             return self.numbers(name)
-        if nominal is None and self.typed:
+        if nominal is None and self.has_types:
             return self.factors(name)
         numbers, bad = self._parsed(column)
         if nominal is None and are_codes(text for text in column.values.tolist() if not is_gap(text, self.missing)):
@@ -143,7 +152,7 @@ class Sheet(ABC):
         if not isinstance(self.held(name, text=True), Factors):
             return self.numbers(name)
         codes, distinct = self.factors(name)
-        return _labels_from_texts(distinct.tolist(), self.typed, self.notation)[codes]
+        return _labels_from_texts(distinct.tolist(), self.has_types, self.number_format)[codes]
 
     def targets(self, name: str) -> NDArray[np.float64]:
         """Return the numbers (n_rows,) of a regression target."""
@@ -185,9 +194,9 @@ class Sheet(ABC):
         return np.asarray(classes[codes])
 
     @property
-    def notation(self) -> Notation:
-        """Notation of numbers in the file; files with types use a point."""
-        return POINT if self.typed else Notation(*self.reading.marks)
+    def number_format(self) -> NumberFormat:
+        """Format of numbers in the file; files with types use a point."""
+        return POINT if self.has_types else NumberFormat(*self.reading.marks)
 
     def _merged(self, name: str, found: Factors) -> Factors:
         """Merge spellings of the same text, with a note."""
@@ -202,7 +211,7 @@ class Sheet(ABC):
         marks = "numbers with a decimal comma, a unit or thousands separators"
         numbers = [text for text in texts if _NUMBER_LIKE.fullmatch(text.strip())]
         dates = [text for text in texts if DATE_LIKE.fullmatch(text.strip())]
-        if 2 * len(numbers) > len(texts) and all(self.notation.number(text) is not None for text in numbers):
+        if 2 * len(numbers) > len(texts) and all(self.number_format.number(text) is not None for text in numbers):
             others = [text for text in texts if text not in numbers]
             raise DataError(
                 f"Column {name!r} must be numeric or categorical, got both, such as {numbers[0]!r} and {others[0]!r}."
@@ -219,7 +228,7 @@ class Sheet(ABC):
 
     def _parsed(self, column: Factors) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Parse a column: numbers (n_rows,), NaN where missing or bad, and which are bad."""
-        numbers, bad = parse_texts(column.values, self.missing, self.notation)
+        numbers, bad = parse_texts(column.values, self.missing, self.number_format)
         return np.append(numbers, np.nan)[column.codes], np.append(bad, False)[column.codes]
 
     def _require_targets(self, name: str, what: str) -> None:
@@ -237,7 +246,7 @@ class Sheet(ABC):
         """Raise `DataError` for a column with bad cells, with advice."""
         if bad.any():
             texts = [str(text) for text in dict.fromkeys(self.cells(name)[bad].tolist())]
-            advice = _option_for(texts, self.notation) or advice
+            advice = _option_for(texts, self.number_format) or advice
             raise DataError(
                 f"Column {name!r}: {_not_numbers(int(bad.sum()))}. {advice}",
                 tuple(self.named(name, bad)),
@@ -271,33 +280,33 @@ def _factors_from_numbers(numbers: Array) -> Factors:
     return Factors(codes, values)
 
 
-def _option_for(texts: list[str], notation: Notation) -> str | None:
+def _option_for(texts: list[str], number_format: NumberFormat) -> str | None:
     """Return the option that reads all of the texts as numbers, or None."""
     if all(DATE_LIKE.fullmatch(text.strip()) for text in texts):
         return "--dates converts dates to numbers."
-    if notation != POINT or not all(_NUMBER_LIKE.fullmatch(text.strip()) for text in texts):
+    if number_format != POINT or not all(_NUMBER_LIKE.fullmatch(text.strip()) for text in texts):
         return None
     found = _how_to_read(texts)
     return f"{found}." if found.startswith("--") else None
 
 
 def _how_to_read(texts: list[str]) -> str:
-    """Return advice to read numbers in another notation."""
-    if all(Notation(",").number(text) is not None is not Notation(".", ",").number(text) for text in texts):
+    """Return advice to read numbers in another format."""
+    if all(NumberFormat(",").number(text) is not None is not NumberFormat(".", ",").number(text) for text in texts):
         return "--decimal , or --thousands , reads them, depending on the comma"
     for decimal, thousands in ((",", ""), (".", ","), (",", "."), (".", "'"), (",", " "), (".", " ")):
-        notation = Notation(decimal, thousands)
-        if all(notation.number(text) is not None for text in texts):
+        number_format = NumberFormat(decimal, thousands)
+        if all(number_format.number(text) is not None for text in texts):
             marks = f' --thousands "{thousands}"' if thousands else ""
             return ((f"--decimal {decimal}" if decimal == "," else "") + marks).strip() + " reads them"
     return "Write them as 1234.5"
 
 
-def _labels_from_texts(texts: list[str], typed: bool, notation: Notation = POINT) -> Array:
+def _labels_from_texts(texts: list[str], has_types: bool, number_format: NumberFormat = POINT) -> Array:
     """Return distinct texts (k,) as integers, floats or text."""
     as_text = np.array(texts)
-    plain = [text if typed else (notation.with_point(text) or text) for text in texts]
-    numbers = [None if typed or _PADDED.match(text) else _plain_number(text) for text in plain]
+    plain = [text if has_types else (number_format.with_point(text) or text) for text in texts]
+    numbers = [None if has_types or _PADDED.match(text) else _plain_number(text) for text in plain]
     if any(number is None for number in numbers):
         return as_text
     if all(isinstance(number, int) and abs(number) < 2**63 for number in numbers):

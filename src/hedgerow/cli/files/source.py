@@ -49,17 +49,17 @@ def _one_sheet(path: str, reading: ReadOptions) -> Sheet:
 
 def _opened_sheet(path: str, reading: ReadOptions) -> Sheet:
     from hedgerow.cli.files.arrow import ARROW, PARQUET, sheet_from_arrow
-    from hedgerow.cli.files.compression import first_bytes, is_workbook, unpacked
+    from hedgerow.cli.files.compression import first_bytes, is_excel, unpacked
     from hedgerow.cli.files.csv import sheet_from_csv
     from hedgerow.cli.files.encoding import as_utf8
-    from hedgerow.cli.files.excel import csv_from_workbook
+    from hedgerow.cli.files.excel import csv_from_excel
 
     data = unpacked(_read_again(path))
     if first_bytes(data, len(ARROW)).startswith((PARQUET, ARROW)):
         return sheet_from_arrow(data, reading)
-    if is_workbook(data):
+    if is_excel(data):
         plain = replace(reading, decimal=".", thousands="")
-        return sheet_from_csv(csv_from_workbook(data, reading.sheet), plain, "row")
+        return sheet_from_csv(csv_from_excel(data, reading.sheet), plain, "row")
     if reading.sheet is not None:
         raise UsageError(f"--sheet requires a spreadsheet, got {path!r}.")
     return sheet_from_csv(as_utf8(data, reading.encoding), reading)

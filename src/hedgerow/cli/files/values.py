@@ -21,20 +21,20 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True)
-class Notation:
-    """Notation of numbers: decimal mark, and thousands separator if any."""
+class NumberFormat:
+    """Format of numbers: decimal mark, and thousands separator if any."""
 
     decimal: str = "."
     thousands: str = ""
 
     def number(self, cell: str) -> float | None:
-        """Parse a number; None if the text is not a number in this notation.
+        """Parse a number; None if the text is not a number in this format.
 
         Examples
         --------
-        >>> Notation(",", ".").number("1.234,5")
+        >>> NumberFormat(",", ".").number("1.234,5")
         1234.5
-        >>> Notation(",").number("1.5") is None
+        >>> NumberFormat(",").number("1.5") is None
         True
         """
         if "_" in cell:
@@ -46,11 +46,13 @@ class Notation:
             return _TRUTH.get(cell.strip().lower())
 
     def with_point(self, cell: str) -> str | None:
-        """Rewrite a number with a point and no separators; None for another notation."""
+        """Rewrite a number with a point and no separators; None for another format."""
         if self.decimal == "." and not self.thousands:
             return cell
         if self._pattern.fullmatch(cell):
-            return re.sub(self._marks, "", cell).replace(self.decimal, ".") if self.thousands else self._pointed(cell)
+            return (
+                re.sub(self._separators, "", cell).replace(self.decimal, ".") if self.thousands else self._pointed(cell)
+            )
         return None if any(sign.isdigit() for sign in cell) else cell
 
     def in_numbers(self, texts: Iterable[str]) -> bool:
@@ -61,12 +63,12 @@ class Notation:
         return cell.replace(self.decimal, ".")
 
     @cached_property
-    def _marks(self) -> str:
+    def _separators(self) -> str:
         return f"[{re.escape(_ALIKE.get(self.thousands, self.thousands))}]" if self.thousands else ""
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        grouped = rf"\d{{1,3}}(?:{self._marks}\d{{3}})+|" if self.thousands else ""
+        grouped = rf"\d{{1,3}}(?:{self._separators}\d{{3}})+|" if self.thousands else ""
         decimal = re.escape(self.decimal)
         return re.compile(rf"\s*[+-]?(?:(?:{grouped}\d+)(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -76,14 +78,14 @@ class Notation:
 
 
 #: Decimal point, no thousands separator.
-POINT = Notation()
+POINT = NumberFormat()
 
 
 def parse_texts(
-    values: NDArray[Any], missing: frozenset[str], notation: Notation = POINT
+    values: NDArray[Any], missing: frozenset[str], number_format: NumberFormat = POINT
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Parse distinct texts (k,): numbers, NaN if missing or bad, and which are bad."""
-    parsed = [np.nan if is_gap(text, missing) else notation.number(text) for text in values.tolist()]
+    parsed = [np.nan if is_gap(text, missing) else number_format.number(text) for text in values.tolist()]
     bad = np.array([number is None for number in parsed], dtype=bool)
     return np.array([np.nan if number is None else number for number in parsed], dtype=np.float64), bad
 
@@ -130,7 +132,7 @@ def merged(found: Factors) -> tuple[Factors, dict[str, list[str]]]:
     return Factors(code_of[found.codes], found.values[kept]), others
 
 
-def known_places(texts: Iterable[object], known: NDArray[Any], *, exact: bool) -> list[int]:
+def known_places(texts: Iterable[object], known: NDArray[np.generic], *, exact: bool) -> list[int]:
     """Return the index of each text or of its spelling among known texts (k,), or -1."""
     place = {label: number for number, label in enumerate(known.tolist())}
     keys: dict[str, int] = {}

@@ -32,7 +32,7 @@ class StackedSheet(Sheet):
         self.sheets, self.paths = sheets, paths
         self.names, self.reading = first.names, first.reading
         self.missing = frozenset().union(*(sheet.missing for sheet in sheets))
-        self.typed = all(sheet.typed for sheet in sheets)
+        self.has_types = all(sheet.has_types for sheet in sheets)
 
     @cached_property
     def n_rows(self) -> int:  # type: ignore[override]
@@ -72,7 +72,12 @@ class SomeRows(Sheet):
 
     def __init__(self, sheet: Sheet, rows: NDArray[np.bool_]) -> None:
         self.sheet, self.rows = sheet, np.flatnonzero(rows)
-        self.names, self.missing, self.typed, self.reading = sheet.names, sheet.missing, sheet.typed, sheet.reading
+        self.names, self.missing, self.has_types, self.reading = (
+            sheet.names,
+            sheet.missing,
+            sheet.has_types,
+            sheet.reading,
+        )
         self.n_rows, self.dates = len(self.rows), sheet.dates
 
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
@@ -113,7 +118,7 @@ class Dated(Sheet):
 
     def __init__(self, sheet: Sheet) -> None:
         self.sheet = sheet
-        self.missing, self.typed, self.reading = sheet.missing, sheet.typed, sheet.reading
+        self.missing, self.has_types, self.reading = sheet.missing, sheet.has_types, sheet.reading
         sheet.prepare(sheet.names)
         self.dates = frozenset(name for name in sheet.names if self._holds_dates(name))
         parts = (name + part for name in sheet.names if name in self.dates for part in PARTS)

@@ -22,8 +22,8 @@ from hedgerow.tasks.classification.costs import Costs
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
     from hedgerow.explain.report.request import Parts, ReportRequest
+    from hedgerow.table.schema import TableLike
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -41,7 +41,7 @@ from hedgerow.util.text import listed, score, share
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 
 #: A wider confusion matrix is shown as a list of its largest cells.

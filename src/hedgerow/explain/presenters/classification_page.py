@@ -36,7 +36,7 @@ from hedgerow.tasks.classification.predictor import ClassificationPredictor
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 
 #: Number of undecided rows shown without scripts.
@@ -201,7 +201,7 @@ def two_class_rates(classes: Array, predictions: ReportData) -> dict[str, Estima
 
 
 def rate_words(classes: Array, predictions: ReportData, found: dict[str, Estimate]) -> list[tuple[str, str, str]]:
-    """Format rates as name, value and meaning."""
+    """Format rates as name, value and explanation."""
     if not found or predictions.truth is None:
         return []
     positive = f"“{cut(classes[positive_place(predictions.truth)])}”"
@@ -211,7 +211,7 @@ def rate_words(classes: Array, predictions: ReportData, found: dict[str, Estimat
         if name != "auc"
     ]
     auc_meaning = f"probability that a {positive} row is ranked above another row"
-    return [(name, value, ends + meaning) for name, value, ends, meaning in lines] + [
+    return [(name, value, ends + explanation) for name, value, ends, explanation in lines] + [
         ("AUC", *_area(found["auc"], auc_meaning))
     ]
 

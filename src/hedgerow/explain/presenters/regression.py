@@ -37,7 +37,7 @@ from hedgerow.util.text import share
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 #: Number of rows listed, those with the widest intervals.
 MOST_LISTED = 20

@@ -23,7 +23,7 @@ from hedgerow.tasks.survival.target import read_survival
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 #: Number of rows listed, those with the highest risk.
 MOST_LISTED = 20

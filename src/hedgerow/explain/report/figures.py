@@ -33,7 +33,7 @@ from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 Floats = NDArray[np.float64]
 

@@ -54,7 +54,7 @@ def cut(value: object, longest: int = LONGEST) -> str:
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
 
-def _smallest(flat: NDArray[Any]) -> str:
+def _smallest(flat: NDArray[np.generic]) -> str:
     """Return the name of the smallest type that represents all numbers (n,) exactly."""
     if not np.array_equal(flat, np.floor(flat)):
         return "float64"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 #: Default number of rows with evidence in the page.
 MAX_CASES = 1000

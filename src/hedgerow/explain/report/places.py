@@ -173,10 +173,10 @@ def _has_missing(column: Listed) -> bool:
     return bool((column.codes < 0).any() if isinstance(column, Factors) else np.isnan(np.asarray(column)).any())
 
 
-def _number_words(value: float, column_kind: Kind) -> str:
+def _number_words(value: float, column_type: Kind) -> str:
     """Format a threshold without trailing zeros, or as a date."""
-    if column_kind in DATES:
-        return date_words(value, column_kind)
+    if column_type in DATES:
+        return date_words(value, column_type)
     words = number_words(value, 2)
     return words if "e" in words or "." not in words else words.rstrip("0").rstrip(".")
 

@@ -20,7 +20,7 @@ from hedgerow.table.codebook import DATES, PARTS
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from hedgerow.explain.explanation import TableLike
+    from hedgerow.table.schema import TableLike
 
 
 @dataclass(frozen=True, eq=False)

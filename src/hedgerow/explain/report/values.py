@@ -46,8 +46,8 @@ def shown_values(
         column = table.listed[number]
         name = table.names[number] if table.names else f"x[{number}]"
         feature: dict[str, Any] = {"name": cut(name), "usual": usual_words(predictor, number, training)}
-        column_kind = predictor.codebook.schema.kinds[number]
-        feature |= _factor(column, rows) if isinstance(column, Factors) else _numbers(column, rows, column_kind)
+        column_type = predictor.codebook.schema.kinds[number]
+        feature |= _factor(column, rows) if isinstance(column, Factors) else _numbers(column, rows, column_type)
         if not isinstance(column, Factors):
             feature |= {"range": training_range(predictor, number)} | _labels_of_numbers(labels.get(name, {}))
         left_bytes -= (3 if isinstance(column, Factors) else 7) * len(rows)
@@ -86,10 +86,10 @@ def usual_words(predictor: Predictor, number: int, training: Codes | None) -> st
 
 def range_words(predictor: Predictor, number: int) -> str:
     """Format the training range of a numeric column."""
-    span, column_kind = training_range(predictor, number), predictor.codebook.schema.kinds[number]
+    span, column_type = training_range(predictor, number), predictor.codebook.schema.kinds[number]
     if span is None:
         return "–"
-    return " to ".join(date_words(end, column_kind) if column_kind in DATES else number_words(end) for end in span)
+    return " to ".join(date_words(end, column_type) if column_type in DATES else number_words(end) for end in span)
 
 
 def training_range(predictor: Predictor, number: int) -> tuple[float, float] | None:
@@ -109,15 +109,15 @@ def _factor(column: Factors, rows: NDArray[np.int64]) -> dict[str, Any]:
     return {"categories": [cut(value) for value in column.values[used].tolist()], "values": where.tolist()}
 
 
-def _numbers(column: ArrayLike, rows: NDArray[np.int64], column_kind: Kind) -> dict[str, Any]:
+def _numbers(column: ArrayLike, rows: NDArray[np.int64], column_type: Kind) -> dict[str, Any]:
     """Return the numbers of the rows with few digits.
 
     Missing ones are None, infinities text.
     """
-    digits = DATE_DIGITS if column_kind in DATES else DIGITS
+    digits = DATE_DIGITS if column_type in DATES else DIGITS
     numbers = [float(f"{value:.{digits}g}") for value in np.asarray(column, dtype=np.float64)[rows].tolist()]
     values = [each if np.isfinite(each) else None if np.isnan(each) else str(each) for each in numbers]
-    return {"values": values, "date": column_kind} if column_kind in DATES else {"values": values}
+    return {"values": values, "date": column_type} if column_type in DATES else {"values": values}
 
 
 def _listed(known: list[object]) -> str:

@@ -16,6 +16,7 @@ from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.table import Params
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TargetLike
 
 Floats = NDArray[np.float64]
 
@@ -66,15 +67,15 @@ class MultiOutputPredictor(Predictor):
         return self.fitted.rows if self.outputs[0].known_rows is not None else None
 
     @property
-    def classes(self) -> list[NDArray[Any]]:  # type: ignore[override]
+    def classes(self) -> list[NDArray[np.generic]]:  # type: ignore[override]
         """Classes of each output."""
         return [output.classes for output in self.outputs]
 
-    def labels(self, batch: Batch) -> NDArray[Any]:
+    def labels(self, batch: Batch) -> NDArray[np.generic]:
         """Return the most probable class of each output, (n, m)."""
         return side_by_side([output.labels(batch) for output in self.outputs])
 
-    def labels_and_sets(self, batch: Batch) -> tuple[NDArray[Any], list[NDArray[np.bool_]]]:
+    def labels_and_sets(self, batch: Batch) -> tuple[NDArray[np.generic], list[NDArray[np.bool_]]]:
         """Return labels, (n, m), and the prediction sets of each output, (n, K) each."""
         labels, sets = zip(*(output.labels_and_sets(batch) for output in self.outputs), strict=True)
         return side_by_side(list(labels)), list(sets)
@@ -91,7 +92,7 @@ class MultiOutputPredictor(Predictor):
         """Return standard deviations, (n, m)."""
         return np.column_stack([output.standard_deviation(codes) for output in self.outputs])
 
-    def quantile_ranks(self, codes: Codes | None, y: Any, *how: Any) -> Floats:
+    def quantile_ranks(self, codes: Codes | None, y: TargetLike | None, *how: Any) -> Floats:
         """Return the rank of each target (n, m) in its predicted distribution, (n, m)."""
         numbers = np.asarray(y)
         if numbers.ndim != 2 or numbers.shape[1] != len(self.outputs):
@@ -165,7 +166,7 @@ class MultiOutputTrace:
         return float(np.mean([trace.standard_error(trace.errors[-1]) for trace in self._traces]))
 
 
-def side_by_side(columns: list[Any]) -> NDArray[Any]:
+def side_by_side(columns: list[Any]) -> NDArray[np.generic]:
     """Stack columns (n,) to (n, m); as objects if text and numbers are mixed."""
     columns = [np.asarray(column) for column in columns]
     if len({column.dtype.kind in "OUT" for column in columns}) > 1:

@@ -67,7 +67,7 @@ class MultiOutputTarget:
         return int(self.outputs[0].n_rows)
 
     @property
-    def identity(self) -> NDArray[Any]:
+    def identity(self) -> NDArray[np.generic]:
         """Array that is equal for two tables with the same targets."""
         return np.column_stack([output.identity for output in self.outputs])
 

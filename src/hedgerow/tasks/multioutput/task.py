@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hedgerow.errors import ModelFileError
 from hedgerow.fit.run import FitRun
@@ -15,12 +16,13 @@ from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.multioutput import MultiOutputLeaves
 from hedgerow.forest.target import ReadTarget, columns_of, read_weights
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
-from hedgerow.params.table import Params
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.storage.outputs import join_outputs, split_outputs
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import checked_score
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
+from hedgerow.table.schema import TargetLike
 from hedgerow.tasks.multioutput.predictor import MultiOutputPredictor, MultiOutputTrace
 from hedgerow.tasks.multioutput.target import MultiOutputInfo, MultiOutputTarget
 
@@ -43,7 +45,13 @@ class MultiOutput(SupervisedTask):
         self._inner = inner
 
     def read_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
+        self,
+        model: TreeEstimator,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted | None = None,
+        classes: ArrayLike | None = None,
     ) -> ReadTarget:
         """Read all columns and weights of rows with positive weight."""
         columns = columns_of(y) or []
@@ -60,12 +68,18 @@ class MultiOutput(SupervisedTask):
         _refuse_more_rows()
 
     def read_more_y(
-        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
+        self,
+        model: TreeEstimator,
+        y: TargetLike | None,
+        sample_weight: ArrayLike | None,
+        n_rows: int,
+        before: Fitted,
+        classes: ArrayLike | None = None,
     ) -> NoReturn:
         """Raise: `partial_fit` does not support multi-output models."""
         _refuse_more_rows()
 
-    def growth(self, model: Any, target: MultiOutputTarget, schema: Schema) -> GrowthParams:
+    def growth(self, model: TreeEstimator, target: MultiOutputTarget, schema: Schema) -> GrowthParams:
         """Return the growth parameters."""
         if model.monotonic_cst is not None:
             raise ValueError(
@@ -92,7 +106,7 @@ class MultiOutput(SupervisedTask):
         """Return the predictor of all outputs."""
         return MultiOutputPredictor(self._inner.predictor, fitted, params, estimator)
 
-    def dump(self, model: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
         """Return the JSON and arrays of each output, and the common out-of-bag score."""
         outputs, arrays = join_outputs(self._inner.dump(output) for output in model.outputs_)
         score = Encoder().encode(fitted_of(model).figures.oob_score, "oob_score_")
@@ -129,7 +143,7 @@ def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
     return replace(first, forest=forest, info=info, figures=figures, outputs=tuple(outputs))
 
 
-def _class_weights(model: Any, n_outputs: int) -> list[Any]:
+def _class_weights(model: TreeEstimator, n_outputs: int) -> list[Any]:
     """Return ``class_weight`` of each output."""
     given = model.get_params(deep=False).get("class_weight")
     if given == "balanced_subsample" or isinstance(given, dict):

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
-from hedgerow.forest.ancestors import ancestor_moments
 from hedgerow.forest.fold import Which, fold, mean_of_leaves
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, oob_leaves, quantiles_of, ranks_of
 from hedgerow.forest.reducers import MeanReducer, predictions
 from hedgerow.forest.training import TrainingRows
+from hedgerow.forest.walk import ancestor_moments
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.completions import Completions, mean_of_groups, values_over_completions
 from hedgerow.inference.evidence import checked_caution

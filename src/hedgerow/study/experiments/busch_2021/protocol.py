@@ -95,9 +95,9 @@ def work(arguments: Arguments, data: Path | None) -> Result:
     one, other = halves(len(y), repetition)
     only_trees = arguments["kind"] == "cloud"
     with_cloud = arguments["set"] in PAPER["figure_5"]["sets"] and repetition == 0
-    found = [judge(X, y, one, other, leaf, repetition, references=not only_trees, cloud=with_cloud)]
+    found = [evaluate_split(X, y, one, other, leaf, repetition, references=not only_trees, cloud=with_cloud)]
     if not only_trees and len(y) < TWO_HALVES:
-        found.append(judge(X, y, other, one, leaf, repetition))
+        found.append(evaluate_split(X, y, other, one, leaf, repetition))
     return {"halves": found}
 
 
@@ -131,7 +131,7 @@ def halves(n: int, repetition: int) -> tuple[NDArray[np.int64], NDArray[np.int64
     return order[: n // 2], order[n // 2 :]
 
 
-def judge(
+def evaluate_split(
     X: ReportTable,
     y: NDArray[np.int64],
     fit: NDArray[np.int64],

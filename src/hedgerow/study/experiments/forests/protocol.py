@@ -58,12 +58,14 @@ def work(arguments: Arguments, data: Path | None) -> Result:
     dataset = load_dataset(arguments["set"], data=data)
     X, y = features(dataset), np.unique(dataset.y, return_inverse=True)[1]
     one, other = halves(len(y), 0)
-    found = [judge(X, y, *parts, arguments["kind"], arguments["leaf"]) for parts in ((one, other), (other, one))]
+    found = [
+        evaluate_split(X, y, *parts, arguments["kind"], arguments["leaf"]) for parts in ((one, other), (other, one))
+    ]
     accuracy, brier = np.mean(found, axis=0)
     return {"accuracy": accuracy.round(6).tolist(), "brier": brier.round(6).tolist()}
 
 
-def judge(
+def evaluate_split(
     X: Any, y: NDArray[np.int64], fit: NDArray[np.int64], test: NDArray[np.int64], kind: str, leaf: int
 ) -> tuple[Floats, Floats]:
     """Return accuracy and Brier score (sizes, rules) of one half on the other."""

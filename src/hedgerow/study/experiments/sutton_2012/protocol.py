@@ -105,10 +105,10 @@ def work(arguments: Arguments, data: Path | None) -> Result:
         return slow_curve(*read(dataset)[:2], arguments["fold"])
     title = next(title for title, name in PAPER["sets"].items() if name == arguments["set"])
     changed = VARIANTS[arguments["variant"]][1] if arguments["kind"] == "variant" else {}
-    return judge(dataset, TABLE_OF[title], arguments["way"], range(*arguments["repetitions"]), **changed)
+    return evaluate_split(dataset, TABLE_OF[title], arguments["way"], range(*arguments["repetitions"]), **changed)
 
 
-def judge(
+def evaluate_split(
     dataset: Dataset,
     table: int,
     way: str,
