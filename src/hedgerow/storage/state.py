@@ -128,7 +128,7 @@ def reading_from_contents(learned: Learned, given: dict[str, Json]) -> None:
     """Read how the file of the training table was read, validated."""
     if "reading" not in given:
         return
-    reading = given["reading"]
+    reading: Any = given["reading"]
     sound = isinstance(reading, dict) and all(
         type(value) is _READING.get(name) and (name != "missing" or all(isinstance(text, str) for text in value))
         for name, value in reading.items()

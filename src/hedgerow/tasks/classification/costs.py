@@ -35,9 +35,12 @@ class Costs:
         """
         if isinstance(given, Costs):
             return given
-        if not hasattr(given, "items"):
-            raise TypeError(f"costs must map each action to the costs for each class, got {type(given).__name__}.")
-        table = {str(action): _costs_by_class(costs, classes, action) for action, costs in given.items()}
+        try:
+            items = dict(given.items())
+        except AttributeError:
+            got = type(given).__name__
+            raise TypeError(f"costs must map each action to the costs for each class, got {got}.") from None
+        table = {str(action): _costs_by_class(costs, classes, action) for action, costs in items.items()}
         if not table:
             raise ValueError("costs must have at least one action, got an empty mapping.")
         actions = [folded(action) for action in table]
@@ -104,8 +107,9 @@ def _costs_by_class(costs: Any, classes: NDArray[Any], action: object) -> Floats
 
 def _labels_of(costs: Any) -> list[str] | None:
     """Return the names in a mapping or a pandas series; None for lists and a series without names."""
-    if not hasattr(costs, "keys"):
+    try:
+        labels = [str(key) for key in costs.keys()]  # noqa: SIM118  # a series iterates over its values
+    except AttributeError:
         return None
-    labels = [str(key) for key in costs.keys()]  # noqa: SIM118  # a series iterates over its values
     unnamed = not isinstance(costs, Mapping) and labels == [str(number) for number in range(len(labels))]
     return None if unnamed else labels
