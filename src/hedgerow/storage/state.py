@@ -107,11 +107,10 @@ def learned_from_contents(
     return origins_from_contents(state.forest, given, arrays)
 
 
-#: Notation of the file of the training table: entries, and the types of their values.
+#: Notation of the file of the training table: entries besides "missing", and the types of their values.
 _READING: dict[str, type] = {
     "decimal": str,
     "thousands": str,
-    "missing": list,
     "exact_text": bool,
     "dates": bool,
     "day_first": bool,
@@ -129,13 +128,16 @@ def reading_from_contents(learned: Learned, given: dict[str, Json]) -> None:
     if "reading" not in given:
         return
     reading: Any = given["reading"]
-    sound = isinstance(reading, dict) and all(
-        type(value) is _READING.get(name) and (name != "missing" or all(isinstance(text, str) for text in value))
-        for name, value in reading.items()
-    )
-    if not sound:
+    if not isinstance(reading, dict) or not all(_is_notation(name, value) for name, value in reading.items()):
         raise ModelFileError(f"malformed 'reading' ({reprlib.repr(reading)}).")
     learned.put("reading", None, dict(reading))
+
+
+def _is_notation(name: str, value: Any) -> bool:
+    """Test an entry of the notation."""
+    if name == "missing":
+        return isinstance(value, list) and all(isinstance(text, str) for text in value)
+    return type(value) is _READING.get(name)
 
 
 def check_known(given: Json, known: set[str]) -> None:
