@@ -31,6 +31,7 @@ from hedgerow import (
 from hedgerow.decisions import Coverage, Risk
 from hedgerow.explain import importance_test, oob_permutation_importance
 from hedgerow.forest.rows import Bags, Groups
+from hedgerow.inference.drift import traffic_of
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.labels import from_sets
@@ -251,6 +252,23 @@ def test_novelty_levels_hold_for_new_patients():
         forest = RandomForestClassifier(60, random_state=seed).fit(rows, y, groups=patient)
         share.append((forest.predict_novelty(patients(400, 1000 + seed, 1)[0]) <= 0.1).mean())
     assert 0.04 < np.mean(share) < 0.16
+
+
+@pytest.mark.parametrize("leaf_counts", ["all", "inbag", "groups"])
+def test_no_drift_is_found_in_new_patients(leaf_counts, tmp_path):
+    """Eight visits of a training patient count as one row; if they counted as eight, all p-values would be 0.01."""
+    found = []
+    for seed in range(3):
+        rows, y, patient = patients(100, seed, 8)
+        new, truth, _ = patients(200, 1000 + seed, 1)
+        forest = RandomForestClassifier(20, leaf_counts=leaf_counts, random_state=seed).fit(rows, y, groups=patient)
+        found.append(forest.drift(new, truth, n_permutations=99).p_value)
+        save(forest, tmp_path / "m.hedge")
+        predictor = predictor_of(load(tmp_path / "m.hedge"))
+        found.append(traffic_of(predictor, predictor.read(new).codes).p_value)
+    assert min(found) > 0.02
+    assert forest.drift(new + 1.0, n_permutations=99).p_value == 0.01
+    assert traffic_of(predictor, predictor.read(new + 1.0).codes).p_value < 0.01
 
 
 def test_a_threshold_counts_each_group_once():
