@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, cross_validate
@@ -154,6 +155,25 @@ def test_out_of_bag_importance_and_proximity_leave_groups_out():
     # A value of the patient identifies her: without groups it seems to matter, with groups it does not.
     assert oob_permutation_importance(alone).mean[0] > 0.2
     assert oob_permutation_importance(together).mean[0] < 0.07
+
+
+@pytest.mark.parametrize("leaf_counts", ["distinct", "groups"])
+def test_importance_is_tested_by_exchanging_groups(leaf_counts):
+    """A value of the patient that has nothing to do with her labels, which vary; groups have two sizes."""
+    random, pvalues = np.random.default_rng(0), []
+    patient = np.repeat(np.arange(24), np.tile([2, 6], 12))
+    for seed in range(60):
+        own, label = random.normal(size=(24, 2)), random.normal(size=24)
+        y = (own[:, 0] + label)[patient] + 0.3 * random.normal(size=len(patient)) > 0
+        forest = RandomForestClassifier(5, leaf_counts=leaf_counts, random_state=seed)
+        forest.fit(own[patient], y.astype(int), groups=patient)
+        found = importance_test(forest, features=[1], n_permutations=19, random_state=seed)
+        pvalues.append(found.pvalue[0] - random.random() / 20)
+    assert kstest(pvalues, "uniform").pvalue > 0.05
+    clear = (own[patient, 0] > 0).astype(int)
+    forest = RandomForestClassifier(20, leaf_counts=leaf_counts, random_state=0).fit(own[patient], clear, groups=patient)
+    for null in ("feature", "labels"):
+        assert importance_test(forest, null=null, n_permutations=19).pvalue[0] == 1 / 20
 
 
 def test_several_outputs_and_sample_weights_keep_groups():
@@ -340,9 +360,6 @@ def test_what_groups_do_not_support_is_refused():
         RandomForestClassifier(5, leaf_counts="oob").fit(X, Y, groups=PATIENT)
     with pytest.raises(ValueError, match="groups must be a column of X"):
         RandomForestClassifier(5).fit(pd.DataFrame(X), Y, groups="patient")
-    forest = RandomForestClassifier(5, random_state=0).fit(X, Y, groups=PATIENT)
-    with pytest.raises(ValueError, match="importance_test does not support groups"):
-        importance_test(forest)
 
 
 @pytest.mark.parametrize("make", [DecisionTreeClassifier, ExtraTreesClassifier])
