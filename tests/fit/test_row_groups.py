@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,13 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, cross_validate
 from tests.reference.draws import Bag
 
+import hedgerow
 from hedgerow import (
     DecisionTreeClassifier,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    MixedForestClassifier,
+    MixedForestRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     RandomSurvivalForest,
@@ -171,7 +175,9 @@ def test_importance_is_tested_by_exchanging_groups(leaf_counts):
         pvalues.append(found.pvalue[0] - random.random() / 20)
     assert kstest(pvalues, "uniform").pvalue > 0.05
     clear = (own[patient, 0] > 0).astype(int)
-    forest = RandomForestClassifier(20, leaf_counts=leaf_counts, random_state=0).fit(own[patient], clear, groups=patient)
+    forest = RandomForestClassifier(20, leaf_counts=leaf_counts, random_state=0).fit(
+        own[patient], clear, groups=patient
+    )
     for null in ("feature", "labels"):
         assert importance_test(forest, null=null, n_permutations=19).pvalue[0] == 1 / 20
 
@@ -639,7 +645,18 @@ MODELS = [
     (ExtraTreesRegressor(12, bootstrap=True, random_state=6), NUMBER),
     (RandomForestRegressor(12, random_state=7), np.column_stack([NUMBER, X[:, 1]])),
     (RandomSurvivalForest(12, random_state=8), SURVIVAL),
+    (MixedForestClassifier(12, random_state=9), Y),
+    (MixedForestRegressor(12, random_state=10), NUMBER),
 ]
+
+
+def test_the_laws_are_about_every_estimator_with_bags():
+    """`UnsupervisedForest`, whose bags have permuted rows too, has a law of its own."""
+    public = (getattr(hedgerow, name) for name in dir(hedgerow))
+    classes = [each for each in public if isinstance(each, type)]
+    assert {type(model) for model, _ in MODELS} == {
+        each for each in classes if "max_samples" in signature(each).parameters
+    }
 
 
 @pytest.mark.parametrize("number", range(len(MODELS)))
