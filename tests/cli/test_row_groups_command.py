@@ -53,6 +53,9 @@ def test_evaluate_and_monitor_use_one_row_of_each_group(visits, run, write, tmp_
         assert "Using one random row of each of 60 groups" in " ".join(asked.stderr.split())
         assert json.loads(asked.stdout) == json.loads(alone.stdout)
         assert "one random row of each" not in alone.stderr
+        assert "pass --groups" not in asked.stderr
+        without = run(*[table if word == "DATA" else word for word in command])
+        assert "visits.csv belong together too, pass --groups COLUMN" in " ".join(without.stderr.split())
     assert run("evaluate", model, table, "--target", "y", "--groups", "nobody").exit_code == 3
 
 
