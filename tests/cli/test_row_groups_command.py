@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from tests.cli.test_back import answers_from, one
 
 from hedgerow import load
+from hedgerow.explain import describe
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.util.blocks import one_of_each
 
@@ -62,6 +64,9 @@ def test_evaluate_and_monitor_use_one_row_of_each_group(visits, run, write, tmp_
 def test_the_report_counts_groups(visits, run, write, tmp_path):
     model, table = tmp_path / "m.hedge", write(visits.to_csv(index=False), "visits.csv")
     run("fit", table, "--target", "y", "--groups", "patient", "-o", model, "--trees", 20)
+    assert re.search("training rows +240 in 60 groups", run("inspect", model).stdout)
+    assert json.loads(run("inspect", model, "--json").stdout)["training_groups"] == 60
+    assert dict(describe(load(model)).facts)["trained on"].startswith("240 rows in 60 groups, ")
     page = tmp_path / "page.html"
     words = ["report", model, table, "--target", "y", "-o", page, "--groups", "patient"]
     asked = run(*words, "--json")
