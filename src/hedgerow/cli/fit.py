@@ -38,7 +38,7 @@ from hedgerow.table import Factors
 from hedgerow.table.binned import BinnedTable, bin_columns
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
 from hedgerow.util.runtime import thread_count
-from hedgerow.util.text import listed, number_of
+from hedgerow.util.text import in_groups, listed, number_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -444,7 +444,7 @@ def _facts(report: dict[str, Any], summary: FitSummary, held_out_scores: list[Fa
     features = report["features"]
     gaps = f"; {number_of(report['missing_cells'], 'missing value')} in {number_of(features['with_missing'], 'column')}"
     rows = [
-        ("rows", f"{report['rows']:,}" + (f" in {number_of(report['groups'], 'group')}" if "groups" in report else "")),
+        ("rows", f"{report['rows']:,}{in_groups(report.get('groups'))}"),
         ("features", feature_words(features) + (gaps if report["missing_cells"] else "; no missing values")),
         summary.target,
         ("model", f"{report['estimator']}, {number_of(report['trees'], 'tree')} in {report['seconds']:.2f} s"),

@@ -13,7 +13,7 @@ from hedgerow.decisions import decision_in_force
 from hedgerow.errors import ModelFileError
 from hedgerow.rules import resolve_rule
 from hedgerow.storage import ModelFile, describe_file
-from hedgerow.util.text import listed, number_of
+from hedgerow.util.text import in_groups, listed, number_of
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -53,7 +53,7 @@ def _facts(info: ModelFile) -> Table:
             *opinion.items(),
             *([("outputs", str(info.n_outputs))] if info.n_outputs > 1 else []),
             ("features", f"{info.schema.n_features:,}, of them {sum(info.schema.nominal):,} categorical"),
-            ("training rows", "unknown" if info.n_rows is None else f"{info.n_rows:,}"),
+            ("training rows", "unknown" if info.n_rows is None else f"{info.n_rows:,}{in_groups(info.n_groups)}"),
             (
                 "size",
                 f"{number_of(info.n_trees, 'tree')}, {number_of(info.n_nodes, 'node')},"
@@ -95,6 +95,7 @@ def _plain(info: ModelFile) -> dict[str, Any]:
         "parameters": {name: _plain_value(value) for name, value in info.parameters.items()},
         "caution": info.caution,
         "training_rows": info.n_rows,
+        **({"training_groups": info.n_groups} if info.n_groups else {}),
         "outputs": info.n_outputs,
         "trees": info.n_trees,
         "nodes": info.n_nodes,

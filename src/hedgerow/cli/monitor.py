@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import fisher_exact
 
 from hedgerow.cli.console import write_json
-from hedgerow.cli.evaluation import one_row_of_each
+from hedgerow.cli.evaluation import one_row_of_each, remind_of_groups
 from hedgerow.cli.exit_codes import LookError
 from hedgerow.cli.files.paths import PAGE, check_out
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
@@ -45,6 +45,7 @@ def monitor(options: MonitorOptions) -> None:
     check_out(options.html, PAGE, inputs_of(options), force=options.force, option="--html")
     model = model_for(options)
     options = as_in_training(model, options)
+    remind_of_groups(model, options)
     table = _table(model, options.data, options)
     reference = None if options.reference is None else _table(model, [options.reference], options)
     checks, features = _checks(model, table, reference)

@@ -18,7 +18,7 @@ from hedgerow.cli.options import ReportOptions, inputs_of
 from hedgerow.cli.output import write_text
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
-from hedgerow.util.text import listed, number_of
+from hedgerow.util.text import in_groups, listed, number_of
 
 if TYPE_CHECKING:
     from hedgerow.estimators.supervised import SupervisedTrees
@@ -54,8 +54,7 @@ def report(options: ReportOptions) -> None:
     if options.as_json:
         write_json({"report": options.out, "target": target[0] if target else None, **made.figures})
     summary = number_of(made.figures["rows"], "row")
-    if "groups" in made.figures:
-        summary += f" in {number_of(made.figures['groups'], 'group')}"
+    summary += in_groups(made.figures.get("groups"))
     summary += undecided_words(presenter, made.figures.get("indeterminate", 0))
     size = f"{len(made.html.encode()) / 1e6:.2f} MB"
     note(summary if options.out == "-" else f"{summary}; written to {options.out} ({size})")

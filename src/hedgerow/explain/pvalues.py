@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from hedgerow.explain.importance import oob_gained, oob_permuted, read_groups, rows_with_bags, threads_of
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.group_counts import count_groups
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.importance import impurity_importance
 from hedgerow.forest.impurity import impurities_of
@@ -53,7 +54,8 @@ def importance_test(
     as in the given one. Under the null hypothesis forests are exchangeable, so p-values are uniform (up to ties) for
     any number of rows and trees. Tests over trees or rows of one forest are not valid, because trees share rows and
     rows share trees. Data-dependent choices of the fit are kept (``max_features="oob"``, the ``lam`` of a
-    criterion).
+    criterion). In a forest fitted with groups, groups of the same number of rows exchange all their values, in the
+    order of their rows; under the null hypothesis, groups are exchangeable.
 
     Parameters
     ----------
@@ -102,8 +104,6 @@ def importance_test(
     if not (isinstance(n_permutations, int | np.integer) and n_permutations >= 1):
         raise ValueError(f"n_permutations must be an int >= 1, got {n_permutations!r}.")
     rows = rows_with_bags(forest)
-    if rows.n_groups:
-        raise ValueError("importance_test does not support groups, because it permutes single rows.")
     chosen, _ = read_groups(forest, features)
     refit = _Refit(forest, rows, statistic)
     rng = check_random_state(random_state)
@@ -111,7 +111,7 @@ def importance_test(
     as_large = np.ones(len(chosen))
     for place in range(len(chosen)) if null == "feature" else [slice(None)]:
         for _ in range(n_permutations):
-            order = rng.permutation(rows.codes.shape[1])
+            order = _reordered(rows, rng)
             other = _permuted(rows, order, None if null == "labels" else int(chosen[place]))
             as_large[place] += refit.of_other(other, rng)[chosen][place] >= observed[place]
     pvalue = as_large / (n_permutations + 1)
@@ -161,7 +161,8 @@ class _Refit:
     def __init__(self, forest: BaseEstimator, rows: TrainingRows, statistic: str) -> None:
         predictor = predictor_of(forest)
         self.fitted = predictor.fitted
-        if self.fitted.forest.weights is not None:
+        of_groups = rows.bags.leaf_counts == "groups"  # with weights, because leaves count shares of groups
+        if (rows.target.weights if of_groups else self.fitted.forest.weights) is not None:
             raise ValueError("importance_test does not support forests fitted with sample or class weights.")
         if not predictor.predicts:
             raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}.")
@@ -190,7 +191,8 @@ class _Refit:
         fitted, settings = self.fitted, replace(self.settings, seed=rows.bags.seed)
         size = {"n_trees": fitted.forest.n_trees, "n_threads": self.n_threads}
         trees = grow_forest(rows.codes, fitted.bins, rows.target.for_core(), settings, **size, groups=rows.bags.groups)
-        return prune_by_rows(trees, rows, settings.criterion, self.alpha, 0, self.n_threads)
+        trees = prune_by_rows(trees, rows, settings.criterion, self.alpha, 0, self.n_threads)
+        return count_groups(trees, rows, 0, self.n_threads) if settings.leaf_counts == "groups" else trees
 
     def importance(self, trees: Forest, rows: TrainingRows) -> Floats:
         """Return the importances (p,) in trees that were grown on these rows."""
@@ -204,6 +206,19 @@ class _Refit:
         known = impurities_of(trees, rows, criterion, self.n_threads)
         each_tree = impurity_importance(trees, self.fitted.schema.n_features, criterion, known)
         return np.asarray(each_tree.mean(axis=0))
+
+
+def _reordered(rows: TrainingRows, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Permute rows (n,); groups change places with groups of the same number of rows."""
+    of_row = rows.groups
+    if of_row is None:
+        return np.asarray(rng.permutation(rows.n_rows))
+    by_group, sizes = np.argsort(of_row, kind="stable"), np.bincount(of_row)
+    starts, order = np.cumsum(sizes) - sizes, np.empty(rows.n_rows, dtype=np.int64)
+    for size in np.unique(sizes):
+        places = by_group[starts[sizes == size][:, None] + np.arange(size)]
+        order[places] = rng.permutation(places)
+    return order
 
 
 def _permuted(rows: TrainingRows, order: NDArray[np.int64], feature: int | None) -> TrainingRows:

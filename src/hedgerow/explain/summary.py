@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow.decisions import decision_in_force
 from hedgerow.inference.predictor import Predictor, predictor_of
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
-from hedgerow.util.text import printable
+from hedgerow.util.text import in_groups, printable
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -119,7 +119,7 @@ def _data(predictor: Predictor) -> dict[str, str]:
     """Describe the training table."""
     schema, n_rows, names = predictor.fitted.schema, predictor.n_training_rows, predictor.classes.tolist()
     nominal = sum(schema.nominal)
-    rows = "unknown number of rows" if n_rows is None else f"{n_rows:,} rows"
+    rows = "unknown number of rows" if n_rows is None else f"{n_rows:,} rows{in_groups(predictor.n_training_groups)}"
     facts = {
         "trained on": f"{rows}, {schema.n_features:,} features" + (f", {nominal:,} categorical" if nominal else "")
     }

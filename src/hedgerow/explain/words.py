@@ -62,7 +62,7 @@ def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
     missing = [names[feature] for feature in question.missing(row)]
     out_of_range = [_range_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
     details = {
-        "few": _few_words(counts, predictor.setting.caution),
+        "few": _few_words(counts, predictor.setting.caution, of_groups=predictor.fitted.counts_groups),
         "overlap": f"similar training rows are {_mixture_words(counts, labels_of(predictor))}",
         "disagree": _vote_words(counts, labels_of(predictor)),
         "missing": joined(name_few(missing, 6)) if missing else "none",
@@ -146,9 +146,11 @@ def _measure_words(measure: list[tuple[str, float, Label | None]]) -> list[str]:
     return [f"measuring {feature}: {share:.0%} of its possible values leave one class{most}"]
 
 
-def _few_words(counts: Floats, caution: float) -> str:
+def _few_words(counts: Floats, caution: float, *, of_groups: bool) -> str:
     """Describe the sizes of the leaves (T, K) in relation to the caution."""
     found = amount(float(np.median(counts.sum(axis=1))))
+    if of_groups:
+        found += " group" if found == "1" else " groups"
     return f"{found} in the {'leaf' if len(counts) == 1 else 'median leaf'}, caution {number(caution)}"
 
 

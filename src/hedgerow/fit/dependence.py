@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import DependentRowsWarning
 from hedgerow.table.bins import Bins, Codes
+from hedgerow.table.schema import Table
 from hedgerow.util.runtime import user_level
 
 Floats = NDArray[np.float64]
@@ -86,8 +86,8 @@ class Likeness(NamedTuple):
         return float(self.mean_gaps.max(initial=0.0))
 
 
-def warn_of_dependent_rows(codes: Codes, bins: Bins, names: Sequence[str] | None) -> None:
-    """Warn once if rows (p, n) are too similar, or a column looks like an identifier."""
+def warn_of_dependent_rows(table: Table, kept: NDArray[np.uint32] | None, codes: Codes, bins: Bins) -> None:
+    """Warn once if the rows `kept`, with codes (p, n), are too similar, or a column looks like an identifier."""
     if codes.shape[1] < FEWEST_ROWS or codes.shape[0] == 0:
         return
     found, n_rows = [], codes.shape[1]
@@ -99,7 +99,7 @@ def warn_of_dependent_rows(codes: Codes, bins: Bins, names: Sequence[str] | None
         )
         if copies := n_copies(codes):
             found.append(f"{copies:,} of {n_rows:,} rows equal another row in every column")
-    column = None if names is None else identifier(codes, bins, names)
+    column = identifier(table, kept, bins)
     if column is not None:
         name, n_values = column
         found.append(f"column {name!r} has {n_values:,} values in {n_rows:,} rows, like an identifier with repeats")
@@ -108,18 +108,28 @@ def warn_of_dependent_rows(codes: Codes, bins: Bins, names: Sequence[str] | None
         warnings.warn(warning, stacklevel=user_level())
 
 
-def identifier(codes: Codes, bins: Bins, names: Sequence[str]) -> tuple[str, int] | None:
+def identifier(table: Table, kept: NDArray[np.uint32] | None, bins: Bins) -> tuple[str, int] | None:
     """Return name and number of values of the first column like an identifier."""
-    n_rows = codes.shape[1]
-    for feature, name in enumerate(names):
+    n_rows = table.n_rows if kept is None else len(kept)
+    for feature, name in enumerate(table.schema.names or ()):
+        by_name = bool(_IDENTIFIER.search(str(name)) or _CAMEL_ID.search(str(name)))
+        if not (by_name or bins.nominal[feature]):
+            continue
         n_values = int(bins.n_bins[feature])
+        if not bins.nominal[feature]:  # a bin may have several values
+            n_values = _n_values(table, kept, feature)
         if n_values < FEWEST_VALUES or not REPEATS[0] <= n_rows / n_values <= REPEATS[1]:
             continue
-        by_name = bool(_IDENTIFIER.search(str(name)) or _CAMEL_ID.search(str(name)))
-        seldom = bins.nominal[feature] and n_values >= MANY_VALUES and n_rows / n_values <= FEW_REPEATS
-        if by_name or seldom:
+        if by_name or (n_values >= MANY_VALUES and n_rows / n_values <= FEW_REPEATS):
             return str(name), n_values
     return None
+
+
+def _n_values(table: Table, kept: NDArray[np.uint32] | None, feature: int) -> int:
+    """Return the number of distinct values of a numeric column."""
+    column = np.asarray(table.columns.read(feature, feature + 1)[0])
+    column = column if kept is None else column[kept]
+    return len(np.unique(column[~np.isnan(column)]))
 
 
 def n_copies(codes: Codes) -> int:

@@ -146,7 +146,7 @@ def fit(
     bins, codes = bins_and_codes(table, known, rows=kept, **how_to_bin(model), n_threads=n_threads)
     rows = TrainingRows.of(codes, kept, target, settings, row_groups)
     if unknown and rows.has_bags and before is None:
-        warn_of_dependent_rows(rows.codes, bins, table.schema.names)
+        warn_of_dependent_rows(table, kept, rows.codes, bins)
     run = FitRun(model, rows, table.schema, bins, settings, None, before, (X, y), task, checkpoint=saved)
     run = task.prepare(run)
     return finish(replace(run, fingerprint=_shared_fingerprint(model, run.rows, before)))

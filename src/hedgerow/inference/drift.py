@@ -460,14 +460,14 @@ def sampled_rows(codes: Codes, labels: NDArray[Any] | None) -> DriftRows:
 
 
 def _training_rows(predictor: Predictor, labelled: bool) -> DriftRows:
-    """Return the training rows with their out-of-bag masks."""
+    """Return training rows, at most one of each group, with their out-of-bag masks."""
     rows = predictor.fitted.oob_rows
     if rows is None:
         raise ValueError(
             "drift requires out-of-bag rows or a reference. Pass as reference old rows that were not used to grow the"
             " trees."
         )
-    some = spread_evenly(rows.n_rows, DRIFT_ROWS)
+    some = rows.bags.independent_rows(DRIFT_ROWS)
     oob_mask = rows.bags.oob_each(predictor.forest.n_trees, some)
     labels = rows.target.truth[some] if labelled else None
     return DriftRows(rows.codes_of(some), labels, some, oob_mask)
@@ -599,9 +599,13 @@ def _chance(predictor: Predictor, known: float) -> float:
     """Return the relative sampling variance of the counts of a tree.
 
     It is 1.25 / n for n training rows, and 2.25 / n for n rows of a bag. It exceeds 1 / n because trees split where
-    their own rows are. 0.25 was chosen on sixty tables without drift.
+    their own rows are. 0.25 was chosen on sixty tables without drift. A group is no more information than a row.
     """
     drawn = predictor.fitted.fingerprint
+    for origin in predictor.fitted.origins:
+        if origin.n_groups:
+            share = origin.bags.average if origin.leaf_counts == "inbag" else -np.expm1(-origin.bags.average)
+            known = min(known, origin.n_groups * share)
     return (2.25 if drawn is not None and drawn.leaf_counts == "inbag" else 1.25) / known
 
 

@@ -147,6 +147,11 @@ class Fitted:
         """Training rows, if some of them are out-of-bag; otherwise None."""
         return self.rows if self.rows is not None and self.rows.has_bags else None
 
+    @property
+    def counts_groups(self) -> bool:
+        """Whether leaves count groups in place of rows."""
+        return any(origin.leaf_counts == "groups" for origin in self.origins)
+
     @cached_property
     def wanted_features(self) -> NDArray[np.uint8] | None:
         """Mask (p,) of the features that trees use, if the table is wide; None means all."""

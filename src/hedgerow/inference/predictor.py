@@ -74,6 +74,11 @@ class Predictor:
         return None if self.fitted.fingerprint is None else self.fitted.fingerprint.n_rows
 
     @property
+    def n_training_groups(self) -> int:
+        """Number of groups passed to `fit`; 0 without groups, or if trees were grown on different rows."""
+        return 0 if self.fitted.fingerprint is None else self.fitted.fingerprint.n_groups
+
+    @property
     def classes(self) -> NDArray[np.generic]:
         """Classes (K,); empty if no classes are predicted."""
         return np.empty(0)

@@ -40,6 +40,8 @@ class ModelFile:
         Size of the model. The bytes are those of the arrays.
     n_outputs : int
         Columns of y. Classes and caution of a multi-output model are those of the first.
+    n_groups : int
+        Number of groups of training rows; 0 without groups.
     """
 
     estimator: str
@@ -55,6 +57,7 @@ class ModelFile:
     n_leaves: int
     n_bytes: int
     n_outputs: int = 1
+    n_groups: int = 0
 
 
 def describe_file(path: Path_ | BinaryIO) -> ModelFile:
@@ -117,6 +120,7 @@ def _described(contents: FileContents) -> ModelFile:
         parameters=parameters,
         caution=caution if isinstance(caution, int | float) else None,
         n_rows=bag.get("n_rows") if isinstance(bag, dict) else None,
+        n_groups=bag.get("n_groups", 0) if isinstance(bag, dict) else 0,
         n_trees=len(contents.arrays["forest.node_start"]) - 1,
         n_nodes=starts[0],
         n_leaves=starts[1],

@@ -171,6 +171,11 @@ class UnsupervisedPredictor(Predictor):
         both = super().n_training_rows
         return None if both is None else both // 2
 
+    @property
+    def n_training_groups(self) -> int:
+        """Number of groups of the real rows; each permuted row is a group too."""
+        return max(0, super().n_training_groups - (self.n_training_rows or 0))
+
     def training_codes(self) -> Codes:
         """Return the codes of the real rows, (p, n).
 

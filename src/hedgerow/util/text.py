@@ -84,6 +84,11 @@ def number_of(count: int, thing: str, things: str | None = None) -> str:
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
+def in_groups(count: int | None) -> str:
+    """Continue a number of rows: `` in 3 groups``, or nothing without groups."""
+    return f" in {number_of(count, 'group')}" if count else ""
+
+
 def share(value: float | None) -> str:
     """Format a share: ``97.2%``, or a dash for None."""
     return "–" if value is None else f"{value:.1%}"

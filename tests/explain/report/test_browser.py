@@ -420,6 +420,23 @@ def test_counts_have_separators(open_page, prices):
         assert not re.search(r"\d{5}|e\+0", said), said
 
 
+def test_leaves_that_count_groups_say_so(open_page):
+    """Eight rows of each group; the page, at another caution, writes the sentence of the library."""
+    rng = np.random.default_rng(0)
+    own, group = rng.normal(size=(60, 3)), np.repeat(np.arange(60), 8)
+    X, y = own[group] + 0.1 * rng.normal(size=(480, 3)), (own[:, 0] + rng.normal(size=60) > 0)[group].astype(int)
+    forest = RandomForestClassifier(10, leaf_counts="groups", min_samples_leaf=30, caution=3.0, random_state=0)
+    forest.fit(X, y, groups=group)
+    rows = rng.normal(size=(40, 3))
+    page = open_page(forest.report(rows, time_limit=0))
+    sentence = forest.explain(rows[:1], time_limit=0)[0].to_text()
+    assert re.search(r": \d+ groups in the median leaf, caution 3", sentence)
+    set_caution(page, 4)
+    words = " ".join(page.locator("#case .aside, #case .sources, #case li").all_inner_texts())
+    assert re.search(r"The leaves have \d+ to \d+ groups of training rows", words)
+    assert re.search(r": \d+ groups in the median leaf, caution 4", words)
+
+
 def test_strangers_are_counted_in_plain_words(open_page, report):
     assert "(p ≤ 0.01; about 3 expected by chance)" in open_page(report).locator("#novel .aside").inner_text()
 

@@ -140,6 +140,7 @@ def _data(
         "prior": predictor.info.prior.tolist(),
         "nRows": len(predictions.is_open),
         "nTrees": int(predictor.forest.n_trees),
+        **({"ofGroups": True} if predictor.fitted.counts_groups else {}),
         "settings": {
             "caution": predictor.caution,
             "rule": page_rule(predictor.rule),

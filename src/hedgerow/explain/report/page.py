@@ -23,7 +23,7 @@ from hedgerow.explain.report.request import Parts, ReportRequest, checked_groups
 from hedgerow.export.svg import COLOURS
 from hedgerow.table.frames import index_names
 from hedgerow.util.disk import write_whole
-from hedgerow.util.text import number_of, tied, whole
+from hedgerow.util.text import in_groups, tied, whole
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -167,7 +167,7 @@ def make_report(
     request.check()
     parts: Parts = presenter.page(forest, X, y, request)
     n_groups = None if groups is None else _n_groups(groups, _n_rows(X))
-    page = _rendered(parts, request, title, "" if n_groups is None else f" in {number_of(n_groups, 'group')}")
+    page = _rendered(parts, request, title, in_groups(n_groups))
     return Report(whole(page), parts.plain if n_groups is None else {**parts.plain, "groups": n_groups})
 
 

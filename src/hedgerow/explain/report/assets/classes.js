@@ -269,7 +269,7 @@ function treeChart(number) {
   const held = smallest === largest ? amount(smallest) : `${amount(smallest)} to ${amount(largest)}`;
   const winners = [...new Set(stacks.flatMap((stack) => [...stack.keys()]))].sort((a, b) => a - b).slice(0, MOST_BARS);
   return [element("h4", {}, `Leaves of the ${plural(data.nTrees, "tree")}`),
-    element("p", {class: "aside"}, `Number of trees by class share, coloured by the largest class of the leaf. The leaves have ${held} training rows.`), chart, key(winners)];
+    element("p", {class: "aside"}, `Number of trees by class share, coloured by the largest class of the leaf. The leaves have ${held} ${data.ofGroups ? "groups of training rows" : "training rows"}.`), chart, key(winners)];
 }
 
 /* ---- why ------------------------------------------------------------------------------------------------- */
@@ -339,8 +339,9 @@ function causeWords(number) {
   if (votes[K]) votesWords.push(`${count(votes[K])} tied`);
   const sizes = leaves.flatMap(({times, total}) => new Array(times).fill(total)).sort((a, b) => a - b), half = sizes.length / 2;
   const median = sizes.length % 2 ? sizes[Math.floor(half)] : (sizes[half - 1] + sizes[half]) / 2;
+  const unit = !data.ofGroups ? "" : amount(median) === "1" ? " group" : " groups";
   return {
-    few: `${amount(median)} in the ${data.nTrees === 1 ? "leaf" : "median leaf"}, caution ${short(settings.caution)}`,
+    few: `${amount(median)}${unit} in the ${data.nTrees === 1 ? "leaf" : "median leaf"}, caution ${short(settings.caution)}`,
     overlap: `similar training rows are ${joined(most(mean, 0.005).map((k) => `${Math.round(100 * mean[k])}% ${className(k)}`), "and")}`,
     disagree: joined(votesWords, "and"),
   };
