@@ -4,8 +4,8 @@ python -m benchmarks.voice [--tree PATH] [--list NAME]
 
 Counts lines, as ``git grep`` does, in the pages (both READMEs, CONTRIBUTING, CHANGELOG, ``docs``) and in ``src``.
 Command output quoted on the pages is part of the count. The last column counts the lines of both that `LEGITIMATE`
-does not explain. ``--tree`` measures another checkout; ``--list decimals`` prints the lines of one row, with a star where
-they are not explained.
+does not explain. ``--tree`` measures another checkout; ``--list decimals`` prints the lines of one row, with a
+star where they are not explained.
 """
 
 from __future__ import annotations
