@@ -1,4 +1,4 @@
-"""Strangers: real tables, one class left out of training in turn -> how well its rows are told from ordinary ones.
+"""Novelty on real tables: rows of a class missing from training, spoiled rows, and the cost of abstention.
 
 python -m benchmarks.strangers [--data DIR] [--sets NAME ...] [--trees 150] [--most-rows 1500] [--classes 4]
                                [--threads 1] [--json FILE]
@@ -24,6 +24,7 @@ from benchmarks.data import DataNotFoundError, folder, table
 from benchmarks.measure import quiet
 from benchmarks.record import record, with_error
 from hedgerow import RandomForestClassifier
+from hedgerow.metrics import u65, u80
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +37,8 @@ NOMINAL = ("credit-german", "hepatitis", "credit-australian", "soybean")
 LEVELS = (0.01, 0.05, 0.10)
 SHIFTS = ("one value 10 sd off", "one value 5 sd off", "new category", "blank row")
 NEIGHBOURS, TREES = 5, 150
+#: The level of ``novelty`` whose cost on ordinary rows is measured.
+ABSTENTION = 0.01
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,9 @@ class Found:
     level: dict[str, float]
     """Share of ordinary rows whose p-value is at most the level."""
     caught: dict[str, float]
-    """Share of rows with p <= .05, by what is strange about them; NaN where the set has no such column."""
+    """Share of rows with p <= 0.05, by the kind of novelty; without the kinds for which the set has no column."""
+    cost: dict[str, float]
+    """Of ordinary rows under ``novelty``: the share that becomes undecided, and the loss of u65 and u80."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,6 +79,8 @@ def ask(arguments: list[str] | None = None) -> list[Found]:
     if options.record:
         trees = "" if options.trees == TREES else f", {options.trees} trees"
         record(f"novelty{trees}", _figures(found), "benchmarks.strangers", sys.argv[1:])
+        costs = {name: with_error([one.cost[name] for one in found]) for name in found[0].cost}
+        record(f"novelty, abstention{trees}", costs, "benchmarks.strangers", sys.argv[1:], f"{len(found)} sets")
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
     return found
@@ -96,7 +103,7 @@ def judge(name: str, X: pd.DataFrame, y: NDArray[Any], options: argparse.Namespa
     """One set: a forest for each class that is left out, on two thirds of the other rows."""
     from sklearn.metrics import roc_auc_score
 
-    auroc, level, caught = [], [], []
+    auroc, level, caught, cost = [], [], [], []
     for seed, (fit, ordinary, strangers) in enumerate(_left_out(y, options)):
         forest = RandomForestClassifier(options.trees, n_jobs=options.threads, random_state=seed)
         forest.fit(X.iloc[fit], y[fit])
@@ -105,10 +112,11 @@ def judge(name: str, X: pd.DataFrame, y: NDArray[Any], options: argparse.Namespa
         usual, is_strange = p[: len(ordinary)], np.arange(len(p)) >= len(ordinary)
         level.append({f"{each:g}": float((usual <= each).mean()) for each in LEVELS})
         caught.append(_caught(forest, X.iloc[ordinary], seed) | {"class": float((p[is_strange] <= 0.05).mean())})
+        cost.append(_cost(forest, X.iloc[ordinary], y[ordinary]))
         scores = {"hulls": -p} | _peers(X.iloc[fit], y[fit], asked, seed, options)
         if name not in NOMINAL:
             auroc.append({which: float(roc_auc_score(is_strange, score)) for which, score in scores.items()})
-    return Found(name, _mean(auroc), _mean(level), _mean(caught))
+    return Found(name, _mean(auroc), _mean(level), _mean(caught), _mean(cost))
 
 
 def _left_out(y: NDArray[Any], options: argparse.Namespace) -> Iterator[tuple[NDArray[Any], ...]]:
@@ -151,6 +159,20 @@ def _caught(forest: RandomForestClassifier, X: pd.DataFrame, seed: int) -> dict[
     return {shift: float((forest.predict_novelty(rows) <= 0.05).mean()) for shift, rows in spoiled.items()}
 
 
+def _cost(forest: RandomForestClassifier, X: pd.DataFrame, y: NDArray[Any]) -> dict[str, float]:
+    """Return the cost of abstention on ordinary rows; the parameters of the forest are restored."""
+    plain = forest.predict_set(X)
+    widened = forest.set_params(novelty=ABSTENTION).predict_set(X)
+    forest.set_params(novelty=None)
+    known = np.isin(y, forest.classes_)
+    utilities = {
+        name: float(metric(y[known], plain[known], classes=forest.classes_))
+        - float(metric(y[known], widened[known], classes=forest.classes_))
+        for name, metric in (("u65", u65), ("u80", u80))
+    }
+    return {"ordinary rows": float(((widened.sum(axis=1) > 1) & (plain.sum(axis=1) == 1)).mean())} | utilities
+
+
 def _peers(X: pd.DataFrame, y: NDArray[Any], asked: pd.DataFrame, seed: int, options: Any) -> dict[str, Floats]:
     """Training rows, and rows that are asked about -> how strange each peer finds these."""
     from scipy.stats import entropy
@@ -187,7 +209,12 @@ def _print(found: list[Found], options: argparse.Namespace, took: float) -> None
         some = [one for one in found if one.set in sets and one.auroc]
         if some:
             out.print(_grid(f"AUROC of rows of a class never seen: {title}", [one.auroc for one in some], some))
-    for title, part in (("Share of ordinary rows with p at most", "level"), ("Share with p <= .05", "caught")):
+    parts = (
+        ("Share of ordinary rows with p at most", "level"),
+        ("Share with p <= 0.05", "caught"),
+        (f"Cost of novelty={ABSTENTION} on ordinary rows", "cost"),
+    )
+    for title, part in parts:
         out.print(_grid(title, [vars(one)[part] for one in found], found))
 
 

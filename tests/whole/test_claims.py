@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from inspect import signature
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -16,7 +16,8 @@ import hedgerow
 from hedgerow.cli import exit_codes
 from hedgerow.cli.app import COMMANDS
 from hedgerow.cli.options import EvaluateOptions, FitOptions
-from hedgerow.decisions import Coverage, Risk, resolve_decision
+from hedgerow.decisions import Coverage, Risk, all_decisions, resolve_decision
+from hedgerow.rules import rule_names
 
 ROOT = DOCS.parent
 ESTIMATORS = [
@@ -145,6 +146,21 @@ def bag_sizes() -> list[int]:
     return [len(rows) for rows in FOREST(5, random_state=0).fit(X, X[:, 0] > 20).estimators_samples_]
 
 
+def rules_like_average() -> set[str]:
+    """Return the rules with the probabilities and bounds of `average`; only their prediction sets differ."""
+    random = np.random.default_rng(0)
+    table = np.concatenate([random.integers([0, 1, 0], 7, size=(99, 6, 3)), random.integers(8, 10, size=(99, 6, 3))])
+    opinions = {name: hedgerow.combine(table, name, caution=1.0) for name in rule_names()}
+    like = {
+        name
+        for name, opinion in opinions.items()
+        if np.allclose(opinion.probability, opinions["average"].probability)
+        and np.allclose(opinion.lower, opinions["average"].lower)
+        and np.allclose(opinion.upper, opinions["average"].upper)
+    }
+    return like - {"average"}
+
+
 def words_of(page: str) -> str:
     """Return the words of a page, with single spaces."""
     return " ".join((DOCS / f"{page}.md").read_text(encoding="utf-8").split())
@@ -175,6 +191,26 @@ def test_every_claim_about_a_default_is_tested() -> None:
 def without_fences(page: str) -> str:
     """Return a page without its fenced blocks."""
     return re.sub(r"^```.*?^```[^\n]*$", "", page, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_pages_count_rules_and_decisions() -> None:
+    decisions = {repr(decision): type(decision).__module__ for decision in all_decisions().values()}
+    single = sum(module.endswith(".single") for module in decisions.values())
+    table, readme = words_of("explanation/comparison"), words_of("../README")
+    assert f"{len(decisions) - single} set-valued decision rules; {single} more return one class" in table
+    assert f"{len(rule_names())}, changed without refitting; {len(rules_like_average())} of them differ from" in table
+    assert f"{len(rule_names())}, from averaging to" in readme
+    assert len(decisions) - single == 10
+    assert "ten set-valued decision rules" in readme
+    assert f"{len(rule_names()) - 1} other [rules]" in words_of("explanation/index")
+
+
+def test_the_page_of_the_command_line_names_every_model() -> None:
+    page = words_of("how-to/command-line")
+    models = get_args(get_args(get_type_hints(FitOptions, include_extras=True)["model"])[0])
+    sentence = re.search(r"`--model` is ([^;]*);", page)
+    assert sentence is not None
+    assert set(re.findall(r"`([^`]+)`", sentence[1])) == set(models)
 
 
 def test_the_benchmarks_page_has_the_figures_of_the_results() -> None:

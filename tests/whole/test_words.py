@@ -86,7 +86,7 @@ def test_a_retired_phrase_is_found(name: str, line: str) -> None:
 
 def pages_and_modules() -> list[Path]:
     """Everything that people read: pages, modules, and the headers of the core."""
-    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")]
     pages += [*written_pages(), *(ROOT / "docs").glob("*.py"), *(ROOT / "docs" / "gallery").glob("*.py")]
     return sorted([*pages, *PACKAGE.rglob("*.py"), *(ROOT / "src").rglob("*.[ch]pp")])
 
