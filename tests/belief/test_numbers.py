@@ -35,6 +35,7 @@ from hedgerow.rules import (
     SignedMaximum,
     Uncertainty,
     Vote,
+    all_rules,
     merge_states,
     resolve_rule,
     rule_names,
@@ -117,7 +118,32 @@ def test_eva_log_odds_are_the_printed_formula():
     assert opinion.log_odds[0, 1] - opinion.log_odds[0, 0] == pytest.approx(opinion.score[0], rel=1e-13)
     authors = combine(counts, Eva(prior="authors"), prior=prior)
     assert authors.score == pytest.approx(evidence - 2 * (0.2 - 0.8), rel=1e-13)
-    assert combine(counts, Eva(prior=None), prior=prior).score == pytest.approx(evidence, rel=1e-13)
+    assert combine(counts, Eva(prior=None)).score == pytest.approx(evidence, rel=1e-13)
+
+
+@pytest.mark.parametrize("prior", [np.array([0.8, 0.2]), np.array([0.2, 0.5, 0.3])], ids=len)
+def test_eva_score_as_printed_is_the_difference_of_the_products(prior):
+    counts = np.random.default_rng(len(prior)).integers(0, 6, (20, 3, len(prior))).astype(float) + 1
+    shares = (counts + 0.1) / (counts + 0.1).sum(axis=2, keepdims=True)
+    products = prior * np.prod(shares / prior, axis=1)
+    expected = products[:, 1] - products[:, 0] if len(prior) == 2 else products
+    found = combine(counts, Eva(score="difference"), prior=prior)
+    np.testing.assert_allclose(found.score, expected, rtol=1e-12)
+    np.testing.assert_array_equal(found.probability, combine(counts, Eva(), prior=prior).probability)
+    if len(prior) == 2:
+        np.testing.assert_array_equal(np.sign(found.score), np.sign(combine(counts, Eva(), prior=prior).score))
+
+
+@pytest.mark.parametrize("rule", list(all_rules()), ids=repr)
+def test_a_prior_that_a_rule_ignores_is_refused(rule):
+    """A rule that accepts a prior changes its answer by it, and any other raises."""
+    counts, prior = np.array([[[3.0, 1.0], [0.0, 2.0], [5.0, 0.0]]]), [0.9, 0.1]
+    weights = [1.0, 2.0, 3.0] if rule.needs_weights else None
+    if rule.uses_prior:
+        assert combine(counts, rule, prior=prior).score != combine(counts, rule).score
+    else:
+        with pytest.raises(ValueError, match="which ignores it"):
+            combine(counts, rule, prior=prior, weights=weights)
 
 
 @pytest.mark.parametrize(("smoothing", "caution"), [(0.1, 1e308), (5e-324, 1.0), (1e-310, 1e308), (1.7e308, 1.7e308)])
@@ -211,7 +237,7 @@ def test_dominance_vote_leaves_undecided_trees_out():
 
 def test_a_prior_inside_dempster_is_one_more_source():
     counts, prior = [[[1, 0], [3, 1], [0, 2]]], [0.2, 0.8]
-    plain, informed = (combine(counts, Dempster(prior=how), prior=prior) for how in (None, "log"))
+    plain, informed = combine(counts, Dempster()), combine(counts, Dempster(prior="log"), prior=prior)
     np.testing.assert_array_equal(plain.probability, combine(counts, Dempster()).probability)
     leaves = [
         slow.support_mass(2, 0, 2 / 3),
@@ -403,7 +429,7 @@ def test_names_resolve_and_unknown_names_are_answered_with_the_list():
         (lambda: combine([[[1, -2]]]), "counts must be finite and non-negative"),
         (lambda: combine([[[1, np.nan]]]), "counts must be finite and non-negative"),
         (lambda: combine([[[1, 2]]], caution=-1), "caution must be"),
-        (lambda: combine([[[1, 2]]], prior=[0.0, 1.0]), "prior must be"),
+        (lambda: combine([[[1, 2]]], Eva(), prior=[0.0, 1.0]), "prior must be"),
         (lambda: combine([[[1, 2]]], weights=[1, 2]), "weights must be 1 finite"),
         (lambda: combine([[[1, 2]]], Belief(weights="learned")), "requires tree weights"),
         (lambda: combine([[[1, 2]]], Belief(weights="best")), "weights must be one of"),

@@ -192,7 +192,7 @@ def test_grid_search_reaches_the_parameters_of_a_criterion() -> None:
     [
         (BeliefGain(lam=1.5), "lam must lie in"),
         (BeliefGain(lam="best"), "lam must lie in"),
-        (BeliefGain(mass="dabt"), "mass must be 'idm' or 'multinomial', got 'dabt'"),
+        (BeliefGain(mass="dabt"), "mass must be None, 'idm' or 'multinomial', got 'dabt'"),
         (BeliefGain(caution=-1), "caution must be a finite non-negative number, got -1"),
         (BeliefGain(mass="multinomial", alpha=1.0), "alpha must lie between 0 and 1"),
         (ImpreciseGain(caution=float("nan")), "caution must be a finite non-negative number"),

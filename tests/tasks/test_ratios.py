@@ -142,6 +142,15 @@ def test_trees_of_ordered_classes_split_where_the_ordinal_mass_says(n_classes: i
     np.testing.assert_allclose(tree.impurity[0], criterion.impurity(np.bincount(y)[None].astype(float))[0])
 
 
+def test_ordered_classes_imply_the_multinomial_mass() -> None:
+    counts = np.array([[4.0, 0.0, 3.0, 1.0]])
+    alone, named = BeliefGain(ordinal=True), BeliefGain(mass="multinomial", ordinal=True)
+    assert alone.impurity(counts) == named.impurity(counts) != BeliefGain().impurity(counts)
+    X, y = rows_of(3, 3, n_rows=40)
+    one, other = (DecisionTreeClassifier(criterion=each, max_depth=2).fit(X, y) for each in (alone, named))
+    np.testing.assert_array_equal(one.forest_.nodes, other.forest_.nodes)
+
+
 def test_the_order_of_classes_matters_only_if_they_are_ordered() -> None:
     counts = np.array([[5.0, 0.0, 4.0]])
     for ordinal in (False, True):
@@ -254,7 +263,7 @@ def test_leaves_that_cost_something_make_smaller_trees() -> None:
     [
         (Entropy("laplace"), "correction must be None, 'miller' or 'grassberger', got 'laplace'"),
         (ImpreciseGain(pessimism=2), "pessimism must lie in"),
-        (BeliefGain(ordinal=True), "mass must be 'multinomial' if ordinal=True, got 'idm'"),
+        (BeliefGain(mass="idm", ordinal=True), "mass must be 'multinomial' or None if ordinal=True, got 'idm'"),
         (BeliefGain(ordinal="yes"), "ordinal must be True or False"),
         (BeliefGain(size_cost=-1), "size_cost must be a finite non-negative number"),
     ],

@@ -25,7 +25,7 @@ from hedgerow.forest.rows import OobMask, spread_evenly
 from hedgerow.inference.calibration import CrossCalibration, calibration_obstacle
 from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
-from hedgerow.rules.combine import checked_weights
+from hedgerow.rules.combine import check_prior, checked_weights
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -131,7 +131,7 @@ class Evidence:
         caution : float, default=None
             Pseudo-count s of the imprecise Dirichlet model; None means the caution of the forest.
         prior : array-like of shape (K,), default=None
-            Prior class probabilities; None means the class shares of the training rows.
+            Prior class probabilities, for a rule that uses them; None means the class shares of the training rows.
         weights : array-like of shape (T,), default=None
             Tree weights, for a rule that accepts them.
 
@@ -141,6 +141,7 @@ class Evidence:
         """
         chosen = self.rule if rule is None else resolve_rule(rule)
         weights = checked_weights(weights, chosen, self.forest.n_trees)
+        check_prior(prior, chosen)
         opinion = self._fold(chosen, self._setting(caution, prior), chosen.key(), weights)
         return opinion if self.groups is None else replace(opinion, groups=self.groups)
 

@@ -200,6 +200,11 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         """
         raise NotImplementedError(f"{type(self).__name__} has adds_up and must define parts. See hedgerow.rules.Rule.")
 
+    @property
+    def uses_prior(self) -> bool:
+        """True if `finish` reads ``setting.prior``; a prior passed to `combine` is an error for other rules."""
+        return False
+
     def prior_term(self, setting: Setting) -> Floats:
         """Return the log-scores (K,) without any leaf, for a rule whose log-odds add up."""
         return np.zeros(setting.n_classes)
