@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import log_expit, softmax
 from tests.reference import belief as slow
 
 from hedgerow import combine
@@ -399,6 +402,51 @@ def test_learned_tree_weights_minimise_the_objective_over_the_simplex(n_classes,
     assert np.abs(w - 1 / 6).max() > 0.01
 
 
+def test_averaged_bounds_take_the_place_of_votes_in_the_objective():
+    """The second strategy of the cautious weighted random forest, term by term."""
+    _, (lower, upper, y, _) = example_objective(3, 2, False)
+
+    def objective(w):
+        bel, pl = lower[:, :, 1] @ w, upper[:, :, 1] @ w
+        right = np.where(y == 1, log_expit(10 * (bel - 0.5)), log_expit(-10 * (pl - 0.5)))
+        return -(right + 0.2 * log_expit(-2 * (bel - 0.5) * (pl - 0.5))).mean() + 0.05 * w @ w
+
+    found = learn_tree_weights(lower, upper, y, objective="bounds", gamma=0.2, lam=0.1)
+    best = slowly_over_the_simplex(objective, 6)
+    assert objective(found) == pytest.approx(objective(best), abs=1e-8)
+    assert objective(found) < objective(np.full(6, 1 / 6)) - 1e-4
+    votes = learn_tree_weights(lower, upper, y, gamma=0.2, lam=0.1)
+    assert np.abs(found - votes).max() > 0.01
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_minimax_weights_minimise_the_worst_distance_over_all_distributions_of_all_trees(n_classes):
+    """Every tree may put its pseudo-counts into any class: K^T choices for each row."""
+    rng = np.random.default_rng(n_classes)
+    counts, y = rng.poisson(2.0, (15, 4, n_classes)), rng.integers(0, n_classes, 15)
+    lower, upper = (bound.reshape(counts.shape) for bound in idm_bounds(counts.reshape(-1, n_classes), 1.0))
+    left, corners = 1 - lower.sum(axis=2), np.eye(n_classes)
+    choices = np.array(list(product(range(n_classes), repeat=4)))
+    trees = lower[:, None] + left[:, None, :, None] * corners[choices]  # (rows, choices, T, K)
+
+    def objective(w):
+        apart = np.einsum("ictk,t->ick", trees, w) - corners[y][:, None]
+        return (apart**2).sum(axis=2).max(axis=1).mean() + 0.01 * w @ w
+
+    found = learn_tree_weights(lower, upper, y, objective="minimax", lam=0.02)
+    best = slowly_over_the_simplex(objective, 4)
+    assert objective(found) <= objective(best) + 1e-5
+    assert objective(found) < objective(np.full(4, 0.25)) - 1e-4
+
+
+def slowly_over_the_simplex(objective, n_trees):
+    """Minimise without a gradient, from many starts, by softmax coordinates."""
+    starts = np.random.default_rng(0).normal(0, 1, (6, n_trees))
+    told = {"method": "Nelder-Mead", "options": {"maxiter": 4000, "maxfev": 4000, "xatol": 1e-9, "fatol": 1e-12}}
+    found = [minimize(lambda z: objective(softmax(z)), start, **told) for start in starts]
+    return softmax(min(found, key=lambda each: each.fun).x)
+
+
 def test_learned_weights_are_equal_when_the_penalty_is_heavy():
     _, (lower, upper, y, _) = example_objective(6, 2, False)
     np.testing.assert_allclose(learn_tree_weights(lower, upper, y, lam=1e6), 1 / 6, atol=1e-5)
@@ -443,6 +491,11 @@ def test_names_resolve_and_unknown_names_are_answered_with_the_list():
         (lambda: combine([[[1, 2]]], Cr(epsilon=1)), "epsilon must lie in"),
         (lambda: combine([[[1, 2]]], GeneralisedMixture(theta="mode")), "theta must be one of"),
         (lambda: learn_tree_weights([[0.1]], [[0.2]], [2]), "y must be"),
+        (lambda: learn_tree_weights([[0.1]], [[0.2]], [1], objective="gini"), "objective must be"),
+        (lambda: combine([[[1, 2]]], Belief(gamma=-1)), "gamma must be a finite non-negative"),
+        (lambda: combine([[[1, 2]]], IntervalAverage(lam=np.inf)), "lam must be a finite non-negative"),
+        (lambda: combine([[[1, 2]]], IntervalAverage("size")), "weights must be one of"),
+        (lambda: combine([[[1, 2]]], DominanceVote("minimax")), "weights must be one of"),
         (lambda: learn_tree_weights([0.1], [0.2], [1]), "lower and upper must have the same shape"),
     ],
 )

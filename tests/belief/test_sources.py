@@ -16,6 +16,7 @@ from hedgerow.rules import (
     ConfidenceBounds,
     CredalTrees,
     Dempster,
+    DominanceVote,
     Eva,
     ImpreciseWeights,
     Lns,
@@ -175,6 +176,18 @@ def test_weights_of_leaves_by_hand():
         expected = float(np.average(shares, weights=each))
         assert combine(leaves, WeightedAverage(name), caution=2.0).probability[0, 1] == pytest.approx(expected)
     assert combine(leaves, Belief("purity"), caution=2.0).lower[0, 0] == pytest.approx(0.625 / 1.625)
+
+
+def test_votes_of_decided_trees_have_weights_by_hand():
+    """Leaves (0, 6) and (3, 0) decide at caution 2, (3, 2) does not; an empty one neither."""
+    leaves = [[[0, 6], [3, 0], [3, 2], [0, 0]]]
+    weights = {"equal": (1, 1, 1, 1), "size": (6, 3, 5, 0), "purity": (1, 1, 0.52, 0)}
+    weights["precision"] = (6 / 8, 3 / 5, 5 / 7, 0)
+    for name, (positive, negative, *others) in weights.items():
+        opinion = combine(leaves, DominanceVote(name), caution=2.0)
+        assert opinion.probability[0, 1] == pytest.approx(positive / (positive + negative))
+        assert opinion.lower[0, 1] == pytest.approx(positive / (positive + negative + sum(others)))
+        assert opinion.chosen[0].tolist() == [positive <= negative, positive >= negative]
 
 
 @pytest.mark.parametrize("caution", [0.0, 1.0])

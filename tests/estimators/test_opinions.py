@@ -25,10 +25,11 @@ from hedgerow import (
     metrics,
     save,
 )
+from hedgerow.belief import idm_bounds, learn_tree_weights
 from hedgerow.decisions import Coverage, UtilitySet, all_decisions, rows_needed
 from hedgerow.inference.evidence import CAUTIONS
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.rules import Belief, Eva, Laplace, all_rules
+from hedgerow.rules import Belief, DominanceVote, Eva, IntervalAverage, Laplace, Mva, all_rules
 
 RULES = list(all_rules())
 EVERY_RULE = pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -430,6 +431,37 @@ def test_learned_weights_are_weights_and_belong_to_the_caution():
     )
     forest.set_params(caution=3.0).predict_set(X)
     assert not np.array_equal(forest.tree_weights_, weights)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Belief("learned", gamma=1.0, lam=0.01),
+        Mva("learned", lam=0.01),
+        DominanceVote("learned", lam=0.01),
+        IntervalAverage("learned", lam=0.01),
+        IntervalAverage("minimax", lam=0.01),
+    ],
+    ids=repr,
+)
+def test_weights_are_those_of_the_objective_of_the_rule_also_in_a_file(rule, tmp_path):
+    X, y = blobs(300, 0)
+    forest = RandomForestClassifier(12, rule=rule, random_state=0).fit(X, y)
+    evidence = forest.oob_evidence_
+    counts, mask = evidence.counts, evidence.tree_mask
+    bounds = (each.reshape(counts.shape) for each in idm_bounds(counts.reshape(-1, 3), 1.0))
+    labels = np.searchsorted(forest.classes_, y)
+    expected = learn_tree_weights(*bounds, labels, seen=mask, **rule.weight_learning)
+    np.testing.assert_array_equal(forest.tree_weights_, expected)
+    path = tmp_path / "m.hedge"
+    save(forest, path)
+    loaded = load(path)
+    np.testing.assert_array_equal(loaded.predict_bounds(X), forest.predict_bounds(X))
+    heavier = rule.get_params() | {"lam": 1.0}
+    forest.set_params(rule=type(rule)(**heavier)).predict_set(X)
+    assert np.ptp(forest.tree_weights_) < np.ptp(expected)  # learned again
+    with pytest.raises(AttributeError, match="requires out-of-bag rows"):
+        loaded.set_params(rule=type(rule)(**heavier)).predict_set(X)
 
 
 def test_learned_weights_do_not_depend_on_the_order_of_the_rows(monkeypatch):

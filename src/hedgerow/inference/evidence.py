@@ -247,11 +247,14 @@ class Evidence:
         """Return entropies and uncertainties by relative likelihood, (n,) each."""
         return self._fold(Uncertainty(), self._setting(None, None), Uncertainty)
 
-    def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
-        """Learn tree weights (T,) from class numbers (n,).
+    def learn_weights(
+        self, labels: NDArray[np.integer[Any]], caution: float | None = None, rule: Rule | None = None
+    ) -> Floats:
+        """Learn tree weights (T,) of a rule from class numbers (n,).
 
         At most `LEARNING_CELLS` counts are in memory.
         """
+        how = (self.rule if rule is None else rule).weight_learning
         n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
         known = np.flatnonzero(self.known)
@@ -260,7 +263,8 @@ class Evidence:
         counts = self._counts(rows) * mask[:, :, None]
         amount = self.caution if caution is None else caution
         lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
-        return learn_tree_weights(lower.reshape(counts.shape), upper.reshape(counts.shape), labels[rows], seen=mask)
+        bounds = lower.reshape(counts.shape), upper.reshape(counts.shape)
+        return learn_tree_weights(*bounds, labels[rows], seen=mask, **how)
 
     @property
     def is_covered(self) -> NDArray[np.bool_]:
@@ -407,7 +411,7 @@ def try_out(
     opinion of each row on other rows, with `row_weights`. `clusters` (n,) are the groups of rows that belong together.
     """
     require_certain(evidence.known)
-    weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
+    weights = evidence.learn_weights(labels, caution, rule) if rule.needs_weights else None
     is_covered = evidence.is_covered & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)
     opinion = opinion if is_covered.all() else opinion[is_covered]

@@ -176,7 +176,12 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     @property
     def needs_weights(self) -> bool:
         """True if tree weights are required."""
-        return False
+        return bool(self.weight_learning)
+
+    @property
+    def weight_learning(self) -> dict[str, Any]:
+        """Options of `hedgerow.belief.learn_tree_weights`; empty if no weights are learned."""
+        return {}
 
     @property
     def steady(self) -> bool:

@@ -395,7 +395,13 @@ class ClassificationPredictor(Predictor):
         """Tree weights learned out of bag, (T,); None unless the rule needs them."""
         if not self.rule.needs_weights:
             return None
-        return self.fitted.learned.get("weights", self.caution, self._learn_weights)
+        return self.fitted.learned.get("weights", self.weights_key(self.caution), self._learn_weights)
+
+    def weights_key(self, caution: float) -> float | tuple[Any, ...]:
+        """Return the key of learned tree weights: the caution, with the objective unless it is the default."""
+        how = self.rule.weight_learning
+        known = {"objective": "votes", "gamma": 0.1, "lam": 0.1}
+        return caution if how in ({}, known) else (caution, *(how.get(name) for name in known))
 
     @lazy_property
     def decision(self) -> Decision:
@@ -464,7 +470,7 @@ class ClassificationPredictor(Predictor):
             return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=answers))
         trial, used = self.try_out(evidence, self.plain_rule, caution, decision, calibrator=calibrator)
         if self.rule.needs_weights:
-            fitted.learned.put("weights", caution, trial.weights)
+            fitted.learned.put("weights", self.weights_key(caution), trial.weights)
         if decision.needs_calibration:
             fitted.learned.put("decision", self._decision_key(decision), trial.decision)
         if not metric:
