@@ -58,6 +58,8 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
     by_ratio : bool
         Whether features compete by gain divided by split information; only for criteria that are not compiled, and for
         "imprecise".
+    split_caution : float
+        Rows added to the side of larger impurity when the sides of a split are weighted; for the same criteria.
     """
 
     name: ClassVar[str]
@@ -66,6 +68,7 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
     counts_absent: ClassVar[bool] = True
     ordered: ClassVar[bool] = False
     by_ratio: ClassVar[bool] = False
+    split_caution: ClassVar[float] = 0.0
 
     def __init_subclass__(cls, **options: object) -> None:
         """Reset attributes about the arithmetic unless the subclass sets them."""
@@ -85,6 +88,7 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
         """Return the description of the criterion for the compiled core."""
         known = {"name": self.name, "lam": 1.0, "caution": 0.0, "quantile": 0.0, "uncertainty": None}
         known |= {"ordered": bool(self.ordered), "by_ratio": bool(self.by_ratio)}
+        known |= {"split_caution": float(self.split_caution)}
         return known if self.compiled else known | self.in_python(n_classes)
 
     def in_python(self, n_classes: int) -> CoreCriterion:
@@ -342,7 +346,7 @@ class GainRatio(ImpreciseGain):
     Parameters
     ----------
     caution : float >= 0, default=0.0
-        Above 0, gains are of largest entropies, as in `CredalC45`.
+        Above 0, gains are of largest entropies, and sides weighted by frequency (Abellán and Moral 2003).
     pessimism : float in [0, 1], default=1.0
         As in `ImpreciseGain`.
 
@@ -363,12 +367,15 @@ class GainRatio(ImpreciseGain):
 class CredalC45(GainRatio):
     """Credal-C4.5: the gain ratio of largest entropies (Mantas and Abellán 2014).
 
-    Entropies are the largest that the imprecise Dirichlet model allows.
+    Entropies are the largest that the imprecise Dirichlet model allows, of the classes and of the sides of a split: a
+    side of n_i among n rows has the probability n_i/(n + s), and (n_i + s)/(n + s) if its entropy is larger than that
+    of the other. ``GainRatio(caution=1.0)`` weights the sides by frequency instead. Impurities, importances and pruning
+    are by frequency in both.
 
     Parameters
     ----------
     caution : float >= 0, default=1.0
-        Pseudo-count *s* of the imprecise Dirichlet model.
+        Pseudo-count *s* of both imprecise Dirichlet models.
     pessimism : float in [0, 1], default=1.0
         As in `ImpreciseGain`.
 
@@ -383,6 +390,11 @@ class CredalC45(GainRatio):
 
     def __init__(self, caution: float = 1.0, pessimism: float = 1.0) -> None:
         super().__init__(caution, pessimism)
+
+    @property
+    def split_caution(self) -> float:  # type: ignore[override]
+        """Rows added to the side of larger entropy."""
+        return float(self.caution)
 
 
 class NpiGain(Criterion):
