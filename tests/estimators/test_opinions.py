@@ -25,7 +25,14 @@ from hedgerow import (
     metrics,
     save,
 )
-from hedgerow.belief import idm_bounds, learn_tree_weights
+from hedgerow.belief import (
+    entropy,
+    generalised_hartley,
+    idm_bounds,
+    learn_tree_weights,
+    lower_entropy,
+    upper_entropy,
+)
 from hedgerow.decisions import Coverage, UtilitySet, all_decisions, rows_needed
 from hedgerow.inference.evidence import CAUTIONS
 from hedgerow.inference.predictor import predictor_of
@@ -483,6 +490,25 @@ def test_learned_weights_do_not_depend_on_the_order_of_the_rows(monkeypatch):
 def test_rules_that_learn_weights_are_refused_without_a_bootstrap():
     with pytest.raises(ValueError, match="bootstrap"):
         RandomForestClassifier(5, rule=Belief(weights="learned"), bootstrap=False).fit(*blobs(50, 0))
+
+
+@pytest.mark.parametrize("params", [{}, {"calibration": None, "rule": "belief", "caution": 3.0}], ids=str)
+def test_credal_uncertainty_is_that_of_the_bounds_and_of_the_trees(params):
+    forest, X = fitted(**params), blobs(50, 3)[0]
+    found = forest.predict_uncertainty(X, measure="credal")
+    bounds = forest.predict_bounds(X)
+    lower, upper = bounds[:, :, 0], bounds[:, :, 1]
+    np.testing.assert_array_equal(found.total, upper_entropy(lower, upper))
+    np.testing.assert_array_equal(found.aleatoric, lower_entropy(lower, upper))
+    np.testing.assert_array_equal(found.epistemic, found.total - found.aleatoric)
+    np.testing.assert_array_equal(found.hartley, generalised_hartley(lower, upper))
+    counts = forest.evidence(X).counts
+    entropies = entropy((counts / counts.sum(axis=2, keepdims=True)).reshape(-1, 3)).reshape(len(X), -1)
+    np.testing.assert_allclose(found.tree_total, entropies.max(axis=1), atol=1e-12)
+    np.testing.assert_allclose(found.tree_aleatoric, entropies.min(axis=1), atol=1e-12)
+    assert ((found.tree_hartley >= 0) & (found.tree_hartley <= np.log2(3))).all()
+    with pytest.raises(ValueError, match="measure must be 'entropy' or 'credal', got 'variance'"):
+        forest.predict_uncertainty(X, measure="variance")
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "u65", "u80", "determinacy"])

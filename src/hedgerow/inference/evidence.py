@@ -26,6 +26,7 @@ from hedgerow.inference.calibration import CrossCalibration, calibration_obstacl
 from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
 from hedgerow.rules.combine import check_prior, checked_weights
+from hedgerow.rules.uncertainty import UncertaintyOfTrees
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -52,6 +53,24 @@ class PredictionUncertainty(NamedTuple):
     vacuity: Floats
     relative_aleatoric: Floats
     relative_epistemic: Floats
+
+
+class CredalUncertainty(NamedTuple):
+    """Uncertainty of n samples as sets of distributions, in bits, (n,) each.
+
+    ``total`` is the largest entropy of a distribution between the bounds, ``aleatoric`` the smallest, ``epistemic``
+    their difference, and ``hartley`` the generalised Hartley measure (Abellán, Klir and Moral, 2006). The others are
+    the same for the finite set of the trees' class shares (Shaker and Hüllermeier, 2021).
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+    hartley: Floats
+    tree_total: Floats
+    tree_aleatoric: Floats
+    tree_epistemic: Floats
+    tree_hartley: Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,6 +265,10 @@ class Evidence:
     def uncertainty(self) -> UncertaintyParts:
         """Return entropies and uncertainties by relative likelihood, (n,) each."""
         return self._fold(Uncertainty(), self._setting(None, None), Uncertainty)
+
+    def uncertainty_of_trees(self) -> Floats:
+        """Return the largest and smallest entropy of a tree, and the Hartley measure of all, (n, 3)."""
+        return self._fold(UncertaintyOfTrees(), self._setting(None, None), UncertaintyOfTrees)
 
     def learn_weights(
         self, labels: NDArray[np.integer[Any]], caution: float | None = None, rule: Rule | None = None

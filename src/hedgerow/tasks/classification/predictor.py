@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import Calibration
+from hedgerow.belief.entropies import check_few_classes, generalised_hartley, lower_entropy, upper_entropy
 from hedgerow.belief.opinion import Opinion, across
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.cache import Cache
@@ -23,6 +24,7 @@ from hedgerow.inference.batch import Batch
 from hedgerow.inference.calibration import CrossCalibration
 from hedgerow.inference.completions import Completions, opinion_over_completions, values_over_completions
 from hedgerow.inference.evidence import (
+    CredalUncertainty,
     Evidence,
     PredictionUncertainty,
     Trial,
@@ -137,6 +139,27 @@ class ClassificationPredictor(Predictor):
         entropy = (parts.total, parts.aleatoric, parts.epistemic)
         relative = (parts.relative_aleatoric, parts.relative_epistemic)
         return PredictionUncertainty(*entropy, opinion.conflict, opinion.vacuity, *relative)
+
+    def credal_uncertainty(self, batch: Batch) -> CredalUncertainty:
+        """Return the uncertainty of n samples as sets of distributions."""
+        check_few_classes(len(self.classes))
+        opinion = self.opinion(batch)
+        bounds = opinion.lower, opinion.upper
+        largest, smallest = upper_entropy(*bounds), lower_entropy(*bounds)
+        tree_largest, tree_smallest, tree_hartley = self.evidence(batch.codes).uncertainty_of_trees().T
+        of_bounds = (largest, smallest, largest - smallest, generalised_hartley(*bounds))
+        return CredalUncertainty(*of_bounds, tree_largest, tree_smallest, tree_largest - tree_smallest, tree_hartley)
+
+    def klir_score(self, batch: Batch) -> Floats:
+        """Return half the non-specificity plus half the discord of the mass of the bounds, (n,).
+
+        A class has its lower probability as mass, the frame has the rest.
+        """
+        lower, n_classes = self.opinion(batch).lower, len(self.classes)
+        rest = np.maximum(1.0 - lower.sum(axis=1), 0.0)
+        pignistic = lower + rest[:, None] / n_classes
+        discord = -(lower * np.log2(np.where(lower > 0, pignistic, 1.0))).sum(axis=1)
+        return np.asarray((rest * np.log2(n_classes) + discord) / 2)
 
     def uncertainty_score(self, batch: Batch) -> Floats:
         """Return one minus the difference between the two largest probabilities, (n,)."""
