@@ -75,6 +75,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
     feature_weights: FeatureWeights = None
     max_leaf_nodes: int | None = None
     min_impurity_decrease: float = 0.0
+    min_gain: float = 0.0
     bootstrap: bool | str = False
     max_samples: int | float | None = None
     oob_score: OobScore = False
