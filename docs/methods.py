@@ -128,8 +128,9 @@ RULES: dict[str, Told] = {
     ),
     "dominance_vote": Told(
         "Dominance vote",
-        r"p_k = \frac{\sum_t [A_t = \{k\}]}{\sum_t [\,|A_t| = 1]}, \quad \underline p_k = \frac1T \sum_t [A_t = \{k\}]",
-        "Only decided trees vote.",
+        r"p_k = \frac{\sum_t w_t [A_t = \{k\}]}{\sum_t w_t [\,|A_t| = 1]}, \quad"
+        r" \underline p_k = \frac{\sum_t w_t [A_t = \{k\}]}{\sum_t w_t}",
+        "Only decided trees vote. `weights` are those of the rule `belief`.",
     ),
     "cdm_vote": Told(
         "CDM-Vote",
@@ -186,7 +187,8 @@ RULES: dict[str, Told] = {
     "interval_average": Told(
         "Interval average",
         r"\text{chosen} = \{k : \overline p_k \ge \max_{j \ne k} \underline p_j\} \text{ with the bounds of average}",
-        "The average with its own decision: the baseline of the literature on cautious forests.",
+        "The average with its own decision: the baseline of the literature on cautious forests. With"
+        ' `weights="learned"` or `"minimax"` the weights of trees are learned on out-of-bag rows.',
     ),
     "interval_conjunction": Told(
         "Interval conjunction",

@@ -58,6 +58,8 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
     by_ratio : bool
         Whether features compete by gain divided by split information; only for criteria that are not compiled, and for
         "imprecise".
+    split_caution : float
+        Rows added to the side of larger impurity when the sides of a split are weighted; for the same criteria.
     """
 
     name: ClassVar[str]
@@ -66,6 +68,7 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
     counts_absent: ClassVar[bool] = True
     ordered: ClassVar[bool] = False
     by_ratio: ClassVar[bool] = False
+    split_caution: ClassVar[float] = 0.0
 
     def __init_subclass__(cls, **options: object) -> None:
         """Reset attributes about the arithmetic unless the subclass sets them."""
@@ -85,6 +88,7 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
         """Return the description of the criterion for the compiled core."""
         known = {"name": self.name, "lam": 1.0, "caution": 0.0, "quantile": 0.0, "uncertainty": None}
         known |= {"ordered": bool(self.ordered), "by_ratio": bool(self.by_ratio)}
+        known |= {"split_caution": float(self.split_caution)}
         return known if self.compiled else known | self.in_python(n_classes)
 
     def in_python(self, n_classes: int) -> CoreCriterion:
@@ -186,16 +190,17 @@ class BeliefGain(Criterion):
     lam : float in [0, 1] or "auto", default=0.5
         Share of discord. With 0 and "idm" no node is ever split; 1 with little caution is information gain. "auto"
         chooses one of 0.1, 0.2, ..., 1 by cross-validation within `fit` (``criterion_``).
-    mass : {"idm", "multinomial"}, default="idm"
+    mass : {None, "idm", "multinomial"}, default=None
         Model of the mass: the imprecise Dirichlet model, or simultaneous confidence intervals (Denœux, 2006), which
-        with more than three classes need linear programmes and make growing slow.
+        with more than three classes need linear programmes and make growing slow. None is "multinomial" if ``ordinal``
+        is True, otherwise "idm".
     caution : float >= 0, default=1.0
         Only for "idm": pseudo-count *s* of the imprecise Dirichlet model.
     alpha : float in (0, 1), default=0.05
         Only for "multinomial": one minus the confidence level of the intervals.
     ordinal : bool, default=False
-        Only for "multinomial": whether the classes are ordered, as in ``classes_``. Then only intervals of classes have
-        mass, and no linear programme is needed. It is computed in Python and therefore slow.
+        Whether the classes are ordered, as in ``classes_``. Then the mass is multinomial, only intervals of classes
+        have mass, and no linear programme is needed. It is computed in Python and therefore slow.
     size_cost : float >= 0, default=0.0
         Only for ``lam="auto"``: cost of a leaf, in rows. The chosen ``lam`` maximises the number of correctly
         classified held-out rows, minus this cost of the leaves of a tree.
@@ -212,7 +217,7 @@ class BeliefGain(Criterion):
     def __init__(
         self,
         lam: float | str = 0.5,
-        mass: str = "idm",
+        mass: str | None = None,
         caution: float = 1.0,
         alpha: float = 0.05,
         ordinal: bool = False,
@@ -233,7 +238,7 @@ class BeliefGain(Criterion):
     def impurity(self, counts: Floats) -> Floats:
         """Return U (N,) in bits of class counts (N, K)."""
         lam = _number(self.lam)
-        if self.mass == "idm":
+        if not self._is_multinomial:
             return np.asarray(total_uncertainty_from_counts(counts, lam, self.caution))
         mass = mass_from_counts(counts, model="multinomial", alpha=self.alpha, ordinal=self.ordinal)
         return np.asarray((1 - lam) * non_specificity(mass) + lam * discord(mass))
@@ -242,26 +247,31 @@ class BeliefGain(Criterion):
         """Raise if a parameter is out of range."""
         if self.lam != "auto" and not (is_number(self.lam) and 0 <= float(self.lam) <= 1):
             raise ValueError(f"lam must lie in [0, 1] or be 'auto', got {self.lam!r}.")
-        if self.mass not in ("idm", "multinomial"):
-            raise ValueError(f"mass must be 'idm' or 'multinomial', got {self.mass!r}.")
+        if self.mass not in (None, "idm", "multinomial"):
+            raise ValueError(f"mass must be None, 'idm' or 'multinomial', got {self.mass!r}.")
         check_caution(self.caution)
         if not (is_number(self.alpha) and 0 < self.alpha < 1):
             raise ValueError(f"alpha must lie between 0 and 1, got {self.alpha!r}. 0.05 is usual.")
         if not isinstance(self.ordinal, bool | np.bool_):
             raise ValueError(f"ordinal must be True or False, got {self.ordinal!r}.")
-        if self.ordinal and self.mass != "multinomial":
-            raise ValueError(f"mass must be 'multinomial' if ordinal=True, got {self.mass!r}.")
+        if self.ordinal and self.mass == "idm":
+            raise ValueError(f"mass must be 'multinomial' or None if ordinal=True, got {self.mass!r}.")
         if not (is_number(self.size_cost) and self.size_cost >= 0):
             raise ValueError(f"size_cost must be a finite non-negative number, got {self.size_cost!r}.")
 
     def in_core(self, n_classes: int) -> CoreCriterion:
         """Return the description of the criterion for the compiled core."""
         known = super().in_core(n_classes) | {"lam": _number(self.lam), "caution": float(self.caution)}
-        if self.mass == "multinomial" and n_classes <= CLOSED_FORM and not self.ordinal:
+        if self._is_multinomial and n_classes <= CLOSED_FORM and not self.ordinal:
             known |= {"name": "multinomial", "quantile": float(chdtri(1, self.alpha / n_classes))}
-        elif self.mass == "multinomial":
+        elif self._is_multinomial:
             known |= self.in_python(n_classes)
         return known
+
+    @property
+    def _is_multinomial(self) -> bool:
+        """True if the mass is from simultaneous confidence intervals."""
+        return bool(self.ordinal) if self.mass is None else self.mass == "multinomial"
 
     @property
     def is_resolved(self) -> bool:
@@ -336,7 +346,7 @@ class GainRatio(ImpreciseGain):
     Parameters
     ----------
     caution : float >= 0, default=0.0
-        Above 0, gains are of largest entropies, as in `CredalC45`.
+        Above 0, gains are of largest entropies, and sides weighted by frequency (Abellán and Moral 2003).
     pessimism : float in [0, 1], default=1.0
         As in `ImpreciseGain`.
 
@@ -357,12 +367,15 @@ class GainRatio(ImpreciseGain):
 class CredalC45(GainRatio):
     """Credal-C4.5: the gain ratio of largest entropies (Mantas and Abellán 2014).
 
-    Entropies are the largest that the imprecise Dirichlet model allows.
+    Entropies are the largest that the imprecise Dirichlet model allows, of the classes and of the sides of a split: a
+    side of n_i among n rows has the probability n_i/(n + s), and (n_i + s)/(n + s) if its entropy is larger than that
+    of the other. ``GainRatio(caution=1.0)`` weights the sides by frequency instead. Impurities, importances and pruning
+    are by frequency in both.
 
     Parameters
     ----------
     caution : float >= 0, default=1.0
-        Pseudo-count *s* of the imprecise Dirichlet model.
+        Pseudo-count *s* of both imprecise Dirichlet models.
     pessimism : float in [0, 1], default=1.0
         As in `ImpreciseGain`.
 
@@ -377,6 +390,11 @@ class CredalC45(GainRatio):
 
     def __init__(self, caution: float = 1.0, pessimism: float = 1.0) -> None:
         super().__init__(caution, pessimism)
+
+    @property
+    def split_caution(self) -> float:  # type: ignore[override]
+        """Rows added to the side of larger entropy."""
+        return float(self.caution)
 
 
 class NpiGain(Criterion):

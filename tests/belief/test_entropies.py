@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,8 +11,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from hedgerow import combine
-from hedgerow.belief import entropy, idm_bounds, lower_entropy, upper_entropy
+from hedgerow.belief import entropy, generalised_hartley, idm_bounds, lower_entropy, upper_entropy
 from hedgerow.criteria import ImpreciseGain, NpiGain
+from hedgerow.rules import Setting, merge_states
+from hedgerow.rules.uncertainty import UncertaintyOfTrees
 
 STEP = 24
 GRID = np.array([[i, j, STEP - i - j] for i in range(STEP + 1) for j in range(STEP + 1 - i)]) / STEP
@@ -35,6 +39,57 @@ def test_no_distribution_of_three_classes_has_less_or_more(low, more):
     assert lower_entropy([lower], [upper])[0] == pytest.approx(seen.min(), abs=1e-9)
     most = upper_entropy([lower], [upper])[0]
     assert seen.max() - 1e-12 <= most <= seen.max() + 0.02
+
+
+def slow_hartley(lower_of_sets: dict[frozenset[int], float], n_classes: int) -> float:
+    """Sum of m(A) log2 |A|, with m(A) by inclusion and exclusion over all subsets."""
+    total = 0.0
+    for members, _ in lower_of_sets.items():
+        mass = sum((-1) ** len(members - part) * value for part, value in lower_of_sets.items() if part <= members)
+        total += mass * np.log2(len(members)) if members else 0.0
+    return total
+
+
+def all_sets(n_classes: int) -> list[frozenset[int]]:
+    return [frozenset(each) for size in range(n_classes + 1) for each in combinations(range(n_classes), size)]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.integers(0, 6), min_size=3, max_size=3), st.lists(st.integers(0, 12), min_size=3, max_size=3))
+def test_the_hartley_measure_of_bounds_is_that_of_the_least_probabilities_between_them(low, more):
+    bounds = reachable_bounds(low, more)
+    if bounds is None:
+        return
+    lower, upper = bounds
+    inside = GRID[((lower - 1e-9 <= GRID) & (upper + 1e-9 >= GRID)).all(axis=1)]
+    least = {members: inside[:, sorted(members)].sum(axis=1).min() for members in all_sets(3)}
+    assert generalised_hartley([lower], [upper])[0] == pytest.approx(slow_hartley(least, 3), abs=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_the_hartley_measure_of_trees_is_that_of_their_least_probabilities(n_classes):
+    counts = np.random.default_rng(n_classes).poisson(2.0, (12, 5, n_classes)).astype(float)
+    counts[0], counts[1, 2] = 0, 0
+    trees, setting = UncertaintyOfTrees(), Setting.of(n_classes)
+    states = trees.lift(counts.reshape(-1, n_classes), setting).reshape(12, 5, -1)
+    found = trees.finish(merge_states(states, trees.merge), setting)
+    np.testing.assert_allclose(found[0], [np.log2(n_classes), 0, np.log2(n_classes)])  # nothing is known
+    for row in range(1, 12):
+        filled = counts[row][counts[row].sum(axis=1) > 0]
+        shares = filled / filled.sum(axis=1, keepdims=True)
+        least = {members: shares[:, sorted(members)].sum(axis=1).min() for members in all_sets(n_classes)}
+        hartley = np.clip(slow_hartley(least, n_classes), 0, np.log2(n_classes))
+        expected = [entropy(shares).max(), entropy(shares).min(), hartley]
+        np.testing.assert_allclose(found[row], expected, atol=1e-9)
+
+
+def test_one_distribution_has_no_hartley_measure_and_too_many_classes_are_refused():
+    shares = np.random.default_rng(0).dirichlet(np.ones(4), 5)
+    np.testing.assert_allclose(generalised_hartley(shares, shares), 0.0, atol=1e-12)
+    wide = np.full((1, 11), 1 / 11)
+    assert generalised_hartley(wide / 2, wide / 2 + 0.5)[0] == pytest.approx(np.log2(11) / 2)
+    with pytest.raises(ValueError, match="at most 10 classes, got 11"):
+        generalised_hartley(wide / 2, wide * 2)
 
 
 def test_the_largest_entropy_is_what_a_general_solver_finds():

@@ -40,6 +40,8 @@ def weights_for(rule: Rule, n_trees: int) -> np.ndarray | None:
 def judge(counts: Any, rule: Rule, **given: Any) -> Opinion:
     table = np.asarray(counts, dtype=float)
     given.setdefault("weights", weights_for(rule, table.shape[1]))
+    if not rule.uses_prior:  # which is an error
+        given.pop("prior", None)
     return combine(table, rule, **given)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import log_expit, softmax
 from tests.reference import belief as slow
 
 from hedgerow import combine
@@ -35,6 +38,7 @@ from hedgerow.rules import (
     SignedMaximum,
     Uncertainty,
     Vote,
+    all_rules,
     merge_states,
     resolve_rule,
     rule_names,
@@ -117,7 +121,32 @@ def test_eva_log_odds_are_the_printed_formula():
     assert opinion.log_odds[0, 1] - opinion.log_odds[0, 0] == pytest.approx(opinion.score[0], rel=1e-13)
     authors = combine(counts, Eva(prior="authors"), prior=prior)
     assert authors.score == pytest.approx(evidence - 2 * (0.2 - 0.8), rel=1e-13)
-    assert combine(counts, Eva(prior=None), prior=prior).score == pytest.approx(evidence, rel=1e-13)
+    assert combine(counts, Eva(prior=None)).score == pytest.approx(evidence, rel=1e-13)
+
+
+@pytest.mark.parametrize("prior", [np.array([0.8, 0.2]), np.array([0.2, 0.5, 0.3])], ids=len)
+def test_eva_score_as_printed_is_the_difference_of_the_products(prior):
+    counts = np.random.default_rng(len(prior)).integers(0, 6, (20, 3, len(prior))).astype(float) + 1
+    shares = (counts + 0.1) / (counts + 0.1).sum(axis=2, keepdims=True)
+    products = prior * np.prod(shares / prior, axis=1)
+    expected = products[:, 1] - products[:, 0] if len(prior) == 2 else products
+    found = combine(counts, Eva(score="difference"), prior=prior)
+    np.testing.assert_allclose(found.score, expected, rtol=1e-12)
+    np.testing.assert_array_equal(found.probability, combine(counts, Eva(), prior=prior).probability)
+    if len(prior) == 2:
+        np.testing.assert_array_equal(np.sign(found.score), np.sign(combine(counts, Eva(), prior=prior).score))
+
+
+@pytest.mark.parametrize("rule", list(all_rules()), ids=repr)
+def test_a_prior_that_a_rule_ignores_is_refused(rule):
+    """A rule that accepts a prior changes its answer by it, and any other raises."""
+    counts, prior = np.array([[[3.0, 1.0], [0.0, 2.0], [5.0, 0.0]]]), [0.9, 0.1]
+    weights = [1.0, 2.0, 3.0] if rule.needs_weights else None
+    if rule.uses_prior:
+        assert combine(counts, rule, prior=prior).score != combine(counts, rule).score
+    else:
+        with pytest.raises(ValueError, match="which ignores it"):
+            combine(counts, rule, prior=prior, weights=weights)
 
 
 @pytest.mark.parametrize(("smoothing", "caution"), [(0.1, 1e308), (5e-324, 1.0), (1e-310, 1e308), (1.7e308, 1.7e308)])
@@ -211,7 +240,7 @@ def test_dominance_vote_leaves_undecided_trees_out():
 
 def test_a_prior_inside_dempster_is_one_more_source():
     counts, prior = [[[1, 0], [3, 1], [0, 2]]], [0.2, 0.8]
-    plain, informed = (combine(counts, Dempster(prior=how), prior=prior) for how in (None, "log"))
+    plain, informed = combine(counts, Dempster()), combine(counts, Dempster(prior="log"), prior=prior)
     np.testing.assert_array_equal(plain.probability, combine(counts, Dempster()).probability)
     leaves = [
         slow.support_mass(2, 0, 2 / 3),
@@ -373,6 +402,51 @@ def test_learned_tree_weights_minimise_the_objective_over_the_simplex(n_classes,
     assert np.abs(w - 1 / 6).max() > 0.01
 
 
+def test_averaged_bounds_take_the_place_of_votes_in_the_objective():
+    """The second strategy of the cautious weighted random forest, term by term."""
+    _, (lower, upper, y, _) = example_objective(3, 2, False)
+
+    def objective(w):
+        bel, pl = lower[:, :, 1] @ w, upper[:, :, 1] @ w
+        right = np.where(y == 1, log_expit(10 * (bel - 0.5)), log_expit(-10 * (pl - 0.5)))
+        return -(right + 0.2 * log_expit(-2 * (bel - 0.5) * (pl - 0.5))).mean() + 0.05 * w @ w
+
+    found = learn_tree_weights(lower, upper, y, objective="bounds", gamma=0.2, lam=0.1)
+    best = slowly_over_the_simplex(objective, 6)
+    assert objective(found) == pytest.approx(objective(best), abs=1e-8)
+    assert objective(found) < objective(np.full(6, 1 / 6)) - 1e-4
+    votes = learn_tree_weights(lower, upper, y, gamma=0.2, lam=0.1)
+    assert np.abs(found - votes).max() > 0.01
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_minimax_weights_minimise_the_worst_distance_over_all_distributions_of_all_trees(n_classes):
+    """Every tree may put its pseudo-counts into any class: K^T choices for each row."""
+    rng = np.random.default_rng(n_classes)
+    counts, y = rng.poisson(2.0, (15, 4, n_classes)), rng.integers(0, n_classes, 15)
+    lower, upper = (bound.reshape(counts.shape) for bound in idm_bounds(counts.reshape(-1, n_classes), 1.0))
+    left, corners = 1 - lower.sum(axis=2), np.eye(n_classes)
+    choices = np.array(list(product(range(n_classes), repeat=4)))
+    trees = lower[:, None] + left[:, None, :, None] * corners[choices]  # (rows, choices, T, K)
+
+    def objective(w):
+        apart = np.einsum("ictk,t->ick", trees, w) - corners[y][:, None]
+        return (apart**2).sum(axis=2).max(axis=1).mean() + 0.01 * w @ w
+
+    found = learn_tree_weights(lower, upper, y, objective="minimax", lam=0.02)
+    best = slowly_over_the_simplex(objective, 4)
+    assert objective(found) <= objective(best) + 1e-5
+    assert objective(found) < objective(np.full(4, 0.25)) - 1e-4
+
+
+def slowly_over_the_simplex(objective, n_trees):
+    """Minimise without a gradient, from many starts, by softmax coordinates."""
+    starts = np.random.default_rng(0).normal(0, 1, (6, n_trees))
+    told = {"method": "Nelder-Mead", "options": {"maxiter": 4000, "maxfev": 4000, "xatol": 1e-9, "fatol": 1e-12}}
+    found = [minimize(lambda z: objective(softmax(z)), start, **told) for start in starts]
+    return softmax(min(found, key=lambda each: each.fun).x)
+
+
 def test_learned_weights_are_equal_when_the_penalty_is_heavy():
     _, (lower, upper, y, _) = example_objective(6, 2, False)
     np.testing.assert_allclose(learn_tree_weights(lower, upper, y, lam=1e6), 1 / 6, atol=1e-5)
@@ -403,7 +477,7 @@ def test_names_resolve_and_unknown_names_are_answered_with_the_list():
         (lambda: combine([[[1, -2]]]), "counts must be finite and non-negative"),
         (lambda: combine([[[1, np.nan]]]), "counts must be finite and non-negative"),
         (lambda: combine([[[1, 2]]], caution=-1), "caution must be"),
-        (lambda: combine([[[1, 2]]], prior=[0.0, 1.0]), "prior must be"),
+        (lambda: combine([[[1, 2]]], Eva(), prior=[0.0, 1.0]), "prior must be"),
         (lambda: combine([[[1, 2]]], weights=[1, 2]), "weights must be 1 finite"),
         (lambda: combine([[[1, 2]]], Belief(weights="learned")), "requires tree weights"),
         (lambda: combine([[[1, 2]]], Belief(weights="best")), "weights must be one of"),
@@ -417,6 +491,11 @@ def test_names_resolve_and_unknown_names_are_answered_with_the_list():
         (lambda: combine([[[1, 2]]], Cr(epsilon=1)), "epsilon must lie in"),
         (lambda: combine([[[1, 2]]], GeneralisedMixture(theta="mode")), "theta must be one of"),
         (lambda: learn_tree_weights([[0.1]], [[0.2]], [2]), "y must be"),
+        (lambda: learn_tree_weights([[0.1]], [[0.2]], [1], objective="gini"), "objective must be"),
+        (lambda: combine([[[1, 2]]], Belief(gamma=-1)), "gamma must be a finite non-negative"),
+        (lambda: combine([[[1, 2]]], IntervalAverage(lam=np.inf)), "lam must be a finite non-negative"),
+        (lambda: combine([[[1, 2]]], IntervalAverage("size")), "weights must be one of"),
+        (lambda: combine([[[1, 2]]], DominanceVote("minimax")), "weights must be one of"),
         (lambda: learn_tree_weights([0.1], [0.2], [1]), "lower and upper must have the same shape"),
     ],
 )

@@ -16,10 +16,14 @@ from hedgerow.rules import (
     ConfidenceBounds,
     CredalTrees,
     Dempster,
+    DominanceVote,
     Eva,
+    GeneralisedMixture,
     ImpreciseWeights,
     Lns,
+    Median,
     Pcr6,
+    SignedMaximum,
     WeightedAverage,
 )
 
@@ -177,6 +181,49 @@ def test_weights_of_leaves_by_hand():
     assert combine(leaves, Belief("purity"), caution=2.0).lower[0, 0] == pytest.approx(0.625 / 1.625)
 
 
+SCORES = {
+    "probability": lambda p, q: p / (p + q) - 0.5,
+    "laplace": lambda p, q: (p + 1) / (p + q + 2) - 0.5,
+    "plausibility": lambda p, q: signed_preference(p, q),
+    "confidence_bounds": lambda p, q: float(confidence_scores([[q, p]])[0, 1]),
+    "epistemic_weighted": lambda p, q: -np.expm1(preference([[q, p]]).log_epistemic[0]) * signed_preference(p, q),
+    "vote": lambda p, q: float(np.sign(p - q)),
+}
+
+
+def signed_preference(p: float, q: float) -> float:
+    leaf = preference([[q, p]])
+    return float(leaf.support[0] * (1 if leaf.winner[0] else -1))
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_every_score_of_a_leaf_can_be_aggregated_in_every_way(score):
+    """Two classes: median, signed maximum and mixture of the signed scores that the paper defines."""
+    leaves = np.random.default_rng(0).integers(0, 9, (25, 5, 2)) + np.array([0.0, 1.0])
+    for counts in leaves:
+        values = np.array([SCORES[score](p, q) for q, p in counts])
+        furthest = values[np.abs(values).argmax()]
+        far = np.abs(values - values.mean())
+        mixed = (values - values * far / far.sum()).sum() / 4 if far.sum() > 0 else values[0]
+        found = combine(counts[None], Median(score)).score[0]
+        assert found == pytest.approx(np.median(values), abs=1e-12)
+        assert combine(counts[None], GeneralisedMixture(score=score)).score[0] == pytest.approx(mixed, abs=1e-12)
+        if not np.isclose(values, -furthest).any():  # of equal strengths on both sides neither wins
+            assert combine(counts[None], SignedMaximum(score)).score[0] == pytest.approx(furthest, abs=1e-12)
+
+
+def test_votes_of_decided_trees_have_weights_by_hand():
+    """Leaves (0, 6) and (3, 0) decide at caution 2, (3, 2) does not; an empty one neither."""
+    leaves = [[[0, 6], [3, 0], [3, 2], [0, 0]]]
+    weights = {"equal": (1, 1, 1, 1), "size": (6, 3, 5, 0), "purity": (1, 1, 0.52, 0)}
+    weights["precision"] = (6 / 8, 3 / 5, 5 / 7, 0)
+    for name, (positive, negative, *others) in weights.items():
+        opinion = combine(leaves, DominanceVote(name), caution=2.0)
+        assert opinion.probability[0, 1] == pytest.approx(positive / (positive + negative))
+        assert opinion.lower[0, 1] == pytest.approx(positive / (positive + negative + sum(others)))
+        assert opinion.chosen[0].tolist() == [positive <= negative, positive >= negative]
+
+
 @pytest.mark.parametrize("caution", [0.0, 1.0])
 @pytest.mark.parametrize("admit", ["maximality", "e_admissibility"])
 def test_a_credal_set_of_trees_is_searched_tree_by_tree(admit, caution):
@@ -217,6 +264,8 @@ def test_admissible_classes_are_maximal():
         (CredalTrees(admit="dominance"), "admit must be one of"),
         (ImpreciseWeights(1.5), "contamination must lie in"),
         (WeightedAverage("equal"), "weights must be one of"),
+        (Median("pool"), "score must be one of"),
+        (SignedMaximum("pool"), "score must be one of"),
     ],
 )
 def test_parameters_out_of_range_are_refused(rule, message):

@@ -25,10 +25,18 @@ from hedgerow import (
     metrics,
     save,
 )
+from hedgerow.belief import (
+    entropy,
+    generalised_hartley,
+    idm_bounds,
+    learn_tree_weights,
+    lower_entropy,
+    upper_entropy,
+)
 from hedgerow.decisions import Coverage, UtilitySet, all_decisions, rows_needed
 from hedgerow.inference.evidence import CAUTIONS
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.rules import Belief, Eva, Laplace, all_rules
+from hedgerow.rules import Belief, DominanceVote, Eva, IntervalAverage, Laplace, Mva, all_rules
 
 RULES = list(all_rules())
 EVERY_RULE = pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -432,6 +440,37 @@ def test_learned_weights_are_weights_and_belong_to_the_caution():
     assert not np.array_equal(forest.tree_weights_, weights)
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Belief("learned", gamma=1.0, lam=0.01),
+        Mva("learned", lam=0.01),
+        DominanceVote("learned", lam=0.01),
+        IntervalAverage("learned", lam=0.01),
+        IntervalAverage("minimax", lam=0.01),
+    ],
+    ids=repr,
+)
+def test_weights_are_those_of_the_objective_of_the_rule_also_in_a_file(rule, tmp_path):
+    X, y = blobs(300, 0)
+    forest = RandomForestClassifier(12, rule=rule, random_state=0).fit(X, y)
+    evidence = forest.oob_evidence_
+    counts, mask = evidence.counts, evidence.tree_mask
+    bounds = (each.reshape(counts.shape) for each in idm_bounds(counts.reshape(-1, 3), 1.0))
+    labels = np.searchsorted(forest.classes_, y)
+    expected = learn_tree_weights(*bounds, labels, seen=mask, **rule.weight_learning)
+    np.testing.assert_array_equal(forest.tree_weights_, expected)
+    path = tmp_path / "m.hedge"
+    save(forest, path)
+    loaded = load(path)
+    np.testing.assert_array_equal(loaded.predict_bounds(X), forest.predict_bounds(X))
+    heavier = rule.get_params() | {"lam": 1.0}
+    forest.set_params(rule=type(rule)(**heavier)).predict_set(X)
+    assert np.ptp(forest.tree_weights_) < np.ptp(expected)  # learned again
+    with pytest.raises(AttributeError, match="requires out-of-bag rows"):
+        loaded.set_params(rule=type(rule)(**heavier)).predict_set(X)
+
+
 def test_learned_weights_do_not_depend_on_the_order_of_the_rows(monkeypatch):
     monkeypatch.setattr("hedgerow.inference.evidence.LEARNING_CELLS", 100 * 20 * 3)
     X, y = blobs(600, 0)
@@ -451,6 +490,25 @@ def test_learned_weights_do_not_depend_on_the_order_of_the_rows(monkeypatch):
 def test_rules_that_learn_weights_are_refused_without_a_bootstrap():
     with pytest.raises(ValueError, match="bootstrap"):
         RandomForestClassifier(5, rule=Belief(weights="learned"), bootstrap=False).fit(*blobs(50, 0))
+
+
+@pytest.mark.parametrize("params", [{}, {"calibration": None, "rule": "belief", "caution": 3.0}], ids=str)
+def test_credal_uncertainty_is_that_of_the_bounds_and_of_the_trees(params):
+    forest, X = fitted(**params), blobs(50, 3)[0]
+    found = forest.predict_uncertainty(X, measure="credal")
+    bounds = forest.predict_bounds(X)
+    lower, upper = bounds[:, :, 0], bounds[:, :, 1]
+    np.testing.assert_array_equal(found.total, upper_entropy(lower, upper))
+    np.testing.assert_array_equal(found.aleatoric, lower_entropy(lower, upper))
+    np.testing.assert_array_equal(found.epistemic, found.total - found.aleatoric)
+    np.testing.assert_array_equal(found.hartley, generalised_hartley(lower, upper))
+    counts = forest.evidence(X).counts
+    entropies = entropy((counts / counts.sum(axis=2, keepdims=True)).reshape(-1, 3)).reshape(len(X), -1)
+    np.testing.assert_allclose(found.tree_total, entropies.max(axis=1), atol=1e-12)
+    np.testing.assert_allclose(found.tree_aleatoric, entropies.min(axis=1), atol=1e-12)
+    assert ((found.tree_hartley >= 0) & (found.tree_hartley <= np.log2(3))).all()
+    with pytest.raises(ValueError, match="measure must be 'entropy' or 'credal', got 'variance'"):
+        forest.predict_uncertainty(X, measure="variance")
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "u65", "u80", "determinacy"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.reference.fold import prior_for
 
 from hedgerow import RandomForestClassifier, combine, decide
 from hedgerow.explain.question import only_class, questions
@@ -44,7 +45,7 @@ def test_one_case_fewer_does_not_settle_it(table, rule):
             for more in (number, number - 1):
                 counts = question.counts[[row]].copy()
                 counts[:, :, label] += more
-                opinion = combine(counts, rule, prior=question.predictor.setting.prior, caution=2.0)
+                opinion = combine(counts, rule, prior=prior_for(rule, question.predictor.setting.prior), caution=2.0)
                 sets.append(np.flatnonzero(decide(opinion, decision)[0]).tolist())
             assert sets[0] == [label]
             assert sets[1] != [label]

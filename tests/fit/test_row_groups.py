@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, cross_validate
 from tests.reference.draws import Bag
+from tests.reference.fold import prior_for
 
 import hedgerow
 from hedgerow import (
@@ -686,7 +687,9 @@ def test_no_rule_combines_a_tree_whose_bag_holds_the_group(rule):
     inside, evidence = shared_bags(forest), forest.oob_evidence_
     found, whole = evidence.combine(), forest.evidence(X)
     for row in np.flatnonzero((~inside).sum(axis=1) > 2)[::40]:
-        alone = combine(whole.counts[[row]][:, ~inside[row]], rule=rule, caution=1.0, prior=np.bincount(Y) / len(Y))
+        alone = combine(
+            whole.counts[[row]][:, ~inside[row]], rule=rule, caution=1.0, prior=prior_for(rule, np.bincount(Y) / len(Y))
+        )
         np.testing.assert_allclose(found.probability[row], alone.probability[0], atol=1e-9)
         np.testing.assert_allclose(found.upper[row], alone.upper[0], atol=1e-9)
 

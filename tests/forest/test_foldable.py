@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from tests.reference.fold import prior_for
 
 import hedgerow.forest.fold
 from hedgerow import RandomForestClassifier, RandomForestRegressor, combine
@@ -96,5 +97,7 @@ def test_a_tree_changes_only_the_rows_it_judges_under_a_steady_rule(forest):
     assert not steady & {"dempster", "median"}
     evidence = model.evidence(X)
     for rule in (rule for rule in all_rules() if rule.steady):
-        twice = combine(np.concatenate([evidence.counts, evidence.counts], axis=1), rule, prior=evidence.prior)
+        twice = combine(
+            np.concatenate([evidence.counts, evidence.counts], axis=1), rule, prior=prior_for(rule, evidence.prior)
+        )
         np.testing.assert_allclose(twice.probability, evidence.combine(rule).probability, atol=1e-12)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reference.fold import combine_seen
+from tests.reference.fold import combine_seen, prior_for
 
 import hedgerow.forest.fold
 from hedgerow import RandomForestClassifier, combine
@@ -46,14 +46,17 @@ def assert_close(found: Any, expected: Any) -> None:
 def test_every_rule_answers_as_from_dense_counts(rule: Any, max_depth: int | None) -> None:
     forest, X, _ = fitted(max_depth)
     evidence = forest.evidence(X[:25] + 0.01)
-    assert_close(evidence.combine(rule, caution=1.5), combine(evidence.counts, rule, caution=1.5, prior=evidence.prior))
+    assert_close(
+        evidence.combine(rule, caution=1.5),
+        combine(evidence.counts, rule, caution=1.5, prior=prior_for(rule, evidence.prior)),
+    )
 
 
 @EVERY_RULE
 def test_out_of_bag_a_row_is_taken_out_of_its_leaves(rule: Any) -> None:
     forest, _, _ = fitted(3)
     evidence = forest.oob_evidence_
-    found = evidence.combine(rule, caution=1.5, prior=np.ones(N_CLASSES))
+    found = evidence.combine(rule, caution=1.5, prior=prior_for(rule, np.ones(N_CLASSES)))
     assert_close(found, combine_seen(evidence.counts, evidence.tree_mask, rule, caution=1.5))
 
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from hedgerow import DecisionTreeClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from hedgerow.belief import total_uncertainty
 from hedgerow.inference import suggest as module
 
 
@@ -34,6 +35,25 @@ def test_rows_are_those_of_the_definition(forest):
     found = forest.suggest(X, 12)
     assert found.tolist() == _greedy(forest.proximity(X).toarray(), 1 - ordered[:, -1] + ordered[:, -2], 12)
     assert len(set(found)) == 12
+
+
+def test_the_klir_strategy_takes_the_uncertainty_of_the_mass_of_the_bounds(forest):
+    X = np.random.default_rng(1).uniform(load_iris().data.min(axis=0), load_iris().data.max(axis=0), (60, 4))
+    mass = np.zeros((60, 8))
+    mass[:, [1, 2, 4]] = forest.predict_bounds(X)[:, :, 0]
+    mass[:, 7] = 1 - mass.sum(axis=1)
+    doubt = total_uncertainty(mass, 0.5)
+    found = forest.suggest(X, 8, strategy="klir")
+    assert found.tolist() == _greedy(forest.proximity(X).toarray(), doubt, 8)
+    assert found.tolist() != forest.suggest(X, 8).tolist()
+
+
+def test_a_strategy_that_is_unknown_or_needs_classes_is_refused(forest):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="strategy must be 'margin' or 'klir', got 'entropy'"):
+        forest.suggest(X, strategy="entropy")
+    with pytest.raises(ValueError, match="strategy must be 'margin' for RandomForestRegressor, got 'klir'"):
+        RandomForestRegressor(5, random_state=0).fit(X, y).suggest(X, strategy="klir")
 
 
 def test_copies_of_a_row_are_suggested_once(forest):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hedgerow import Opinion, _core, combine
 from hedgerow.belief import concatenate
 from hedgerow.inference.fitted import fitted_of
-from hedgerow.rules import Rule
+from hedgerow.rules import Rule, resolve_rule
 
 Floats = NDArray[np.float64]
 
@@ -62,6 +62,11 @@ def combine_seen(counts: Floats, seen: NDArray[np.bool_], rule: Rule, weights: A
             parts += [combine(spoken[i : i + 1], rule, weights=weights[trees[i]], **options) for i in range(len(rows))]
         places.append(rows)
     return concatenate(parts)[np.argsort(np.concatenate(places))]
+
+
+def prior_for(rule: str | Rule, prior: Floats) -> Floats | None:
+    """The prior, if the rule uses one: it is an error for any other."""
+    return prior if resolve_rule(rule).uses_prior else None
 
 
 def assert_same_opinion(actual: Opinion, expected: Opinion, tolerance: float = 1e-12) -> None:

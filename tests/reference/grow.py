@@ -333,6 +333,7 @@ class Twin:
             return None, 0.0
         gain = self._gain(place, best)
         enough = gain / float(self.total) + 1e-15 >= self.settings.min_impurity_decrease
+        enough = enough and gain / float(sum(self._amounts(place.rows))) + 1e-15 >= self.settings.min_gain
         enough = enough and (gain > 2.0**-12 or not self.needs_gain)
         return (best if enough else None), gain
 

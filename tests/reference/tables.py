@@ -137,6 +137,7 @@ def draw_settings(
         monotonic=sometimes(signs, None) if constrained else None,
         constant_features=sometimes("count", "skip"),
         feature_weights=sometimes(draw_feature_weights(rng, n_features), None),
+        min_gain=sometimes(float(rng.random() / 10), 0.0),
     )
 
 

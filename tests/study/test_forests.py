@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
+from tests.reference.fold import prior_for
 from typer.testing import CliRunner
 
 from hedgerow import RandomForestClassifier, combine
@@ -51,7 +52,7 @@ def test_a_rule_is_judged_on_the_leaves_that_the_forest_reaches():
     told = {"min_samples_leaf": 8, "min_samples_split": 16, "random_state": 0, "calibration": None}
     counts = RandomForestClassifier(forests.SIZES[1], **told).fit(X[fit], y[fit]).evidence(X[test]).counts
     for column, rule in enumerate(forests.RULES.values()):
-        said = combine(counts, rule, caution=0.0, prior=np.bincount(y[fit]) / len(fit)).probability
+        said = combine(counts, rule, caution=0.0, prior=prior_for(rule, np.bincount(y[fit]) / len(fit))).probability
         assert accuracy[1, column] == pytest.approx(np.mean(said.argmax(axis=1) == y[test]))
         assert brier[1, column] == pytest.approx(2 * np.mean((said[:, 1] - y[test]) ** 2))
 

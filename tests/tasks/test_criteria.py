@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier
+from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreesClassifier, RandomForestClassifier
 from hedgerow.belief import mass_from_counts, total_uncertainty
 from hedgerow.criteria import CRITERIA, BeliefGain, ImpreciseGain, resolve_criterion
 from hedgerow.forest.prune import pruning_path
@@ -192,7 +192,7 @@ def test_grid_search_reaches_the_parameters_of_a_criterion() -> None:
     [
         (BeliefGain(lam=1.5), "lam must lie in"),
         (BeliefGain(lam="best"), "lam must lie in"),
-        (BeliefGain(mass="dabt"), "mass must be 'idm' or 'multinomial', got 'dabt'"),
+        (BeliefGain(mass="dabt"), "mass must be None, 'idm' or 'multinomial', got 'dabt'"),
         (BeliefGain(caution=-1), "caution must be a finite non-negative number, got -1"),
         (BeliefGain(mass="multinomial", alpha=1.0), "alpha must lie between 0 and 1"),
         (ImpreciseGain(caution=float("nan")), "caution must be a finite non-negative number"),
@@ -219,3 +219,29 @@ def test_a_belief_tree_is_pruned_along_its_own_gains() -> None:
     assert steps[-1].impurity == pytest.approx(float(criterion.impurity(counts[None])[0]))
     pruned = DecisionTreeClassifier(criterion=criterion, ccp_alpha=alphas[len(alphas) // 2], random_state=0).fit(X, y)
     assert 1 < pruned.tree_.n_nodes < model.tree_.n_nodes
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "belief", "squared_error"])
+def test_a_split_gains_enough_in_its_own_node(criterion):
+    """S2's β for CART: the gain of the node itself, however few of the rows it has."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 4))
+    y = np.where(X[:, 0] > 1.3, X[:, 1] > 0, X[:, 0] > 0) ^ (rng.random(300) < 0.05)  # a rule for few rows, and noise
+    y = y.astype(int)
+    kind = DecisionTreeRegressor if criterion == "squared_error" else DecisionTreeClassifier
+    full = kind(criterion=criterion, random_state=0).fit(X, y).tree_
+    least = gains_of(full)[0] / 4
+    limited = kind(criterion=criterion, min_gain=least, random_state=0).fit(X, y).tree_
+    assert gains_of(full).min() < least <= gains_of(limited).min() + 1e-4
+    assert 1 < limited.n_nodes < full.n_nodes
+    of_few_rows = gains_of(limited) * limited.n_node_samples[~limited.is_leaf] / 300
+    assert of_few_rows.min() < least  # min_impurity_decrease would not allow them
+
+
+def gains_of(tree):
+    """Impurity of each split node, minus the mean of its children by their rows."""
+    inner = np.flatnonzero(~tree.is_leaf)
+    left = tree.first_child[inner]
+    rows, impurity = tree.n_node_samples, tree.impurity
+    below = rows[left] * impurity[left] + rows[left + 1] * impurity[left + 1]
+    return impurity[inner] - below / rows[inner]

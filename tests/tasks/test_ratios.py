@@ -33,8 +33,9 @@ def search(
         for value in np.unique(column)[:-1]:
             left = np.bincount(y[column <= value], minlength=n_classes).astype(float)
             sides = np.array([whole, left, whole - left])
-            amounts = sides.sum(axis=1) * criterion.impurity(sides)
-            gain = float(amounts[0] - amounts[1] - amounts[2])
+            whole_impurity, *impurities = criterion.impurity(sides)
+            side = sides[1:].sum(axis=1) + criterion.split_caution * (np.arange(2) == np.argmax(impurities))
+            gain = float(len(y) * (whole_impurity - side @ impurities / side.sum()))
             ratio = gain / (len(y) * entropy(sides[1:].sum(axis=1)))
             if best is None or gain > best[0] + 1e-9:
                 best = (gain, ratio, feature, float(value))
@@ -92,6 +93,39 @@ def test_a_ratio_prefers_what_divides_less_by_hand() -> None:
     assert DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(wider, y).tree_.feature[0] == 0
 
 
+def test_the_values_of_a_feature_are_imprecise_too_by_hand() -> None:
+    """Classes (3, 5), split into (3, 1) and (0, 4), s = 1: the mixed side has the probability 5/9, the pure one 4/9.
+
+    Largest entropies, with one row added to the smaller class: .9911 of (4, 5), .9710 of (3, 2) and .7219 of (1, 4).
+    The gain is .9911 - 5/9 * .9710 - 4/9 * .7219 = .1308 bit; by frequency it would be .1446. Both sides have four
+    rows, so the split information is 1.
+    """
+    X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 0, 1, 1, 1, 1, 1])
+    for criterion, gain in [(CredalC45(), 0.1308), (GainRatio(caution=1.0), 0.1446)]:
+        [(found, ratio, *_)] = search(X, y, criterion, 2)
+        assert found / 8 == ratio == pytest.approx(gain, abs=1e-4)
+
+
+def test_a_side_that_is_larger_and_less_pure_counts_more_than_by_frequency() -> None:
+    """Some roots differ from those by frequency, and then each is the best by its own definition."""
+    n_differ = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(0, 4, (24, 5)).astype(float), rng.integers(0, 3, 24)
+        roots = []
+        for criterion in (CredalC45(2.0), GainRatio(caution=2.0)):
+            tree = DecisionTreeClassifier(criterion=criterion, max_depth=1, random_state=0).fit(X, y).tree_
+            rivals = [each for each in search(X, y, criterion, 3) if each[0] > 2.0**-12]
+            least = np.mean([each[0] for each in rivals]) - 1e-9 if rivals else 0
+            best = max((each for each in rivals if each[0] >= least), key=lambda each: each[1], default=None)
+            assert (best is None) == bool(tree.is_leaf[0])
+            own = next((each for each in rivals if each[2] == tree.feature[0]), None)
+            assert best is None or (own is not None and own[1] == pytest.approx(best[1], abs=1e-9))
+            roots.append(None if best is None else (int(tree.feature[0]), float(tree.threshold[0])))
+        n_differ += roots[0] != roots[1]
+    assert n_differ > 0
+
+
 def test_nominal_columns_and_missing_values_compete_by_ratio_too() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 5, 200), rng.normal(size=200)]).astype(float)
@@ -101,6 +135,22 @@ def test_nominal_columns_and_missing_values_compete_by_ratio_too() -> None:
     assert model.score(X, y) == 1.0
     again = RandomForestClassifier(20, criterion="gain_ratio", categorical_features=[0], random_state=0, n_jobs=2)
     np.testing.assert_array_equal(model.forest_.nodes, again.fit(X, y).forest_.nodes)
+
+
+def test_split_caution_of_a_criterion_in_python_is_that_of_the_core() -> None:
+    class Plain(CredalC45):
+        name = "plain"
+
+        def impurity(self, counts: Floats) -> Floats:
+            return super().impurity(counts)
+
+    X, y = rows_of(7)
+    for weight in (None, np.where(y == 1, 2.0, 0.5)):
+        one, other = (
+            DecisionTreeClassifier(criterion=each, random_state=0).fit(X, y, sample_weight=weight)
+            for each in (Plain(), CredalC45())
+        )
+        np.testing.assert_array_equal(one.forest_.nodes, other.forest_.nodes)
 
 
 def test_a_criterion_in_python_competes_by_ratio_like_the_core() -> None:
@@ -140,6 +190,15 @@ def test_trees_of_ordered_classes_split_where_the_ordinal_mass_says(n_classes: i
     assert own[0] == pytest.approx(best[0], abs=1e-9)
     assert goes_left.sum() == (X[:, tree.feature[0]] <= own[3]).sum()
     np.testing.assert_allclose(tree.impurity[0], criterion.impurity(np.bincount(y)[None].astype(float))[0])
+
+
+def test_ordered_classes_imply_the_multinomial_mass() -> None:
+    counts = np.array([[4.0, 0.0, 3.0, 1.0]])
+    alone, named = BeliefGain(ordinal=True), BeliefGain(mass="multinomial", ordinal=True)
+    assert alone.impurity(counts) == named.impurity(counts) != BeliefGain().impurity(counts)
+    X, y = rows_of(3, 3, n_rows=40)
+    one, other = (DecisionTreeClassifier(criterion=each, max_depth=2).fit(X, y) for each in (alone, named))
+    np.testing.assert_array_equal(one.forest_.nodes, other.forest_.nodes)
 
 
 def test_the_order_of_classes_matters_only_if_they_are_ordered() -> None:
@@ -254,7 +313,7 @@ def test_leaves_that_cost_something_make_smaller_trees() -> None:
     [
         (Entropy("laplace"), "correction must be None, 'miller' or 'grassberger', got 'laplace'"),
         (ImpreciseGain(pessimism=2), "pessimism must lie in"),
-        (BeliefGain(ordinal=True), "mass must be 'multinomial' if ordinal=True, got 'idm'"),
+        (BeliefGain(mass="idm", ordinal=True), "mass must be 'multinomial' or None if ordinal=True, got 'idm'"),
         (BeliefGain(ordinal="yes"), "ordinal must be True or False"),
         (BeliefGain(size_cost=-1), "size_cost must be a finite non-negative number"),
     ],

@@ -325,6 +325,7 @@ WRONG: dict[str, list[Any]] = {
     "splitter": ["worst", None, True, "random_decision"],
     "max_leaf_nodes": [1, *NOT_COUNTS],
     "min_impurity_decrease": [-0.1, NAN, INF, "some", None],
+    "min_gain": [-0.1, NAN, INF, "some", None],
     "rule": ["majority", None, 3],
     "caution": [-1, "much", None, float("nan"), True],
     "calibration": ["isotonic", True, 1],

@@ -28,6 +28,7 @@ struct GrowOptions {
     double min_weight_fraction_leaf = 0;  // share of the weight of the tree that each side of a split must have
     std::uint32_t max_leaf_nodes = 0;     // 0: no limit, depth first; otherwise best first
     double min_impurity_decrease = 0;
+    double min_gain = 0;  // decrease of the impurity of the node itself; 0: no limit
     double bag_mean = 0;  // expected multiplicity of a row; 0: every row once; negative: exact bag size
     std::uint64_t seed = 0;
     Units units;                         // group of each row, drawn together
@@ -48,6 +49,7 @@ struct GrowOptions {
         options.min_weight_fraction_leaf = given.number<double>("min_weight_fraction_leaf");
         options.max_leaf_nodes = given.number<std::uint32_t>("max_leaf_nodes");
         options.min_impurity_decrease = given.number<double>("min_impurity_decrease");
+        options.min_gain = given.number<double>("min_gain");
         options.bag_mean = given.number<double>("bag_mean");
         options.seed = given.number<std::uint64_t>("seed");
         if (given.has("units")) options.units = Units(given.array<std::uint32_t>("units"));

@@ -38,13 +38,14 @@ HEDGEROW_NOINLINE inline WholeSide whole_side_from(const ClassLabels& labels, co
     const std::size_t n_classes = labels.n_classes;
     const double unit = labels.weight_unit, caution = given.number<double>("caution") / unit;
     const double lam = given.number<double>("lam"), quantile = given.number<double>("quantile");
+    const double split_caution = given.number<double>("split_caution") / unit;
     const bool ordered = given.number<bool>("ordered"), by_ratio = given.number<bool>("by_ratio");
     if (name == "imprecise") {  // lam: the weight of the upper entropy; the rest is that of the lower entropy
         const auto entropy = [=](const WholeSide::Counts& counts) {
             const double upper = upper_entropy(counts, n_classes, caution);
             return lam == 1 ? upper : lam * upper + (1 - lam) * lower_entropy(counts, caution);
         };
-        return WholeSide(entropy, false, by_ratio);
+        return WholeSide(entropy, false, by_ratio, split_caution);
     }
     OutsideFunction uncertainty;
     if (name == "multinomial")
@@ -57,7 +58,7 @@ HEDGEROW_NOINLINE inline WholeSide whole_side_from(const ClassLabels& labels, co
         for (double& amount : rows) amount *= unit;
         return uncertainty(rows);
     };
-    return WholeSide(in_rows, ordered, by_ratio);
+    return WholeSide(in_rows, ordered, by_ratio, split_caution);
 }
 
 // Entropy or belief; tables of counts are made for up to `n_rows`.

@@ -403,8 +403,11 @@ public:
     double score() const {
         const Amount right_amount = total_amount_ - left_amount_;
         if constexpr (Criterion::whole_side)
-            return quality_of_side([&](std::uint32_t k) { return left_[k]; }, left_amount_) +
-                   quality_of_side([&](std::uint32_t k) { return total_[k] - left_[k]; }, right_amount);
+            return criterion_.quality_of_split(
+                quality_of_side([&](std::uint32_t k) { return left_[k]; }, left_amount_),
+                static_cast<std::int64_t>(left_amount_),
+                quality_of_side([&](std::uint32_t k) { return total_[k] - left_[k]; }, right_amount),
+                static_cast<std::int64_t>(right_amount));
         else return criterion_.quality(left_sum_, left_amount_) + criterion_.quality(right_sum_, right_amount);
     }
     bool by_ratio() const

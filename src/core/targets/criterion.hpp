@@ -127,9 +127,20 @@ public:
     using Uncertainty = std::function<double(const Counts&)>;
 
     // ordered: the order of the classes matters. by_ratio: features compete by gain divided by split information.
-    explicit WholeSide(Uncertainty uncertainty, bool ordered = false, bool by_ratio = false)
-        : ordered(ordered), by_ratio(by_ratio), uncertainty_(std::move(uncertainty)) {}
+    // split_caution: rows added to the side of larger uncertainty when the sides of a split are weighted.
+    explicit WholeSide(Uncertainty uncertainty, bool ordered = false, bool by_ratio = false, double split_caution = 0)
+        : ordered(ordered), by_ratio(by_ratio), split_caution_(split_caution), uncertainty_(std::move(uncertainty)) {}
     bool ordered, by_ratio;
+
+    // The quality of a split, given that of its sides. With s rows of split caution the sides have the probabilities
+    // n_i/(n + s), and (n_i + s)/(n + s) for the side of larger uncertainty, instead of n_i/n.
+    double quality_of_split(double left, std::int64_t n_left, double right, std::int64_t n_right) const {
+        if (split_caution_ == 0) return left + right;
+        const double larger = std::max(n_left > 0 ? -left / static_cast<double>(n_left) : 0,
+                                       n_right > 0 ? -right / static_cast<double>(n_right) : 0);
+        const double total = static_cast<double>(n_left) + static_cast<double>(n_right);
+        return total / (total + split_caution_) * (left + right - split_caution_ * larger);
+    }
 
     // `counts` may have zeros; if the order of the classes does not matter, it may be in any order and is sorted here.
     double quality(Counts& counts, std::int64_t total) const {
@@ -157,6 +168,7 @@ private:
             return static_cast<std::size_t>(key);
         }
     };
+    double split_caution_;
     Uncertainty uncertainty_;
     mutable std::unordered_map<Counts, double, Hash> remembered_;
 };

@@ -1,6 +1,6 @@
 """Belief functions: probability bounds of leaf counts, masses, calibration."""
 
-from hedgerow.belief.entropies import lower_entropy, upper_entropy
+from hedgerow.belief.entropies import generalised_hartley, lower_entropy, upper_entropy
 from hedgerow.belief.leaf import (
     class_shares,
     confidence_scores,
@@ -77,6 +77,7 @@ __all__ = [
     "discount_mass",
     "disjunctive_weights_from_mass",
     "entropy",
+    "generalised_hartley",
     "goodman_bounds",
     "idm_bounds",
     "implicability_from_mass",

@@ -1,4 +1,4 @@
-"""Smallest and largest entropy between lower and upper probabilities."""
+"""Entropies and non-specificity of sets of distributions between bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.belief.leaf import Floats, entropy
 
-#: Largest number of classes for which `lower_entropy` handles any bounds.
+#: Largest number of classes for which `lower_entropy` and `generalised_hartley` handle any bounds.
 MOST_CLASSES = 10
 _TIE = 1e-12
 
@@ -87,6 +87,61 @@ def lower_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
             point[:, free] = np.clip(rest, low[:, free], high[:, free])
             least = np.where(allowed, np.minimum(least, entropy(point)), least)
     return least
+
+
+def generalised_hartley(lower: ArrayLike, upper: ArrayLike) -> Floats:
+    """Return the generalised Hartley measure, in bits, of the distributions between bounds.
+
+    It is the sum of m(A) log2 |A|, where m is the Möbius inverse of the lower probabilities of sets of classes
+    (Abellán and Moral, 2000): 0 for a single distribution, log2(K) for all.
+
+    Parameters
+    ----------
+    lower, upper : array-like (n, K)
+        Lower and upper probabilities, with at least one distribution between them.
+
+    Returns
+    -------
+    float64 (n,)
+
+    Examples
+    --------
+    >>> generalised_hartley([[0.25, 0.25], [0.0, 0.0]], [[0.75, 0.75], [1.0, 1.0]])
+    array([0.5, 1. ])
+    """
+    low, high = _checked(lower, upper)
+    n_classes = low.shape[1]
+    spare = 1.0 - low.sum(axis=1, keepdims=True)
+    if (high >= low + spare - _TIE).all():  # only single classes and the frame have mass
+        return np.asarray(np.maximum(spare[:, 0], 0.0) * np.log2(n_classes))
+    check_few_classes(n_classes)
+    low = np.maximum(low, 1.0 - (high.sum(axis=1, keepdims=True) - high))  # what can be reached
+    high = np.minimum(high, 1.0 - (low.sum(axis=1, keepdims=True) - low))
+    members = members_of_subsets(n_classes)
+    return hartley_of_lower(np.maximum(low @ members, 1.0 - high @ (1.0 - members)))
+
+
+def hartley_of_lower(lower: Floats) -> Floats:
+    """Return the generalised Hartley measure (n,) of lower probabilities of all sets, (n, 2^K)."""
+    mass = lower.copy()
+    n_classes = mass.shape[1].bit_length() - 1
+    for label in range(n_classes):
+        halves = mass.reshape(len(mass), -1, 2, 1 << label)
+        halves[:, :, 1] -= halves[:, :, 0]
+    sizes = members_of_subsets(n_classes).sum(axis=0)
+    return np.asarray(np.clip(mass @ np.log2(np.maximum(sizes, 1.0)), 0.0, np.log2(n_classes)))
+
+
+def members_of_subsets(n_classes: int) -> Floats:
+    """Return whether each class is in each set of classes, (K, 2^K), as numbers."""
+    members: Floats = ((np.arange(1 << n_classes) >> np.arange(n_classes)[:, None]) & 1).astype(np.float64)
+    return members
+
+
+def check_few_classes(n_classes: int) -> None:
+    """Raise if there are too many classes for all sets of them."""
+    if n_classes > MOST_CLASSES:
+        raise ValueError(f"The generalised Hartley measure requires at most {MOST_CLASSES} classes, got {n_classes}.")
 
 
 def _checked(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:

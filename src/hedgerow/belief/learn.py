@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, logsumexp, softmax
 
 from hedgerow.belief.leaf import largest_rival
 
@@ -14,6 +16,10 @@ Bools = NDArray[np.bool_]
 SHARPNESS = 10.0  # slope of the likelihood at a belief of one half
 DOUBT = 2.0  # slope of the term that rewards caution
 FLOOR = 1e-3  # weight spread over all trees: a row whose trees all have weight 0 still counts
+#: Smoothing of the maximum over classes, in turn: the last leaves an error of at most 1e-5 log(K).
+SMOOTHING = (1e-2, 1e-3, 1e-4, 1e-5)
+
+Objective = Callable[[Floats], tuple[float, Floats]]
 
 
 def learn_tree_weights(
@@ -21,6 +27,7 @@ def learn_tree_weights(
     upper: ArrayLike,
     y: ArrayLike,
     *,
+    objective: str = "votes",
     gamma: float = 0.1,
     lam: float = 0.1,
     seen: ArrayLike | None = None,
@@ -28,13 +35,21 @@ def learn_tree_weights(
 ) -> Floats:
     """Learn tree weights from rows with known classes.
 
-    The weights minimise the objective J(w) of Zhang, Quost and Masson (2021) over the simplex. A tree is for class k
-    alone if lower_k >= upper_j for every other class j. It finds k possible unless another class dominates k in this
-    way. bel_k is the weight of the trees that are for k alone, pl_k the weight of those that find k possible.
+    The weights minimise an objective over the simplex. With "votes" and "bounds" it is J(w) of the cautious weighted
+    random forest (Zhang, Quost and Masson, 2023):
 
     J(w) = -mean_i[log sigma(10 (bel_y - 1/2)) + gamma mean_k log(1 - sigma(2 (bel_k - 1/2)(pl_k - 1/2)))]
     + lam/2 |w|^2. For two classes this is the paper's formula term by term: 1 - sigma(10 (pl_1 - 1/2)) is
     sigma(10 (bel_0 - 1/2)), and the product under gamma is the same for both classes.
+
+    "votes": a tree is for class k alone if lower_k >= upper_j for every other class j, and finds k possible unless
+    another class dominates k in this way. bel_k is the weight of the trees that are for k alone, pl_k the weight of
+    those that find k possible. "bounds": bel_k and pl_k are the weighted means of lower_k and upper_k.
+
+    "minimax" is the largest mean squared distance between the weighted mean of the trees' distributions and the true
+    class, over all distributions that the imprecise Dirichlet model of each leaf allows, plus lam/2 |w|^2 (Utkin,
+    Kovalev and Coolen, 2020). The largest distance is reached if the pseudo-counts of all trees go to the same class,
+    because it is convex in their sum.
 
     Parameters
     ----------
@@ -42,8 +57,9 @@ def learn_tree_weights(
         Bounds of class 1, or of every class, in the leaf to which each tree sends a row.
     y : array-like (n,)
         True classes, 0 ... K - 1.
+    objective : {"votes", "bounds", "minimax"}, default "votes"
     gamma : float, default 0.1
-        Reward for being cautious.
+        Reward for being cautious; not for "minimax".
     lam : float, default 0.1
         Pull towards equal weights.
     seen : array-like of bool (n, T), optional
@@ -65,19 +81,25 @@ def learn_tree_weights(
     >>> learn_tree_weights(lower, upper, [1, 0, 1], gamma=0.0, lam=0.0).round(6)
     array([1., 0.])
     """
+    if objective not in ("votes", "bounds", "minimax"):
+        raise ValueError(f"objective must be 'votes', 'bounds' or 'minimax', got {objective!r}.")
     low, high, labels, mask = _checked(lower, upper, y, seen)
-    alone, possible = _indicators(low, high)
-    alone, possible = alone * mask[:, :, None], possible * mask[:, :, None]
     evaluated = mask.any(axis=1)
+    if objective == "votes":
+        low, high = _indicators(low, high)
+    low, high = ((bound * mask[:, :, None])[evaluated] for bound in (low, high))
+    known, of_trees = labels[evaluated], mask[evaluated].astype(float)
     floor = 0.0 if seen is None else FLOOR / low.shape[1]
-    objective = _Objective(
-        alone[evaluated], possible[evaluated], labels[evaluated], mask[evaluated].astype(float), gamma, lam, floor
-    )
-    return _descend(objective, low.shape[1], max_iter)
+    weights = np.full(low.shape[1], 1.0 / low.shape[1])
+    if objective != "minimax":
+        return _descend(_Objective(low, high, known, of_trees, gamma, lam, floor), weights, max_iter)
+    for smoothing in SMOOTHING:
+        weights = _descend(_Minimax(low, known, of_trees, lam, floor, smoothing), weights, max_iter)
+    return weights
 
 
 class _Objective:
-    """The objective J of weights (T,), and its gradient (T,)."""
+    """The objective J of weights (T,), and its gradient (T,), from bel and pl of each tree."""
 
     def __init__(
         self,
@@ -111,9 +133,39 @@ class _Objective:
         return float(loss / n + 0.5 * self.lam * (weights @ weights)), gradient
 
 
-def _descend(objective: _Objective, n_trees: int, max_iter: int) -> Floats:
-    """Minimise over the simplex by projected gradient with spectral steps."""
-    w = np.full(n_trees, 1.0 / n_trees)
+class _Minimax:
+    """The minimax objective of weights (T,) with a smooth maximum, and its gradient (T,).
+
+    With b = mean lower bounds - true class, and v = the mean mass that the lower bounds leave, the largest squared
+    distance is |b|^2 + v^2 + max_k 2 v b_k.
+    """
+
+    def __init__(
+        self, lower: Floats, y: NDArray[np.int64], mask: Floats, lam: float, floor: float, smoothing: float
+    ) -> None:
+        self.lower, self.y, self.mask, self.lam, self.floor, self.smoothing = lower, y, mask, lam, floor, smoothing
+        self.left = np.maximum(mask - lower.sum(axis=2), 0.0)
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        n, w = max(len(self.y), 1), weights + self.floor
+        share = self.mask @ w
+        mean = np.einsum("itk,t->ik", self.lower, w) / share[:, None]
+        left = self.left @ w / share
+        apart = mean.copy()
+        apart[np.arange(len(self.y)), self.y] -= 1.0
+        scaled = 2 * left[:, None] * apart / self.smoothing
+        worst = self.smoothing * logsumexp(scaled, axis=1)
+        part = softmax(scaled, axis=1)  # of the classes that get all pseudo-counts
+        value = ((apart**2).sum(axis=1) + left**2 + worst).sum() / n
+        by_mean = 2 * (apart + left[:, None] * part) / share[:, None]
+        by_left = 2 * (left + (part * apart).sum(axis=1)) / share
+        common = (by_mean * mean).sum(axis=1) + by_left * left
+        gradient = np.einsum("itk,ik->t", self.lower, by_mean) + by_left @ self.left - common @ self.mask
+        return float(value + 0.5 * self.lam * (weights @ weights)), gradient / n + self.lam * weights
+
+
+def _descend(objective: Objective, w: Floats, max_iter: int) -> Floats:
+    """Minimise over the simplex, from weights w, by projected gradient with spectral steps."""
     value, gradient = objective(w)
     step = 1.0 / max(float(np.abs(gradient).max()), 1e-12)
     for _ in range(max_iter):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.target import columns_of
-from hedgerow.inference.evidence import CAUTIONS, Evidence, PredictionUncertainty
+from hedgerow.inference.evidence import CAUTIONS, CredalUncertainty, Evidence, PredictionUncertainty
 from hedgerow.inference.fitted import fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
@@ -398,22 +398,33 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         best = table.cheapest(predictor.opinion(predictor.read(X)).probability)
         return np.array(table.actions, dtype=object)[best]
 
-    def predict_uncertainty(self, X: TableLike) -> PredictionUncertainty:
+    @overload
+    def predict_uncertainty(self, X: TableLike, measure: Literal["entropy"] = "entropy") -> PredictionUncertainty: ...
+    @overload
+    def predict_uncertainty(self, X: TableLike, measure: Literal["credal"]) -> CredalUncertainty: ...
+    def predict_uncertainty(self, X: TableLike, measure: str = "entropy") -> PredictionUncertainty | CredalUncertainty:
         """Predict the uncertainty of each sample by source.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
+        measure : {"entropy", "credal"}, default="entropy"
+            "entropy" divides the entropy of the mean distribution. "credal" measures the distributions between the
+            bounds, and those of the trees, as sets: largest and smallest entropy, their difference, and the
+            generalised Hartley measure (Shaker and Hüllermeier, 2021); for at most ten classes.
 
         Returns
         -------
-        PredictionUncertainty
+        PredictionUncertainty or CredalUncertainty
             ``total``, ``aleatoric``, ``epistemic``, ``conflict``, ``vacuity`` and others, (n_samples,) each; a data
-            frame with these columns if `set_output` requests one. Entropies are uncalibrated.
+            frame with these columns if `set_output` requests one. Entropies of "entropy" and of trees are uncalibrated.
         """
         predictor = self._predictor()
-        found: PredictionUncertainty = self._as_requested(X, predictor.uncertainty(predictor.read(X)))
+        if measure not in ("entropy", "credal"):
+            raise ValueError(f"measure must be 'entropy' or 'credal', got {measure!r}.")
+        uncertainty = predictor.uncertainty if measure == "entropy" else predictor.credal_uncertainty
+        found: PredictionUncertainty | CredalUncertainty = self._as_requested(X, uncertainty(predictor.read(X)))
         return found
 
     def predict_variance(self, X: TableLike) -> SamplingVariance:

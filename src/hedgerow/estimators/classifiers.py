@@ -89,6 +89,7 @@ class DecisionTreeClassifier(SingleTreeMixin, TreesClassifier):
         "feature_weights",
         "max_leaf_nodes",
         "min_impurity_decrease",
+        "min_gain",
         "unseen",
         "class_weight",
         "monotonic_cst",
@@ -120,6 +121,7 @@ class DecisionTreeClassifier(SingleTreeMixin, TreesClassifier):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         unseen: str = "shares",
         class_weight: ClassWeight = None,
         monotonic_cst: MonotonicCst = None,
@@ -144,6 +146,7 @@ class DecisionTreeClassifier(SingleTreeMixin, TreesClassifier):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.unseen = unseen
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
@@ -201,6 +204,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         unseen: str = "shares",
         class_weight: ClassWeight = None,
         monotonic_cst: MonotonicCst = None,
@@ -225,6 +229,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.unseen = unseen
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
@@ -308,6 +313,7 @@ class RandomForestClassifier(TreesClassifier):
         "feature_weights",
         "max_leaf_nodes",
         "min_impurity_decrease",
+        "min_gain",
         "bootstrap",
         "max_samples",
         "oob_score",
@@ -349,6 +355,7 @@ class RandomForestClassifier(TreesClassifier):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         bootstrap: bool | str = True,
         max_samples: int | float | None = None,
         oob_score: OobScore = False,
@@ -382,6 +389,7 @@ class RandomForestClassifier(TreesClassifier):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
@@ -453,6 +461,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         bootstrap: bool | str = False,
         max_samples: int | float | None = None,
         oob_score: OobScore = False,
@@ -486,6 +495,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score

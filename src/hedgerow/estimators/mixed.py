@@ -78,6 +78,7 @@ class MixedForestClassifier(RandomForestClassifier):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         bootstrap: bool | str = True,
         max_samples: int | float | None = None,
         oob_score: OobScore = False,
@@ -111,6 +112,7 @@ class MixedForestClassifier(RandomForestClassifier):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
@@ -177,6 +179,7 @@ class MixedForestRegressor(RandomForestRegressor):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         bootstrap: bool | str = True,
         max_samples: int | float | None = None,
         oob_score: OobScore = False,
@@ -204,6 +207,7 @@ class MixedForestRegressor(RandomForestRegressor):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score

@@ -114,6 +114,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         "constant_features",
         "max_leaf_nodes",
         "min_impurity_decrease",
+        "min_gain",
         "unseen",
         "class_weight",
         "categorical_features",
@@ -153,6 +154,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         constant_features: str = "skip",
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         unseen: str = "shares",
         class_weight: ClassWeight = None,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -171,6 +173,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         self.constant_features = constant_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.unseen = unseen
         self.class_weight = class_weight
         self.categorical_features = categorical_features

@@ -82,6 +82,7 @@ class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
         "feature_weights",
         "max_leaf_nodes",
         "min_impurity_decrease",
+        "min_gain",
         "unseen",
         "monotonic_cst",
         "categorical_features",
@@ -109,6 +110,7 @@ class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         unseen: str = "shares",
         monotonic_cst: MonotonicCst = None,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -130,6 +132,7 @@ class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.unseen = unseen
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
@@ -183,6 +186,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         unseen: str = "shares",
         monotonic_cst: MonotonicCst = None,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -204,6 +208,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.unseen = unseen
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
@@ -277,6 +282,7 @@ class RandomForestRegressor(TreesRegressor):
         "feature_weights",
         "max_leaf_nodes",
         "min_impurity_decrease",
+        "min_gain",
         "bootstrap",
         "max_samples",
         "oob_score",
@@ -312,6 +318,7 @@ class RandomForestRegressor(TreesRegressor):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         bootstrap: bool | str = True,
         max_samples: int | float | None = None,
         oob_score: OobScore = False,
@@ -339,6 +346,7 @@ class RandomForestRegressor(TreesRegressor):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
@@ -397,6 +405,7 @@ class ExtraTreesRegressor(RandomForestRegressor):
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        min_gain: float = 0.0,
         bootstrap: bool | str = False,
         max_samples: int | float | None = None,
         oob_score: OobScore = False,
@@ -424,6 +433,7 @@ class ExtraTreesRegressor(RandomForestRegressor):
         self.feature_weights = feature_weights
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.min_gain = min_gain
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score

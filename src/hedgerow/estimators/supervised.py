@@ -199,7 +199,7 @@ class SupervisedTrees(BaseTrees):
         table = predictor.table(X)
         return novelty_of(predictor.fitted, table, n_threads=predictor.threads(table.n_rows)).p_value
 
-    def suggest(self, X: TableLike, n: int = 10) -> NDArray[np.int64]:
+    def suggest(self, X: TableLike, n: int = 10, strategy: str = "margin") -> NDArray[np.int64]:
         """Select unlabelled rows to label next.
 
         A row is selected if it is uncertain, if many uncertain rows reach the same leaves, and if no similar row has
@@ -212,6 +212,9 @@ class SupervisedTrees(BaseTrees):
             Rows without labels.
         n : int, default=10
             Number of rows to select; all rows if there are fewer.
+        strategy : {"margin", "klir"}, default="margin"
+            Uncertainty of a row. "klir" is for classifiers: the mean of non-specificity and discord of the mass that
+            gives each class its lower probability and the frame the rest (Hoarau et al., 2024).
 
         Returns
         -------
@@ -231,8 +234,11 @@ class SupervisedTrees(BaseTrees):
         """
         predictor = self._predictor()
         require_count("n", n)
+        if strategy not in ("margin", "klir"):
+            raise ValueError(f"strategy must be 'margin' or 'klir', got {strategy!r}.")
         batch = predictor.read(X)
-        codes, uncertainty = batch.codes, predictor.uncertainty_score(batch)
+        score = predictor.uncertainty_score if strategy == "margin" else predictor.klir_score
+        codes, uncertainty = batch.codes, score(batch)
         return suggested_rows(predictor.forest, codes, uncertainty, int(n), predictor.many_threads(codes))
 
     def set_output(self, *, transform: str | None = None) -> Self:

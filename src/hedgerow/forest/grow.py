@@ -39,6 +39,7 @@ class GrowthParams:
     seed: int
     monotonic: list[int] | None
     feature_weights: list[float] | None = None
+    min_gain: float = 0.0
 
     @property
     def needs_all_rows(self) -> tuple[str, str] | None:

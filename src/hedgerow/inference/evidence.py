@@ -25,7 +25,8 @@ from hedgerow.forest.rows import OobMask, spread_evenly
 from hedgerow.inference.calibration import CrossCalibration, calibration_obstacle
 from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
-from hedgerow.rules.combine import checked_weights
+from hedgerow.rules.combine import check_prior, checked_weights
+from hedgerow.rules.uncertainty import UncertaintyOfTrees
 from hedgerow.table.bins import Codes
 from hedgerow.table.schema import TableLike
 
@@ -53,6 +54,24 @@ class PredictionUncertainty(NamedTuple):
     vacuity: Floats
     relative_aleatoric: Floats
     relative_epistemic: Floats
+
+
+class CredalUncertainty(NamedTuple):
+    """Uncertainty of n samples as sets of distributions, in bits, (n,) each.
+
+    ``total`` is the largest entropy of a distribution between the bounds, ``aleatoric`` the smallest, ``epistemic``
+    their difference, and ``hartley`` the generalised Hartley measure (Abellán, Klir and Moral, 2006). The others are
+    the same for the finite set of the trees' class shares (Shaker and Hüllermeier, 2021).
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+    hartley: Floats
+    tree_total: Floats
+    tree_aleatoric: Floats
+    tree_epistemic: Floats
+    tree_hartley: Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,7 +151,7 @@ class Evidence:
         caution : float, default=None
             Pseudo-count s of the imprecise Dirichlet model; None means the caution of the forest.
         prior : array-like of shape (K,), default=None
-            Prior class probabilities; None means the class shares of the training rows.
+            Prior class probabilities, for a rule that uses them; None means the class shares of the training rows.
         weights : array-like of shape (T,), default=None
             Tree weights, for a rule that accepts them.
 
@@ -142,6 +161,7 @@ class Evidence:
         """
         chosen = self.rule if rule is None else resolve_rule(rule)
         weights = checked_weights(weights, chosen, self.forest.n_trees)
+        check_prior(prior, chosen)
         opinion = self._fold(chosen, self._setting(caution, prior), chosen.key(), weights)
         return opinion if self.groups is None else replace(opinion, groups=self.groups)
 
@@ -247,11 +267,18 @@ class Evidence:
         """Return entropies and uncertainties by relative likelihood, (n,) each."""
         return self._fold(Uncertainty(), self._setting(None, None), Uncertainty)
 
-    def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
-        """Learn tree weights (T,) from class numbers (n,).
+    def uncertainty_of_trees(self) -> Floats:
+        """Return the largest and smallest entropy of a tree, and the Hartley measure of all, (n, 3)."""
+        return self._fold(UncertaintyOfTrees(), self._setting(None, None), UncertaintyOfTrees)
+
+    def learn_weights(
+        self, labels: NDArray[np.integer[Any]], caution: float | None = None, rule: Rule | None = None
+    ) -> Floats:
+        """Learn tree weights (T,) of a rule from class numbers (n,).
 
         At most `LEARNING_CELLS` counts are in memory.
         """
+        how = (self.rule if rule is None else rule).weight_learning
         n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
         known = np.flatnonzero(self.known)
@@ -260,7 +287,8 @@ class Evidence:
         counts = self._counts(rows) * mask[:, :, None]
         amount = self.caution if caution is None else caution
         lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
-        return learn_tree_weights(lower.reshape(counts.shape), upper.reshape(counts.shape), labels[rows], seen=mask)
+        bounds = lower.reshape(counts.shape), upper.reshape(counts.shape)
+        return learn_tree_weights(*bounds, labels[rows], seen=mask, **how)
 
     @property
     def is_covered(self) -> NDArray[np.bool_]:
@@ -415,7 +443,7 @@ def try_out(
     rows that belong together.
     """
     require_certain(evidence.known)
-    weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
+    weights = evidence.learn_weights(labels, caution, rule) if rule.needs_weights else None
     is_covered = evidence.is_covered & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)
     opinion = opinion if is_covered.all() else opinion[is_covered]

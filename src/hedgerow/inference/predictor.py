@@ -111,6 +111,10 @@ class Predictor:
         """Mask (p,) of the features to encode, if the table is wide; None means all."""
         return self.fitted.wanted_features
 
+    def klir_score(self, batch: Batch) -> NDArray[np.float64]:
+        """Return non-specificity and discord of a mass on classes, (n,); raise if there are no classes."""
+        raise ValueError(f"strategy must be 'margin' for {self.estimator.__name__}, got 'klir'.")
+
     def threads(self, n_rows: int) -> int:
         """Return the number of threads for this many rows, limited by `n_jobs`."""
         return reading_threads(self.n_jobs, n_rows)

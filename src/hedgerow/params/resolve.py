@@ -43,6 +43,7 @@ def resolve_settings(
         min_weight_fraction_leaf=float(estimator.min_weight_fraction_leaf),
         max_leaf_nodes=0 if estimator.max_leaf_nodes is None else min(int(estimator.max_leaf_nodes), NO_LIMIT),
         min_impurity_decrease=float(estimator.min_impurity_decrease),
+        min_gain=float(estimator.min_gain),
         bag_mean=bag_mean(estimator.bootstrap, estimator.max_samples, n_rows),
         seed=seed_from(estimator.random_state),
         monotonic=signs_from(estimator.monotonic_cst, n_features, names, n_classes),

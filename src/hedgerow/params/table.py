@@ -245,6 +245,11 @@ PARAMETERS: Mapping[str, Parameter] = {
         check=must("a number >= 0", lambda value: is_real(value, 0)),
         as_sklearn=True,
     ),
+    "min_gain": Parameter(
+        kind="float",
+        about="Minimum decrease in the impurity of the node itself by a split, whatever its share of the rows.",
+        check=must("a number >= 0", lambda value: is_real(value, 0)),
+    ),
     "bootstrap": Parameter(
         kind='bool or "multinomial"',
         about="Whether each tree is grown on a bootstrap sample (independent Poisson multiplicities, keyed by row) or"
@@ -448,6 +453,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     feature_weights: FeatureWeights = None
     max_leaf_nodes: int | None = None
     min_impurity_decrease: float = 0.0
+    min_gain: float = 0.0
     bootstrap: bool | str = False
     max_samples: int | float | None = None
     oob_score: OobScore = False
@@ -501,6 +507,7 @@ class Params:
     feature_weights: FeatureWeights
     max_leaf_nodes: int | None
     min_impurity_decrease: float
+    min_gain: float
     bootstrap: bool | str
     max_samples: int | float | None
     oob_score: OobScore

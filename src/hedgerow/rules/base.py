@@ -176,7 +176,12 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     @property
     def needs_weights(self) -> bool:
         """True if tree weights are required."""
-        return False
+        return bool(self.weight_learning)
+
+    @property
+    def weight_learning(self) -> dict[str, Any]:
+        """Options of `hedgerow.belief.learn_tree_weights`; empty if no weights are learned."""
+        return {}
 
     @property
     def steady(self) -> bool:
@@ -199,6 +204,11 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         log-scores instead, which are not divided; a term common to all classes does not matter.
         """
         raise NotImplementedError(f"{type(self).__name__} has adds_up and must define parts. See hedgerow.rules.Rule.")
+
+    @property
+    def uses_prior(self) -> bool:
+        """True if `finish` reads ``setting.prior``; a prior passed to `combine` is an error for other rules."""
+        return False
 
     def prior_term(self, setting: Setting) -> Floats:
         """Return the log-scores (K,) without any leaf, for a rule whose log-odds add up."""

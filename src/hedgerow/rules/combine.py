@@ -34,8 +34,8 @@ def combine(
     rule : str or Rule, default "average"
         A rule or its name; `hedgerow.rules` lists them.
     prior : array-like (K,), optional
-        Class probabilities before any evidence; they are normalised. Uniform by default. Used by
-        "eva", and by "dempster" and "cautious" with ``prior="log"``.
+        Class probabilities before any evidence; they are normalised. Uniform by default. Only for
+        "eva", and for "dempster" and "cautious" with ``prior="log"``.
     weights : array-like (T,), optional
         Tree weights >= 0. They multiply the states, so they need a rule that adds states. An average depends only
         on their ratios; under a rule that adds evidence, a tree of weight 2 counts twice.
@@ -57,6 +57,7 @@ def combine(
     rule = resolve_rule(rule)
     table = _checked_counts(counts)
     n, n_trees, n_classes = table.shape
+    check_prior(prior, rule)
     setting = Setting.of(n_classes, caution, prior)
     tree_weights = checked_weights(weights, rule, n_trees)
     block = max(1, CELLS // max(1, n_trees * rule.width(setting)))
@@ -95,6 +96,15 @@ def _checked_counts(counts: ArrayLike) -> Floats:
             f"counts must be 0, or lie between {LEAST_COUNT:g} and {MOST_COUNT:g}, got {table[too_extreme][0]}."
         )
     return table
+
+
+def check_prior(prior: ArrayLike | None, rule: Rule) -> None:
+    """Raise if a prior is passed to a rule that ignores it."""
+    if prior is not None and not rule.uses_prior:
+        raise ValueError(
+            f"prior must be None for {rule!r}, which ignores it, got {prior!r}. "
+            "Use rule='eva', or Dempster or Cautious with prior='log'."
+        )
 
 
 def checked_weights(weights: ArrayLike | None, rule: Rule, n_trees: int) -> Floats | None:

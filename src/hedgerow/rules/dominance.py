@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,13 +16,53 @@ from hedgerow.rules.registry import register
 TIE = 1e-12  # votes this close, relative to all votes, are equal: sums of weights depend on the order of trees
 
 
+class DominanceRule(Rule):
+    """Base class of rules on undominated classes, in which trees have weights.
+
+    Parameters
+    ----------
+    weights : {"equal", "size", "precision", "purity", "learned"}, default "equal"
+    gamma, lam : float, default 0.1
+        As in `Belief`.
+    """
+
+    def __init__(self, weights: str = "equal", gamma: float = 0.1, lam: float = 0.1) -> None:
+        self.weights = weights
+        self.gamma = gamma
+        self.lam = lam
+
+    def leaf_weight(self, counts: Floats, setting: Setting) -> Floats:
+        """Return the weights (m,) of leaves."""
+        one_of(self.weights, ("equal", "size", "precision", "purity", "learned"), "weights")
+        check_learning(self.gamma, self.lam)
+        if self.weights in ("equal", "learned"):
+            return np.ones(len(counts))
+        return leaf_weights(counts, self.weights, setting.caution)
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """Intervals are nested unless weights depend on caution."""
+        return frozenset({"precise"} if self.weights == "precision" else {"precise", "widens"})
+
+    @property
+    def weight_learning(self) -> dict[str, Any]:
+        """The objective of learned weights."""
+        known = {"objective": "votes", "gamma": float(self.gamma), "lam": float(self.lam)}
+        return known if self.weights == "learned" else {}
+
+    @property
+    def by_tree(self) -> bool:
+        """True if the weight of a tree does not depend on its leaf."""
+        return self.merge == "add" and self.weights in ("equal", "learned")
+
+
 @register(
     lambda: Belief(weights="size"),
     lambda: Belief(weights="precision"),
     lambda: Belief(weights="purity"),
     lambda: Belief(weights="learned"),
 )
-class Belief(Rule):
+class Belief(DominanceRule):
     """Every tree puts its weight on the undominated classes of its leaf.
 
     ``lower`` is the weight of the trees whose undominated set is {k}, ``upper`` the weight of those whose set contains
@@ -34,8 +74,12 @@ class Belief(Rule):
     ----------
     weights : {"equal", "size", "precision", "purity", "learned"}, default "equal"
         Weight of a tree: "equal" is 1, "size" is n, the rows of its leaf, "precision" is n/(n + caution), "purity" is
-        one minus the Gini impurity of its leaf. Explicit tree weights multiply it; "learned" requires them (see
-        `hedgerow.belief.learn_tree_weights`).
+        one minus the Gini impurity of its leaf. Explicit tree weights multiply it; "learned" requires them. A forest
+        learns them out of bag (see `hedgerow.belief.learn_tree_weights`; Zhang, Quost and Masson 2023).
+    gamma : float >= 0, default 0.1
+        Only for "learned": reward for being cautious.
+    lam : float >= 0, default 0.1
+        Only for "learned": pull towards equal weights.
 
     Examples
     --------
@@ -54,15 +98,12 @@ class Belief(Rule):
     page = "belief"
     strict: ClassVar[bool] = False  # whether a dominating lower bound must exceed, not only reach, the upper bound
 
-    def __init__(self, weights: str = "equal") -> None:
-        self.weights = weights
-
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return weight x [alone (K), possible (K), pignistic (K), 1] of leaves."""
         possible = undominated(counts, setting.caution, strict=self.strict)
         size = possible.sum(axis=1, keepdims=True)
         state = np.hstack([possible & (size == 1), possible, possible / size, np.ones_like(size)])
-        weighted: Floats = self._leaf_weight(counts, setting)[:, None] * state
+        weighted: Floats = self.leaf_weight(counts, setting)[:, None] * state
         return weighted
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
@@ -73,28 +114,10 @@ class Belief(Rule):
         probability, _ = distribution(share[:, 2 * k :])
         return opinion_from_bounds(probability, alone, possible, votes_against(alone))
 
-    def _leaf_weight(self, counts: Floats, setting: Setting) -> Floats:
-        """Return the weights (m,) of leaves."""
-        one_of(self.weights, ("equal", "size", "precision", "purity", "learned"), "weights")
-        if self.weights in ("equal", "learned"):
-            return np.ones(len(counts))
-        return leaf_weights(counts, self.weights, setting.caution)
-
-    @property
-    def laws(self) -> frozenset[str]:
-        """Intervals are nested unless weights depend on caution."""
-        return frozenset({"precise"} if self.weights == "precision" else {"precise", "widens"})
-
-    @property
-    def needs_weights(self) -> bool:
-        """True for learned weights."""
-        return self.weights == "learned"
-
     @property
     def adds_up(self) -> tuple[str, ...]:
         """Everything, unless leaves have different weights or trees are stacked."""
-        by_tree = self.merge == "add" and self.weights in ("equal", "learned")
-        return ("probability", "lower", "upper", "width") if by_tree else ()
+        return ("probability", "lower", "upper", "width") if self.by_tree else ()
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
         """Return belief, plausibility and pignistic probability of leaves, (m, K) each."""
@@ -103,8 +126,9 @@ class Belief(Rule):
 
     def on_page(self) -> OnPage:
         """Return None for weights that the script lacks."""
-        known = None if self.weights in ("learned", "purity") else super().on_page()
-        return known and (known[0], known[1] | {"strict": self.strict})
+        if self.page is None or self.weights in ("learned", "purity"):
+            return None
+        return self.page, {"weights": self.weights, "strict": self.strict}
 
 
 @register()
@@ -118,6 +142,7 @@ class Mva(Belief):
     Parameters
     ----------
     weights : {"equal", "size", "precision", "purity", "learned"}, default "equal"
+    gamma, lam : float >= 0, default 0.1
         As in `Belief`.
 
     Examples
@@ -139,12 +164,24 @@ class Mva(Belief):
         return replace(opinion, chosen=leading(opinion.upper))
 
 
-@register()
-class DominanceVote(Rule):
+@register(
+    lambda: DominanceVote("size"),
+    lambda: DominanceVote("precision"),
+    lambda: DominanceVote("purity"),
+    lambda: DominanceVote("learned"),
+)
+class DominanceVote(DominanceRule):
     """Decided trees vote, by interval dominance in their leaf; the winner is chosen.
 
     Undecided trees do not vote; their share is the distance between ``lower`` and ``upper``. All tied winners are
     chosen, and all classes if no tree is decided (Zhang, Quost and Masson 2021).
+
+    Parameters
+    ----------
+    weights : {"equal", "size", "precision", "purity", "learned"}, default "equal"
+        Weight of the vote of a tree, as in `Belief`.
+    gamma, lam : float >= 0, default 0.1
+        As in `Belief`.
 
     Examples
     --------
@@ -166,7 +203,9 @@ class DominanceVote(Rule):
         """Return [vote of a decided leaf (K), 1] of leaves."""
         possible = undominated(counts, setting.caution)
         decided = possible.sum(axis=1, keepdims=True) == 1
-        return np.hstack([possible & decided, np.ones_like(decided)]).astype(np.float64)
+        state = np.hstack([possible & decided, np.ones_like(decided)])
+        weighted: Floats = self.leaf_weight(counts, setting)[:, None] * state
+        return weighted
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Return the opinion of merged states (n, K + 1), with the winner chosen."""
@@ -178,12 +217,19 @@ class DominanceVote(Rule):
     @property
     def adds_up(self) -> tuple[str, ...]:
         """The bounds; the probability is a mean over decided trees only."""
-        return ("lower", "upper", "width")
+        return ("lower", "upper", "width") if self.by_tree else ()
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
         """Return the votes of leaves, and the votes plus the undecided mass, (m, K) each."""
         votes = state[:, : setting.n_classes]
         return {"lower": votes, "upper": votes + state[:, -1:] - votes.sum(axis=1, keepdims=True)}
+
+
+def check_learning(gamma: float, lam: float) -> None:
+    """Raise if a parameter of learned weights is out of range."""
+    for name, value in (("gamma", gamma), ("lam", lam)):
+        if not (np.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} must be a finite non-negative number, got {value!r}. 0.1 is usual.")
 
 
 def votes_against(alone: Floats) -> Floats:

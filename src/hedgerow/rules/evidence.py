@@ -113,6 +113,11 @@ class Dempster(Rule):
             score=masses[:, 1] - masses[:, 0] if setting.n_classes == 2 else masses,
         )
 
+    @property
+    def uses_prior(self) -> bool:
+        """True if the prior is one more source."""
+        return self.prior is not None
+
     def prior_term(self, setting: Setting) -> Floats:
         """Return the log-scores (K,) without any leaf."""
         return np.zeros(setting.n_classes) if self.prior is None else np.log(setting.prior)
@@ -167,14 +172,18 @@ class Cautious(Dempster):
 
 
 @register(
-    lambda: Eva(prior="authors"), lambda: Eva(prior=None), lambda: Eva(smoothing=1.0), lambda: Eva(reliability=True)
+    lambda: Eva(prior="authors"),
+    lambda: Eva(prior=None),
+    lambda: Eva(smoothing=1.0),
+    lambda: Eva(reliability=True),
+    lambda: Eva(score="difference"),
 )
 class Eva(Rule):
     """EVA: the product of the smoothed shares of all leaves, relative to the prior.
 
     The upper probability of a class results if the pseudo-count of every leaf goes to the class itself, the lower one
     if it goes to its strongest rival. ``conflict`` is one minus the affinity of the distributions of the leaves (the
-    sum over classes of their geometric mean). ``score`` is the log-odds.
+    sum over classes of their geometric mean).
 
     Parameters
     ----------
@@ -186,6 +195,10 @@ class Eva(Rule):
     reliability : bool, default False
         Whether to multiply the evidence of a leaf, the logarithm of its share divided by the prior, by 1 - u_e, where
         u_e is its epistemic uncertainty (`hedgerow.belief.preference`).
+    score : {"log_odds", "difference"}, default "log_odds"
+        ``score`` of the opinion. "difference" is printed in Busch et al. (2021), P(+) prod P(+|w)/P(+) minus the same
+        of the other class, or the product of each class for more than two. Both have the same sign, but over many trees
+        the difference underflows and no longer ranks samples.
 
     Examples
     --------
@@ -202,10 +215,17 @@ class Eva(Rule):
     skips_empty = True
     page = "eva"
 
-    def __init__(self, prior: str | None = "log", smoothing: float = 0.1, reliability: bool = False) -> None:
+    def __init__(
+        self,
+        prior: str | None = "log",
+        smoothing: float = 0.1,
+        reliability: bool = False,
+        score: str = "log_odds",
+    ) -> None:
         self.prior = prior
         self.smoothing = smoothing
         self.reliability = reliability
+        self.score = score
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return [log-shares (K), raised log-shares (K), log-total, 1] of leaves.
@@ -216,6 +236,7 @@ class Eva(Rule):
             raise ValueError(f"smoothing must be a finite positive number, got {self.smoothing!r}. 0.1 is usual.")
         one_of(self.prior, ("log", "authors", None), "prior")
         one_of(self.reliability, (True, False), "reliability")
+        one_of(self.score, ("log_odds", "difference"), "score")
         total = counts.sum(axis=1, keepdims=True)
         filled = total > 0
         share = _log_of(np.log1p, counts, self.smoothing)
@@ -233,6 +254,7 @@ class Eva(Rule):
         raised = state[:, k : 2 * k] + leaves * lift_of_zero - correction
         raised = np.where(leaves > 0, np.maximum(raised, plain), 0.0)
         log_odds = _log_normalised(plain)
+        ranks = plain if self.score == "log_odds" else np.exp(plain - state[:, -2:-1])  # total 0: no leaf
         lower, upper = _raised_bounds(plain, raised)
         shares = np.exp((state[:, :k] - state[:, -2:-1]) / np.where(leaves > 0, leaves, 1.0))
         return opinion_from_bounds(
@@ -241,8 +263,13 @@ class Eva(Rule):
             np.where(leaves > 0, upper, 1.0),
             np.where(leaves[:, 0] > 0, 1.0 - shares.sum(axis=1), 0.0),
             log_odds=log_odds,
-            score=plain[:, 1] - plain[:, 0] if k == 2 else log_odds,
+            score=ranks[:, 1] - ranks[:, 0] if k == 2 else log_odds if self.score == "log_odds" else ranks,
         )
+
+    @property
+    def uses_prior(self) -> bool:
+        """True if leaves are relative to the prior."""
+        return self.prior is not None
 
     def prior_term(self, setting: Setting) -> Floats:
         """Return the log-scores (K,) of no leaf, which later leaves subtract."""

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares, idm_bounds, largest_rival
 from hedgerow.belief.opinion import Bools, Opinion, centred_score, opinion_from_bounds
-from hedgerow.rules.base import Floats, Merge, Rule, Setting
+from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
+from hedgerow.rules.dominance import check_learning
 from hedgerow.rules.mean import Average, distribution
 from hedgerow.rules.registry import register
 
 MEETS = 1e-12  # bounds that miss each other by less touch: equal shares may be rounded differently
 
 
-@register()
+@register(lambda: IntervalAverage("learned"), lambda: IntervalAverage("minimax"))
 class IntervalAverage(Average):
     """Mean of the intervals of trees, of which undominated classes are chosen.
 
     With two classes, it chooses class 1 if its lower probability is above 1/2, class 0 if the upper probability of
     class 1 is below 1/2, and both otherwise: the baseline of Zhang, Quost and Masson (2021).
+
+    Parameters
+    ----------
+    weights : {"equal", "learned", "minimax"}, default "equal"
+        Tree weights. A forest learns them out of bag (see `hedgerow.belief.learn_tree_weights`): "learned" by the
+        objective of the cautious weighted random forest (Zhang, Quost and Masson 2023), "minimax" by the largest
+        squared distance that the imprecise Dirichlet models of the leaves allow (Utkin, Kovalev and Coolen 2020).
+        `combine` requires them as its ``weights``.
+    gamma : float >= 0, default 0.1
+        Only for "learned": reward for being cautious.
+    lam : float >= 0, default 0.1
+        Only for "learned" and "minimax": pull towards equal weights.
 
     Examples
     --------
@@ -31,13 +44,37 @@ class IntervalAverage(Average):
     """
 
     name: ClassVar[str] = "interval_average"
+    by_class = 2
     chooses = True
     page = "average"
+
+    def __init__(self, weights: str = "equal", gamma: float = 0.1, lam: float = 0.1) -> None:
+        self.weights = weights
+        self.gamma = gamma
+        self.lam = lam
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Return [p (K), (1 - r) p (K), sum of squares, r] of leaves."""
+        one_of(self.weights, ("equal", "learned", "minimax"), "weights")
+        check_learning(self.gamma, self.lam)
+        return super().lift(counts, setting)
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Return the opinion with the undominated classes chosen."""
         opinion = super().finish(state, setting)
         return replace(opinion, chosen=undominated_bounds(opinion.lower, opinion.upper))
+
+    @property
+    def weight_learning(self) -> dict[str, Any]:
+        """The objective of learned weights."""
+        if self.weights not in ("learned", "minimax"):
+            return {}
+        known = {"objective": "minimax" if self.weights == "minimax" else "bounds", "lam": float(self.lam)}
+        return known | ({} if self.weights == "minimax" else {"gamma": float(self.gamma)})
+
+    def on_page(self) -> OnPage:
+        """Return None for learned weights, which the script lacks."""
+        return ("average", {}) if self.weights == "equal" else None
 
 
 @register()

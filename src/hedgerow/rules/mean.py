@@ -274,6 +274,17 @@ class Vote(Mean):
         return vote_shares(counts)
 
 
+#: Scores of a leaf, which other rules can aggregate, and the rules that average them.
+LEAF_SCORES: dict[str, type[Mean]] = {
+    "probability": Average,
+    "laplace": Laplace,
+    "plausibility": Plausibility,
+    "confidence_bounds": ConfidenceBounds,
+    "epistemic_weighted": EpistemicWeighted,
+    "vote": Vote,
+}
+
+
 @register()
 class Pool(Rule):
     """Class shares of the summed counts of all leaves.
@@ -316,6 +327,18 @@ class Pool(Rule):
     def laws(self) -> frozenset[str]:
         """An empty leaf changes nothing."""
         return frozenset({"precise", "widens", "accumulates"})
+
+
+def leaf_score(name: str) -> Mean:
+    """Return the rule whose ``shares`` are the named score of a leaf.
+
+    Examples
+    --------
+    >>> leaf_score("laplace").shares(np.array([[0.0, 2.0]]))
+    array([[0.25, 0.75]])
+    """
+    one_of(name, tuple(LEAF_SCORES), "score")
+    return LEAF_SCORES[name]()
 
 
 def leaf_weights(counts: Floats, by: str, caution: float) -> Floats:

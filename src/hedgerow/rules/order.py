@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.leaf import class_shares, largest_rival, leaf_vacuity
+from hedgerow.belief.leaf import largest_rival, leaf_vacuity
 from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
 from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of
-from hedgerow.rules.mean import disagreement, distribution
+from hedgerow.rules.mean import disagreement, distribution, leaf_score
 from hedgerow.rules.registry import register
 
 Bools = NDArray[np.bool_]
@@ -28,7 +28,17 @@ class Stacked(Rule):
 
     merge: ClassVar[Merge] = "stack"
     even = True
-    scale_free = True
+    score = "probability"
+
+    @property
+    def scale_free(self) -> bool:  # type: ignore[override]
+        """True if the score of a leaf is."""
+        return leaf_score(self.score).scale_free
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """True if the score of a leaf is."""
+        return leaf_score(self.score).smooth
 
     def blend(self, shares: Floats, filled: Bools) -> Floats:
         """Blend shares (n, T, C) over non-empty leaves (n, T); every sample has one."""
@@ -37,7 +47,7 @@ class Stacked(Rule):
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return [shares (K), caution/(n + caution), 1] of leaves."""
         held_back = leaf_vacuity(counts, setting.caution)[:, None]
-        return np.hstack([class_shares(counts), held_back, np.ones_like(held_back)])
+        return np.hstack([leaf_score(self.score).shares(counts), held_back, np.ones_like(held_back)])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Return the opinion of stacked states (n, T, K + 2).
@@ -55,7 +65,8 @@ class Stacked(Rule):
         trees = state[:, :, -1].sum(axis=1)
         held_back = np.where(trees > 0, state[:, :, -2].sum(axis=1) / np.where(trees > 0, trees, 1.0), 1.0)
         lower = (1.0 - held_back)[:, None] * probability
-        return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, 1.0))
+        score = centred_score(probability, leaf_score(self.score).scale)
+        return opinion_from_lower(probability, lower, conflict, score=score)
 
     def _blended(self, shares: Floats, filled: Bools, mean: Floats) -> Floats:
         """Return blended distributions (n, K); `mean` replaces a blend of zeros."""
@@ -67,9 +78,15 @@ class Stacked(Rule):
         return distribution(np.where(nothing[:, None], mean, blended))[0]
 
 
-@register()
+@register(lambda: Median(score="laplace"), lambda: Median(score="plausibility"))
 class Median(Stacked):
     """Median of the shares over trees, or the mean if all medians are zero.
+
+    Parameters
+    ----------
+    score : {"probability", "laplace", "plausibility", "confidence_bounds", "epistemic_weighted", "vote"}
+        Score of a leaf, "probability" by default: the distribution that the rule of this name averages, with its
+        default parameters; "probability" is that of `Average`.
 
     Examples
     --------
@@ -80,12 +97,19 @@ class Median(Stacked):
 
     name: ClassVar[str] = "median"
 
+    def __init__(self, score: str = "probability") -> None:
+        self.score = score
+
     def blend(self, shares: Floats, filled: Bools) -> Floats:
         """Return medians (n, C) over non-empty leaves."""
         return median_of(shares, filled)
 
 
-@register(lambda: GeneralisedMixture(theta="median"), lambda: GeneralisedMixture(theta="max"))
+@register(
+    lambda: GeneralisedMixture(theta="median"),
+    lambda: GeneralisedMixture(theta="max"),
+    lambda: GeneralisedMixture(score="confidence_bounds"),
+)
 class GeneralisedMixture(Stacked):
     """Mean in which trees far from theta count less.
 
@@ -96,6 +120,9 @@ class GeneralisedMixture(Stacked):
     theta : {"mean", "median", "max"}, default "mean"
         Centre of the shares over trees. "max" is the share furthest from a draw, 1/K, on either side; it is the draw
         itself if shares on both sides are equally far.
+    score : {"probability", "laplace", "plausibility", "confidence_bounds", "epistemic_weighted", "vote"}
+        Score of a leaf, "probability" by default: the distribution that the rule of this name averages, with its
+        default parameters; "probability" is that of `Average`.
 
     Examples
     --------
@@ -108,13 +135,14 @@ class GeneralisedMixture(Stacked):
 
     name: ClassVar[str] = "generalised_mixture"
 
-    def __init__(self, theta: str = "mean") -> None:
+    def __init__(self, theta: str = "mean", score: str = "probability") -> None:
         self.theta = theta
+        self.score = score
 
     @property
     def smooth(self) -> bool:  # type: ignore[override]
         """False for "max", whose centre can jump from one side of a draw to the other."""
-        return self.theta != "max"
+        return self.theta != "max" and super().smooth
 
     def blend(self, shares: Floats, filled: Bools) -> Floats:
         """Return mixtures (n, C) over non-empty leaves."""
@@ -133,7 +161,7 @@ class GeneralisedMixture(Stacked):
         return mixed
 
 
-@register()
+@register(lambda: SignedMaximum(score="plausibility"))
 class SignedMaximum(Rule):
     """Score of the leaf furthest from a draw.
 
@@ -142,6 +170,12 @@ class SignedMaximum(Rule):
     The margin of a leaf is the share of its winner minus that of the runner-up. The class with the largest margin
     gets this margin, and all classes share the rest; classes with equal largest margins divide them. With caution, the
     lower probability counts the margins of a class discounted by n/(n + caution), and those of its rivals in full.
+
+    Parameters
+    ----------
+    score : {"probability", "laplace", "plausibility", "confidence_bounds", "epistemic_weighted", "vote"}
+        Score of a leaf, "probability" by default: the distribution that the rule of this name averages, with its
+        default parameters; "probability" is that of `Average`.
 
     Examples
     --------
@@ -154,12 +188,19 @@ class SignedMaximum(Rule):
     merge: ClassVar[Merge] = "max"
     by_class = 2
     even = True
-    scale_free = True
     smooth = False
+
+    def __init__(self, score: str = "probability") -> None:
+        self.score = score
+
+    @property
+    def scale_free(self) -> bool:  # type: ignore[override]
+        """True if the score of a leaf is."""
+        return leaf_score(self.score).scale_free
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return [margin of the winner (K), discounted margin (K)] of leaves."""
-        shares = class_shares(counts)
+        shares = leaf_score(self.score).shares(counts)
         margins = np.maximum(shares - largest_rival(shares), 0.0)
         kept = 1.0 - leaf_vacuity(counts, setting.caution)
         return np.hstack([margins, kept[:, None] * margins])
@@ -177,9 +218,8 @@ class SignedMaximum(Rule):
         lower = _share_of_margin(discounted, rival, level)
         known = (margins > 0).any(axis=1, keepdims=True)
         conflict = rival.min(axis=1)
-        return opinion_from_lower(
-            probability, np.where(known, lower, 0.0), conflict, score=centred_score(probability, 1.0)
-        )
+        score = centred_score(probability, leaf_score(self.score).scale)
+        return opinion_from_lower(probability, np.where(known, lower, 0.0), conflict, score=score)
 
     @property
     def laws(self) -> frozenset[str]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from hedgerow.belief.entropies import check_few_classes, hartley_of_lower, members_of_subsets
 from hedgerow.belief.leaf import class_shares, entropy
 from hedgerow.belief.plausibility import preference
 from hedgerow.belief.scalar import as_rows, distribution_of, entropy_of, is_row
@@ -134,6 +135,47 @@ class UncertaintyWith:
             return OpinionUncertainty(*as_rows([row.conflict, row.vacuity]))
         opinion = self.rule.finish(state, setting)
         return OpinionUncertainty(opinion.conflict, opinion.vacuity)
+
+
+class UncertaintyOfTrees:
+    """Entropies and generalised Hartley measure of the finite set of trees, as a fold.
+
+    Every tree is a possible distribution, that of its class shares (Shaker and Hüllermeier, 2021). The result (n, 3)
+    has the largest and the smallest entropy of a tree, and the generalised Hartley measure of the smallest
+    probabilities of sets of classes. Leaves without rows are omitted; without any other, all distributions are
+    possible.
+
+    Examples
+    --------
+    >>> from hedgerow.rules import Setting, merge_states
+    >>> trees, setting = UncertaintyOfTrees(), Setting.of(2)
+    >>> states = trees.lift(np.array([[4.0, 0.0], [0.0, 4.0]]), setting)
+    >>> trees.finish(merge_states(states[None], trees.merge), setting)
+    array([[0., 0., 1.]])
+    """
+
+    merge: ClassVar[Merge] = "max"
+
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """Return an empty tuple: columns are not blocks of classes."""
+        return ()
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Return [entropy, log2(K) - entropy, 1 - probability of each set (2^K)] of leaves, zeros for an empty leaf."""
+        check_few_classes(setting.n_classes)
+        shares = class_shares(counts)
+        bits = entropy(shares)[:, None]
+        outside = 1.0 - shares @ members_of_subsets(setting.n_classes)
+        states = np.hstack([bits, np.log2(setting.n_classes) - bits, outside])
+        return np.where(counts.sum(axis=1, keepdims=True) > 0, np.maximum(states, 0.0), 0.0)
+
+    def finish(self, state: Floats, setting: Setting) -> Floats:
+        """Return largest entropy, smallest entropy and Hartley measure (n, 3) of merged states."""
+        most = np.log2(setting.n_classes)
+        known = state[:, 2] > 0  # the empty set has the probability 0 in every tree
+        hartley = hartley_of_lower(1.0 - state[:, 2:])
+        columns = (np.where(known, state[:, 0], most), np.where(known, most - state[:, 1], 0.0))
+        return np.column_stack([*columns, np.where(known, hartley, most)])
 
 
 def _parts_of_row(state: list[float], k: int) -> UncertaintyParts:

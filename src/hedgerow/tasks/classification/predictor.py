@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import Calibration
+from hedgerow.belief.entropies import check_few_classes, generalised_hartley, lower_entropy, upper_entropy
 from hedgerow.belief.opinion import Opinion, across
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.cache import Cache
@@ -23,6 +24,7 @@ from hedgerow.inference.batch import Batch
 from hedgerow.inference.calibration import CrossCalibration
 from hedgerow.inference.completions import Completions, opinion_over_completions, values_over_completions
 from hedgerow.inference.evidence import (
+    CredalUncertainty,
     Evidence,
     PredictionUncertainty,
     Trial,
@@ -137,6 +139,27 @@ class ClassificationPredictor(Predictor):
         entropy = (parts.total, parts.aleatoric, parts.epistemic)
         relative = (parts.relative_aleatoric, parts.relative_epistemic)
         return PredictionUncertainty(*entropy, opinion.conflict, opinion.vacuity, *relative)
+
+    def credal_uncertainty(self, batch: Batch) -> CredalUncertainty:
+        """Return the uncertainty of n samples as sets of distributions."""
+        check_few_classes(len(self.classes))
+        opinion = self.opinion(batch)
+        bounds = opinion.lower, opinion.upper
+        largest, smallest = upper_entropy(*bounds), lower_entropy(*bounds)
+        tree_largest, tree_smallest, tree_hartley = self.evidence(batch.codes).uncertainty_of_trees().T
+        of_bounds = (largest, smallest, largest - smallest, generalised_hartley(*bounds))
+        return CredalUncertainty(*of_bounds, tree_largest, tree_smallest, tree_largest - tree_smallest, tree_hartley)
+
+    def klir_score(self, batch: Batch) -> Floats:
+        """Return half the non-specificity plus half the discord of the mass of the bounds, (n,).
+
+        A class has its lower probability as mass, the frame has the rest.
+        """
+        lower, n_classes = self.opinion(batch).lower, len(self.classes)
+        rest = np.maximum(1.0 - lower.sum(axis=1), 0.0)
+        pignistic = lower + rest[:, None] / n_classes
+        discord = -(lower * np.log2(np.where(lower > 0, pignistic, 1.0))).sum(axis=1)
+        return np.asarray((rest * np.log2(n_classes) + discord) / 2)
 
     def uncertainty_score(self, batch: Batch) -> Floats:
         """Return one minus the difference between the two largest probabilities, (n,)."""
@@ -395,7 +418,13 @@ class ClassificationPredictor(Predictor):
         """Tree weights learned out of bag, (T,); None unless the rule needs them."""
         if not self.rule.needs_weights:
             return None
-        return self.fitted.learned.get("weights", self.caution, self._learn_weights)
+        return self.fitted.learned.get("weights", self.weights_key(self.caution), self._learn_weights)
+
+    def weights_key(self, caution: float) -> float | tuple[Any, ...]:
+        """Return the key of learned tree weights: the caution, with the objective unless it is the default."""
+        how = self.rule.weight_learning
+        known = {"objective": "votes", "gamma": 0.1, "lam": 0.1}
+        return caution if how in ({}, known) else (caution, *(how.get(name) for name in known))
 
     @lazy_property
     def decision(self) -> Decision:
@@ -464,7 +493,7 @@ class ClassificationPredictor(Predictor):
             return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=answers))
         trial, used = self.try_out(evidence, self.plain_rule, caution, decision, calibrator=calibrator)
         if self.rule.needs_weights:
-            fitted.learned.put("weights", caution, trial.weights)
+            fitted.learned.put("weights", self.weights_key(caution), trial.weights)
         if decision.needs_calibration:
             fitted.learned.put("decision", self._decision_key(decision), trial.decision)
         if not metric:

@@ -134,10 +134,10 @@ def _check_learned(predictor: ClassificationPredictor, model: Any) -> None:
     if isinstance(model.caution, str) and learned.last("caution") is None:
         raise ValueError("caution must be a number in a model without training rows, got 'auto'.")
     weights = learned.last("weights")
-    if predictor.rule.needs_weights and (weights is None or weights[0] != predictor.caution):
+    if predictor.rule.needs_weights and (weights is None or weights[0] != predictor.weights_key(predictor.caution)):
         raise ValueError(
             f"{predictor.rule!r} with caution {predictor.caution:g} requires training rows to learn tree weights. Set"
-            " another rule, or the caution that the weights were learned with."
+            " another rule, or the rule and caution that the weights were learned with."
         )
 
 
@@ -177,7 +177,8 @@ def _fitted_to_contents(predictor: ClassificationPredictor, encoder: Encoder) ->
     reported = {name: encoder.encode(value, name) for name, value in values.items() if value is not None}
     arrays: Arrays = {}
     if weights is not None:
-        reported["learned_with"] = encoder.encode(weights[0], "caution")
+        key = weights[0]
+        reported["learned_with"] = list(key) if isinstance(key, tuple) else encoder.encode(key, "caution")
         arrays["tree_weights"] = weights[1]
     if figures.oob_predictions is not None:
         reported["oob_decision_function_"] = True
@@ -217,14 +218,25 @@ def _learned_from(given: dict[str, Json], arrays: Arrays, n_trees: int) -> Learn
     if "caution_" in given:
         learned.put("caution", None, checked_number("caution_", given["caution_"], float, 0, math.inf))
     if "learned_with" in given:
-        caution = checked_number("learned_with", given["learned_with"], float, 0, math.inf)
+        key = _weights_key(given["learned_with"])
         weights = take(arrays, "tree_weights", np.float64, length=n_trees).copy()
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ModelFileError(f"malformed 'tree_weights': must be finite and >= 0, got {weights.tolist()[:5]}")
         if not abs(weights.sum() - 1) <= 1e-6:
             raise ModelFileError(f"malformed 'tree_weights': must sum to one, got {weights.sum():g}")
-        learned.put("weights", caution, weights)
+        learned.put("weights", key, weights)
     return learned
+
+
+def _weights_key(given: Json) -> float | tuple[Any, ...]:
+    """Read the caution, and the objective unless it is the default, that tree weights were learned with."""
+    if not isinstance(given, list):
+        return float(checked_number("learned_with", given, float, 0, math.inf))
+    if len(given) != 4 or given[1] not in ("votes", "bounds", "minimax"):
+        raise ModelFileError(f"malformed 'learned_with': must be a number or four values, got {given!r}")
+    caution, lam = (checked_number("learned_with", each, float, 0, math.inf) for each in (given[0], given[3]))
+    gamma = None if given[2] is None else checked_number("learned_with", given[2], float, 0, math.inf)
+    return caution, given[1], gamma, lam
 
 
 def _checked_prior(prior: Array) -> NDArray[np.float64]:

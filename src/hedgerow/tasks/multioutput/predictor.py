@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 LISTED = (
     "bounds",
     "confidence",
+    "credal_uncertainty",
     "evidence",
     "interval",
     "jackknife",
@@ -83,6 +84,10 @@ class MultiOutputPredictor(Predictor):
     def uncertainty_score(self, batch: Batch) -> Floats:
         """Return the mean uncertainty score of the outputs, (n,)."""
         return np.asarray(np.mean([output.uncertainty_score(batch) for output in self.outputs], axis=0))
+
+    def klir_score(self, batch: Batch) -> Floats:
+        """Return the mean of the outputs, (n,)."""
+        return np.asarray(np.mean([output.klir_score(batch) for output in self.outputs], axis=0))
 
     def predicted(self, batch: Batch) -> Floats:
         """Return predicted targets, (n, m)."""

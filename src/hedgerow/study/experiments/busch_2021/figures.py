@@ -56,9 +56,8 @@ def simulated_scores(name: str, n_leaves: int) -> Floats:
     rng = np.random.default_rng(0)
     positive = np.cumsum(rng.random((TRIALS, n_leaves, SIZES[-1])) < SHARE, axis=2)[:, :, SIZES - 1]
     counts = np.stack([SIZES - positive, positive], axis=3)
-    opinions = [
-        combine(counts[:, :, size], RULES[name], caution=0.0, prior=(1 - SHARE, SHARE)) for size in range(len(SIZES))
-    ]
+    prior = (1 - SHARE, SHARE) if RULES[name].uses_prior else None
+    opinions = [combine(counts[:, :, size], RULES[name], caution=0.0, prior=prior) for size in range(len(SIZES))]
     return np.stack([raw_score(opinion) for opinion in opinions], axis=1)
 
 
