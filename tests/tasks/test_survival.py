@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import hedgerow
 from hedgerow import RandomSurvivalForest
-from hedgerow.tasks.survival.predictor import concordance_index, kaplan_meier, nelson_aalen, survival_bounds
-from hedgerow.tasks.survival.target import read_survival, read_survival_target
+from hedgerow.metrics.survival import read_survival
+from hedgerow.tasks.survival.predictor import kaplan_meier, nelson_aalen, survival_bounds
+from hedgerow.tasks.survival.target import read_survival_target
 
 #: Times 1, 2+, 3, 4+, 5 on the grid of their event times 1, 3, 5: cells of twice the time number, plus the event.
 WORKED = np.array([[0, 0, 1, 1, 1, 1, 0, 1]])
@@ -116,7 +117,7 @@ def test_concordance_by_brute_force() -> None:
             if events[i] and (times[i] < times[j] or (times[i] == times[j] and not events[j])):
                 pairs += 1
                 right += 1.0 * (risk[i] > risk[j]) + 0.5 * (risk[i] == risk[j])
-    assert concordance_index(times, events, risk) == pytest.approx(right / pairs)
+    assert hedgerow.metrics.harrell_c((times, events), risk) == pytest.approx(right / pairs)
 
 
 def test_y_may_come_in_several_forms() -> None:

@@ -16,6 +16,7 @@ from hedgerow.fit.run import fit
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.inference.fitted import publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
+from hedgerow.metrics.survival import harrell_c
 from hedgerow.params.table import (
     REGRESSION,
     CategoricalFeatures,
@@ -25,8 +26,7 @@ from hedgerow.params.table import (
     rows_of,
     with_parameters_described,
 )
-from hedgerow.tasks.survival.predictor import SurvivalPredictor, concordance_index
-from hedgerow.tasks.survival.target import read_survival
+from hedgerow.tasks.survival.predictor import SurvivalPredictor
 from hedgerow.tasks.survival.task import LOG_RANK, Survival
 
 Floats = NDArray[np.float64]
@@ -256,8 +256,7 @@ class RandomSurvivalForest(SupervisedTrees):
         -------
         score : float
         """
-        risk = self.predict(X)
-        return concordance_index(*read_survival(y, len(risk)), risk)
+        return harrell_c(y, self.predict(X))
 
     @property
     def event_times_(self) -> Floats:

@@ -15,10 +15,10 @@ from hedgerow.explain.report.request import Parts, ReportRequest
 from hedgerow.inference.columns import Columns
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
+from hedgerow.metrics.survival import harrell_c, read_survival
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
-from hedgerow.tasks.survival.predictor import SurvivalPredictor, concordance_index
-from hedgerow.tasks.survival.target import read_survival
+from hedgerow.tasks.survival.predictor import SurvivalPredictor
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -50,7 +50,7 @@ class SurvivalEvaluation:
 
     def figures(self) -> dict[str, Any]:
         """Return the number of rows and events, and Harrell's concordance index."""
-        score = concordance_index(self.times, self.events, self.risk)
+        score = harrell_c((self.times, self.events), self.risk)
         return {"rows": len(self.risk), "events": int(self.events.sum()), "concordance": score}
 
 

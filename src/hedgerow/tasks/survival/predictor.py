@@ -19,8 +19,9 @@ from hedgerow.inference.batch import Batch
 from hedgerow.inference.columns import predicted_columns
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.predictor import Predictor
+from hedgerow.metrics.survival import harrell_c, read_survival
 from hedgerow.tasks.regression.columns import RegressionColumns
-from hedgerow.tasks.survival.target import SurvivalInfo, read_survival
+from hedgerow.tasks.survival.target import SurvivalInfo
 
 Floats = NDArray[np.float64]
 
@@ -139,26 +140,12 @@ class SurvivalPredictor(Predictor):
         threads = self.threads(rows.n_rows)
         risk = fold(self.forest, rows.codes, hazards, None, oob_mask=rows.oob_mask, n_threads=threads).sum(axis=1)
         seen = np.isfinite(risk)
-        score = concordance_index(rows.target.times[seen], rows.target.events[seen], risk[seen])
+        score = harrell_c((rows.target.times[seen], rows.target.events[seen]), risk[seen])
         return replace(self.fitted, figures=replace(self.fitted.figures, oob_score=score))
 
     def _mean(self, batch: Batch, values: Callable[[NDArray[Any]], Floats]) -> Floats:
         """Return the mean over trees of a function of leaf counts, (n, S)."""
         return fold(self.forest, batch.codes, MeanReducer(values), None, n_threads=self.threads(len(batch)))
-
-
-def concordance_index(times: Floats, events: NDArray[np.bool_], risk: Floats) -> float:
-    """Return Harrell's C: the share of comparable pairs that are ordered correctly.
-
-    The earlier event must have the higher risk; ties count half. A pair is comparable if the earlier time is an event,
-    or both times are equal and one of them is an event.
-    """
-    concordant = comparable = 0.0
-    for time, own in zip(times[events], risk[events], strict=True):
-        later = risk[(times > time) | ((times == time) & ~events)]
-        concordant += (own > later).sum() + 0.5 * (own == later).sum()
-        comparable += len(later)
-    return float(concordant / comparable) if comparable else np.nan
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
