@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 import hedgerow
-from hedgerow import RandomSurvivalForest, explain, plot, structure
+from hedgerow import explain, plot, structure
 from hedgerow.decisions import all_decisions
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.estimators.regressor import TreesRegressor
+from hedgerow.estimators.survival import SurvivalTrees
 from hedgerow.estimators.trees import BaseTrees
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.rules import rule_names
@@ -137,7 +138,7 @@ def questions(model: Any, n_rows: int = 6, turn: int | None = None) -> Iterator[
         yield from _of_classes(model, X, turn)
     elif isinstance(model, TreesRegressor):
         yield from _of_numbers(model, X, turn)
-    elif isinstance(model, RandomSurvivalForest):
+    elif isinstance(model, SurvivalTrees):
         yield from _of_times(model, X)
     else:
         yield from _of_rows(model, X)
@@ -253,6 +254,11 @@ def _of_times(model: Any, X: Any) -> Iterator[Question]:
     yield "predict_bounds", lambda: _finite(model.predict_bounds(X))
     for name in ("predict_survival_function", "predict_cumulative_hazard_function"):
         yield name, lambda name=name: _finite(getattr(model, name)(X), getattr(model, name)(X, times=[0.0]))
+    yield "predict_quantile", lambda: model.predict_quantile(X, [0.1, 0.5])
+    yield "predict_rmst", lambda: _finite(model.predict_rmst(X), model.predict_rmst(X, bounds=True))
+    yield "predict_lower", lambda: model.predict_lower(X)
+    yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
+    yield "predict_set", lambda: model.predict_set(X)
     yield "score", lambda: model.score(X, y)
     yield "explain", lambda: model.explain(X)
     yield "report", lambda: model.report(_first(X, 3), y[:3]).html

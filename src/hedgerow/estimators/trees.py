@@ -60,7 +60,7 @@ class BaseTrees(BaseEstimator, ABC):  # type: ignore[misc]
     # Parameters that every class takes.
     max_depth: int | None
     min_samples_split: int | float
-    min_samples_leaf: int | float
+    min_samples_leaf: int | float | str
     categorical_features: CategoricalFeatures
     max_bins: int | str | None
     random_state: RandomState

@@ -266,7 +266,8 @@ def read_survival(y: Any, n_rows: int | None = None) -> SurvivalTimes:
         raise ValueError(f"times must be finite and >= 0, got {bad:g}. Drop rows without a time.")
     if not np.isin(events, (0, 1)).all():
         bad = events[~np.isin(events, (0, 1))][0]
-        raise ValueError(f"events must be True or 1 for events, and False or 0 for censored rows, got {bad!r}.")
+        hint = " Competing risks are not supported: fit a forest for each cause." if bad == np.floor(bad) > 1 else ""
+        raise ValueError(f"events must be True or 1 for events, and False or 0 for censored rows, got {bad!r}.{hint}")
     if not (events == 1).any():
         raise ValueError("y must have at least one event, got only censored rows.")
     return SurvivalTimes(times, events.astype(bool))
