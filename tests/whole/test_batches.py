@@ -21,7 +21,7 @@ N_BATCHED, N_ASKED = 21, 1200
 #: What else says something of each row.
 OTHERS = ("apply", "decision_path", "embed", "score_samples", "transform")
 #: What only forests whose bags leave rows out can say.
-NEED_BAGS = ("predict_interval", "predict_novelty", "predict_variance")
+NEED_BAGS = ("predict_interval", "predict_lower", "predict_novelty", "predict_variance")
 
 
 def table(seed: int, n_rows: int) -> NDArray[np.float64]:

@@ -363,6 +363,7 @@ class SurvivalTree(SingleTreeMixin, SurvivalTrees):
         "unseen",
         "categorical_features",
         "max_bins",
+        "ccp_alpha",
         "random_state",
         variants={name: VARIANTS[name] for name in ("caution",)},
     )
@@ -383,6 +384,7 @@ class SurvivalTree(SingleTreeMixin, SurvivalTrees):
         unseen: str = "shares",
         categorical_features: CategoricalFeatures = "from_dtype",
         max_bins: int | str | None = "auto",
+        ccp_alpha: float = 0.0,
         random_state: RandomState = None,
     ) -> None:
         self.caution = caution
@@ -396,6 +398,7 @@ class SurvivalTree(SingleTreeMixin, SurvivalTrees):
         self.unseen = unseen
         self.categorical_features = categorical_features
         self.max_bins = max_bins
+        self.ccp_alpha = ccp_alpha
         self.random_state = random_state
 
     @property

@@ -67,6 +67,8 @@ def oob_curves(
     total: Floats | None = None
     for tree in range(forest.n_trees):
         judged = np.flatnonzero(outside[:, tree])
+        if not len(judged):
+            continue
         at = leaves[judged, tree] + forest.leaf_start[tree]
         if own is None:
             states = curves(forest.evidence.read(at))
@@ -76,7 +78,8 @@ def oob_curves(
             total = np.zeros((2, len(chosen), states.shape[1]))
         total[0, judged] += states
         total[1, judged] += states**2
-    assert total is not None
+    if total is None:
+        return OobCurves(chosen[:0], np.empty((0, 1)), np.empty((0, 1)), np.empty(0))
     number = outside.sum(axis=1).astype(np.float64)
     seen = number > 0
     mean, square = total[:, seen] / number[seen, None]
@@ -147,6 +150,8 @@ class LowerLevels:
 
 def learn_lower(dead: Floats, times: Floats, events: NDArray[np.bool_], all_rows: tuple[Any, Any]) -> LowerLevels:
     """Weight each event by 1 / G(t-), the probability of not being censored before; G is that of `all_rows`."""
+    if not events.any():
+        return LowerLevels(np.zeros(1), np.ones(1))
     just_before = np.nextafter(times[events], -np.inf)
     weights = 1 / np.maximum(kaplan_meier_at(*all_rows, just_before, censoring=True), 1e-3)
     order = np.argsort(dead[events], kind="stable")
@@ -188,6 +193,8 @@ def brier_of_many_trees(curves: OobCurves, grid: Floats, times: Floats, events: 
     of the rows are gone.
     """
     used = curves.number > 1
+    if not used.any():
+        return np.inf
     own, happened, pairs, mean = (
         times[curves.rows][used],
         events[curves.rows][used],

@@ -141,7 +141,8 @@ class SurvivalPredictor(Predictor):
                 f"horizon must be from 0 to {self.info.times[-1]:g}, the last event time in training, got {horizon!r}."
             )
         ends = np.minimum(np.append(self.info.times, np.inf), horizon)
-        return np.asarray(np.tensordot(values, np.diff(ends, prepend=0.0), axes=(1, 0)))
+        widths = np.diff(ends, prepend=0.0).reshape(-1, *[1] * (values.ndim - 2))
+        return np.asarray(np.add.accumulate(values * widths, axis=1)[:, -1])  # in this order for any batch
 
     def quantiles(self, curves: Floats, shares: Any) -> Floats:
         """Return the first grid times at which shares of rows have had the event, (n, q); infinite beyond the grid."""
