@@ -38,13 +38,15 @@ Question = tuple[str, Callable[[], Any]]
 REFUSALS: dict[type[Exception], str] = {
     AttributeError: """
         estimators_samples_
-        caution_ feature_names_in_ label_shares_ leaf_size_ max_features_ max_features_errors_ oob_decision_function_ oob_errors_
+        caution_ feature_names_in_ label_shares_ leaf_size_ max_features_ max_features_errors_ oob_decision_function_
+        oob_errors_
         oob_evidence_ oob_prediction_ oob_score_ oob_trace_ tree_weights_ tuning_
         drift evidence explain grow_more merge nearest_rows partial_fit predict_uncertainty predict_variance report
         row_weights tune LeafEvidenceDisplay
     """,
     ValueError: """
-        predict_frame predict_interval predict_lower predict_mass predict_novelty predict_quantiles predict_set quantile_ranks
+        predict_frame predict_interval predict_lower predict_mass predict_novelty predict_quantiles predict_set
+        quantile_ranks
         describe explain report score_samples shap_values
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
         drift fit grow_more merge partial_fit to_onnx importance_test cost_complexity_pruning_path fit_transform

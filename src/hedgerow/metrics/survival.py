@@ -63,11 +63,8 @@ def harrell_c(y: Any, risk: ArrayLike) -> float:
     >>> harrell_c(([1.0, 2.0, 3.0, 4.0], [True, False, True, True]), [4, 3, 1, 2])
     0.75
     """
-    scores = _risks(risk)
-    times, events = read_survival(y, len(scores))
-    pairs = _Pairs.of(times, events, scores)
-    comparable = pairs.comparable.sum()
-    return float(pairs.concordant.sum() / comparable) if comparable else np.nan
+    concordant, comparable = concordant_pairs(y, risk)
+    return concordant / comparable if comparable else np.nan
 
 
 def uno_c(y: Any, risk: ArrayLike, *, y_train: Any = None, tau: float | None = None) -> float:
@@ -271,6 +268,13 @@ def read_survival(y: Any, n_rows: int | None = None) -> SurvivalTimes:
     if not (events == 1).any():
         raise ValueError("y must have at least one event, got only censored rows.")
     return SurvivalTimes(times, events.astype(bool))
+
+
+def concordant_pairs(y: Any, risk: ArrayLike) -> tuple[float, float]:
+    """Count the pairs in the right order, ties half, and the comparable pairs; their ratio is Harrell's index."""
+    scores = _risks(risk)
+    pairs = _Pairs.of(*read_survival(y, len(scores)), scores)
+    return float(pairs.concordant.sum()), float(pairs.comparable.sum())
 
 
 def kaplan_meier_at(times: Floats, events: Bools, at: Floats, *, censoring: bool = False) -> Floats:

@@ -24,6 +24,7 @@ from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
 from hedgerow.metrics.survival import harrell_c, read_survival
 from hedgerow.tasks.regression.columns import RegressionColumns
+from hedgerow.tasks.survival.evaluation import SurvivalEvaluation, SurvivalTally
 from hedgerow.tasks.survival.oob import CurveCalibration, LowerLevels, learn_calibration, learn_lower, oob_curves
 from hedgerow.tasks.survival.target import SurvivalInfo
 
@@ -200,6 +201,16 @@ class SurvivalPredictor(Predictor):
             return found if batch.novelty is None else found | {"novelty": batch.novelty.p_value}
 
         return RegressionColumns(predicted_columns(self, X, predict))
+
+    def evaluate(self, table: Any, y: Any) -> SurvivalEvaluation:
+        """Return risks and curves, with true times, to compute metrics from."""
+        batch = self.read(table)
+        times, events = read_survival(y, len(batch))
+        return SurvivalEvaluation(times, events, self.risk(batch), self.info.times, self.curves(batch))
+
+    def tally(self, X: Any, y: Any, coverage: float | None = None) -> SurvivalTally:
+        """Tally the pairs of rows that are ordered correctly."""
+        return self.evaluate(X, y).tally
 
     # ---- out of bag ------------------------------------------------------------------------------
 
