@@ -37,7 +37,8 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "extra trees": ("ExtraTreesRegressor",),
     "mixed forest": ("MixedForestRegressor",),
     "single trees": ("DecisionTreeRegressor", "ExtraTreeRegressor"),
-    "survival forest": ("RandomSurvivalForest",),
+    "survival forests": ("RandomSurvivalForest", "ExtraSurvivalTrees"),
+    "survival tree": ("SurvivalTree",),
     "random trees embedding": ("RandomTreesEmbedding",),
     "unsupervised forest": ("UnsupervisedForest",),
 }
@@ -53,8 +54,8 @@ GROUPS = np.arange(120) // 3
 def target_of(model: Any) -> Any:
     """Return y of the class of a model: classes, numbers, times, or None."""
     name = type(model).__name__
-    kinds = {"Classifier": CLASSES, "Regressor": NUMBERS, "SurvivalForest": TIMES}
-    return next((y for kind, y in kinds.items() if name.endswith(kind)), None)
+    kinds = {"Classifier": CLASSES, "Regressor": NUMBERS, "Survival": TIMES}
+    return next((y for kind, y in kinds.items() if kind in name), None)
 
 
 def fit(model: Any, y: Any = None, **more: Any) -> Any:
@@ -119,7 +120,12 @@ TRIES: Mapping[str, Callable[[Any], Any]] = {
         model.predict_quantiles(X[:3], [0.5]),
         model.quantile_ranks(X[:3], NUMBERS[:3]),
     ),
-    "`predict_survival_function`": lambda model: model.predict_survival_function(X[:3]),
+    "`predict_survival_function`, `predict_rmst`, `predict_quantile`": lambda model: (
+        model.predict_survival_function(X[:3]),
+        model.predict_rmst(X[:3]),
+        model.predict_quantile(X[:3]),
+    ),
+    "`predict_lower`": lambda model: model.predict_lower(X[:3]),
     "`score_samples`, `transform`": lambda model: (model.score_samples(X[:3]), model.transform(X[:3])),
     "`predict_novelty`": lambda model: model.predict_novelty(X[:3]),
     "`predict_variance`": lambda model: model.predict_variance(X[:3]),

@@ -20,6 +20,7 @@ from .errors import HedgerowError as HedgerowError
 from .errors import ModelFileError as ModelFileError
 from .estimators import DecisionTreeClassifier as DecisionTreeClassifier
 from .estimators import DecisionTreeRegressor as DecisionTreeRegressor
+from .estimators import ExtraSurvivalTrees as ExtraSurvivalTrees
 from .estimators import ExtraTreeClassifier as ExtraTreeClassifier
 from .estimators import ExtraTreeRegressor as ExtraTreeRegressor
 from .estimators import ExtraTreesClassifier as ExtraTreesClassifier
@@ -32,6 +33,7 @@ from .estimators import RandomForestClassifier as RandomForestClassifier
 from .estimators import RandomForestRegressor as RandomForestRegressor
 from .estimators import RandomSurvivalForest as RandomSurvivalForest
 from .estimators import RandomTreesEmbedding as RandomTreesEmbedding
+from .estimators import SurvivalTree as SurvivalTree
 from .estimators import UnsupervisedForest as UnsupervisedForest
 from .estimators import load as load
 from .estimators import merge as merge

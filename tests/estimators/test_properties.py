@@ -33,7 +33,7 @@ def fitted(name: str, n_rows: int = 60, **parameters: Any) -> Any:
     """The same, fitted to a small table."""
     X = numbers(0, n_rows)
     y = labels(X, 3) if name.endswith("Classifier") else np.nan_to_num(X[:, 0])
-    if name == "RandomSurvivalForest":
+    if "Survival" in name:
         y = np.column_stack([np.arange(n_rows) % 3 + 1.0, np.ones(n_rows)])
     return made(name, **parameters).fit(X, y)
 

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 import hedgerow
-from hedgerow import RandomSurvivalForest, explain, plot, structure
+from hedgerow import explain, plot, structure
 from hedgerow.decisions import all_decisions
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.estimators.regressor import TreesRegressor
+from hedgerow.estimators.survival import SurvivalTrees
 from hedgerow.estimators.trees import BaseTrees
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.rules import rule_names
@@ -37,13 +38,15 @@ Question = tuple[str, Callable[[], Any]]
 REFUSALS: dict[type[Exception], str] = {
     AttributeError: """
         estimators_samples_
-        caution_ feature_names_in_ label_shares_ max_features_ max_features_errors_ oob_decision_function_ oob_errors_
+        caution_ feature_names_in_ label_shares_ leaf_size_ max_features_ max_features_errors_ oob_decision_function_
+        oob_errors_
         oob_evidence_ oob_prediction_ oob_score_ oob_trace_ tree_weights_ tuning_
         drift evidence explain grow_more merge nearest_rows partial_fit predict_uncertainty predict_variance report
         row_weights tune LeafEvidenceDisplay
     """,
     ValueError: """
-        predict_frame predict_interval predict_mass predict_novelty predict_quantiles predict_set quantile_ranks
+        predict_frame predict_interval predict_lower predict_mass predict_novelty predict_quantiles predict_set
+        quantile_ranks
         describe explain report score_samples shap_values
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
         drift fit grow_more merge partial_fit to_onnx importance_test cost_complexity_pruning_path fit_transform
@@ -137,7 +140,7 @@ def questions(model: Any, n_rows: int = 6, turn: int | None = None) -> Iterator[
         yield from _of_classes(model, X, turn)
     elif isinstance(model, TreesRegressor):
         yield from _of_numbers(model, X, turn)
-    elif isinstance(model, RandomSurvivalForest):
+    elif isinstance(model, SurvivalTrees):
         yield from _of_times(model, X)
     else:
         yield from _of_rows(model, X)
@@ -253,6 +256,11 @@ def _of_times(model: Any, X: Any) -> Iterator[Question]:
     yield "predict_bounds", lambda: _finite(model.predict_bounds(X))
     for name in ("predict_survival_function", "predict_cumulative_hazard_function"):
         yield name, lambda name=name: _finite(getattr(model, name)(X), getattr(model, name)(X, times=[0.0]))
+    yield "predict_quantile", lambda: model.predict_quantile(X, [0.1, 0.5])
+    yield "predict_rmst", lambda: _finite(model.predict_rmst(X), model.predict_rmst(X, bounds=True))
+    yield "predict_lower", lambda: model.predict_lower(X)
+    yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
+    yield "predict_set", lambda: model.predict_set(X)
     yield "score", lambda: model.score(X, y)
     yield "explain", lambda: model.explain(X)
     yield "report", lambda: model.report(_first(X, 3), y[:3]).html

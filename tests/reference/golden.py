@@ -41,6 +41,8 @@ KEPT = {
         "embedding",
         "unsupervised",
         "survival",
+        "survival-extra",
+        "survival-tree",
     ),
     "2.0": ("listed",),
 }

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hedgerow import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ExtraSurvivalTrees,
     ExtraTreeClassifier,
     ExtraTreeRegressor,
     ExtraTreesClassifier,
@@ -28,6 +29,7 @@ from hedgerow import (
     RandomForestRegressor,
     RandomSurvivalForest,
     RandomTreesEmbedding,
+    SurvivalTree,
     UnsupervisedForest,
     merge,
     save,
@@ -182,6 +184,8 @@ UNLABELLED_MODELS: dict[str, Callable[[], Fitted]] = {
 
 SURVIVAL_MODELS: dict[str, Callable[[], Fitted]] = {
     "survival": lambda: _survival(RandomSurvivalForest(5, min_samples_leaf=5, oob_score=True, random_state=0)),
+    "survival-extra": lambda: _survival(ExtraSurvivalTrees(5, min_samples_leaf="oob", random_state=0)),
+    "survival-tree": lambda: _survival(SurvivalTree(min_samples_leaf=5, random_state=0)),
 }
 
 

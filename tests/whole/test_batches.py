@@ -21,7 +21,7 @@ N_BATCHED, N_ASKED = 21, 1200
 #: What else says something of each row.
 OTHERS = ("apply", "decision_path", "embed", "score_samples", "transform")
 #: What only forests whose bags leave rows out can say.
-NEED_BAGS = ("predict_interval", "predict_novelty", "predict_variance")
+NEED_BAGS = ("predict_interval", "predict_lower", "predict_novelty", "predict_variance")
 
 
 def table(seed: int, n_rows: int) -> NDArray[np.float64]:
@@ -42,7 +42,7 @@ def fitted(name: str, n_classes: int = 5, **parameters: Any) -> Any:
     classes = np.searchsorted(np.quantile(numbers, np.arange(1, n_classes) / n_classes), numbers)
     few = {"n_estimators": 19} if "n_estimators" in kind().get_params() else {}
     y = classes if name.endswith("Classifier") else numbers
-    if name == "RandomSurvivalForest":
+    if "Survival" in name:
         y = np.column_stack([np.exp(numbers), classes > 0])
     return kind(random_state=0, **few, **parameters).fit(X, y)
 

@@ -11,7 +11,7 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import prepare_for, table_for
-from hedgerow.cli.models import as_in_training, model_for, positive_class, presenter_of, require_target
+from hedgerow.cli.models import as_in_training, model_for, positive_class, presenter_of, read_target, require_target
 from hedgerow.cli.options import EvaluateOptions, inputs_of
 from hedgerow.explain.breakdown import figures_by, group_lines
 from hedgerow.explain.presenters.base import Figures
@@ -69,7 +69,7 @@ def _read(model: SupervisedTrees, sheet: Sheet, options: EvaluateOptions) -> tup
         sheet = labelled_rows(sheet, target[0])
     sheet = one_row_of_each(sheet, options.groups)
     prepare_for(model, sheet, [*target, *options.by])
-    y = presenter.read_y(sheet, target, model)
+    y = read_target(presenter, sheet, target, model)
     other = tuple(dict.fromkeys((*target, *options.by, *filter(None, [options.groups]))))
     rows = table_for(model, sheet, other, allow_missing=options.allow_missing_columns, only_used=True)
     return sheet, rows, y

@@ -22,7 +22,7 @@ from hedgerow.cli.files.values import POINT, known_places
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.holdout import columns_of, held_out, refitted
 from hedgerow.cli.match import checked_caution, checked_decision, checked_rule, columns_named
-from hedgerow.cli.models import remember, require_target, target_columns
+from hedgerow.cli.models import read_target, remember, require_target, target_columns
 from hedgerow.cli.options import CompareOptions, FitOptions, inputs_of
 from hedgerow.errors import CheckpointError
 from hedgerow.explain.presenters import presenter_for
@@ -37,6 +37,7 @@ from hedgerow.storage.parameters import MAX_THREADS
 from hedgerow.table import Factors
 from hedgerow.table.binned import BinnedTable, bin_columns
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
+from hedgerow.table.codebook import PARTS
 from hedgerow.util.runtime import thread_count
 from hedgerow.util.text import in_groups, listed, number_of
 
@@ -90,7 +91,7 @@ def fit(options: FitOptions, then: Callable[[SupervisedTrees], dict[str, Any]] |
     if options.skip_unlabelled:
         sheet = labelled_rows(sheet, require_target(sheet, presenter, options)[0])
     table, cells = _binned(sheet, options, estimator)
-    y = presenter.read_y(sheet, target_columns(presenter, options))
+    y = read_target(presenter, sheet, target_columns(presenter, options))
     groups = groups_of(sheet, options)
     estimator.set_params(**_class_weight(estimator, options, y), **_immutable(options, table))
     held_out, held_out_scores = _held_out(estimator, sheet, options, y, groups)
@@ -147,7 +148,7 @@ def _type_of(options: FitOptions) -> type[SupervisedTrees]:
     from hedgerow import estimators
 
     presenter = presenter_for(options)
-    names = {model: name + presenter.suffix for model, name in _MODELS.items()}
+    names = presenter.models or {model: name + presenter.suffix for model, name in _MODELS.items()}
     known = [model for model, name in names.items() if name in vars(estimators)]
     if options.model not in known:
         raise UsageError(f"--model {options.model} does not support --{presenter.option}. Use {listed(known)}.")
@@ -339,7 +340,8 @@ def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str
             raise UsageError(f"{option} must differ from --target, got {name!r} for both.")
     for name in options.nominal:
         sheet.require(name, "--nominal")
-    left = {*target, options.id, options.groups, *options.drop}
+    parts = {name + part for name in target if name in sheet.dates for part in PARTS}
+    left = {*target, *parts, options.id, options.groups, *options.drop}
     names = tuple(name for name in sheet.names if name not in left)
     if not names:
         raise DataError(

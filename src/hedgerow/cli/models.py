@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hedgerow.cli.console import note
-from hedgerow.cli.exit_codes import UsageError
+from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_model
 from hedgerow.cli.files.values import known_places
@@ -90,16 +90,25 @@ def _as_option(name: str, value: object) -> str:
 
 def target_columns(presenter: Presenter, options: Any) -> tuple[str, ...]:
     """Return the target columns, or () if an option is not given."""
-    names = tuple(getattr(options, option) for option in presenter.target_options)
-    return () if None in names else names
+    names = tuple(getattr(options, option, None) for option in presenter.target_options)
+    more = (getattr(options, option, None) for option in presenter.more_target_options)
+    return () if None in names else (*names, *(name for name in more if name is not None))
 
 
 def require_target(sheet: Sheet, presenter: Presenter, options: Any) -> tuple[str, ...]:
     """Return the target columns that options name, after checking the table."""
     names = target_columns(presenter, options)
-    for option, name in zip(presenter.target_options, names, strict=False):
+    for option, name in zip((*presenter.target_options, *presenter.more_target_options), names, strict=False):
         sheet.require(name, f"--{option}")
     return names
+
+
+def read_target(presenter: Presenter, sheet: Sheet, names: tuple[str, ...], model: Any = None) -> Any:
+    """Read the target columns; raise `DataError` for invalid values."""
+    try:
+        return presenter.read_y(sheet, names, model)
+    except ValueError as reason:
+        raise DataError(str(reason)) from None
 
 
 def undecided_words(presenter: Presenter, n_rows: int) -> str:

@@ -163,6 +163,20 @@ class TargetOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EventOptions(TargetOptions):
+    """Options for times until an event, of which --target is the time."""
+
+    event: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with 1 for events and 0 for censored rows; --target is the time."),
+    ] = None
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the start from which --target counts, such as a date."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelOptions(ReadOptions):
     """A model and a table, with overrides of the model's rule, caution and decision."""
 
@@ -197,11 +211,16 @@ class FileOptions(OutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(TargetOptions, ReadOptions, WriteOptions):
+class FitOptions(EventOptions, ReadOptions, WriteOptions):
     """Options of `hedgerow fit`."""
 
     data: Data
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Target column: classes, or numbers with --regression.")]
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target", "--time", metavar="COLUMN", help="Target column: classes, numbers with --regression, or times."
+        ),
+    ]
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write, or - for standard output.")
     ]
@@ -321,6 +340,9 @@ class PredictOptions(IntervalOptions, WriteOptions):
         tuple[str, ...], typer.Option(metavar="COLUMN", help="Column to copy to the output; repeatable.")
     ] = ()
     keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all columns to the output.")] = False
+    times: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Times of survival probabilities, such as 30,90,365.")
+    ] = None
     costs: CostsFile = None
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Prefix for the names of prediction columns.")] = ""
     raw: Annotated[
@@ -330,12 +352,12 @@ class PredictOptions(IntervalOptions, WriteOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(TargetOptions, IntervalOptions, OutputOptions):
+class EvaluateOptions(EventOptions, IntervalOptions, OutputOptions):
     """Options of `hedgerow evaluate`."""
 
     model: Model
     data: Data
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with true targets.")]
+    target: Annotated[str, typer.Option("--target", "--time", metavar="COLUMN", help="Column with true targets.")]
     by: By = ()
     groups: GroupsJudged = None
     positive: Annotated[
@@ -382,7 +404,7 @@ class ExplainOptions(TargetOptions, ModelOptions, WriteOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(TargetOptions, ModelOptions, WriteOptions):
+class ReportOptions(EventOptions, ModelOptions, WriteOptions):
     """Options of `hedgerow report`."""
 
     model: Model
@@ -392,7 +414,12 @@ class ReportOptions(TargetOptions, ModelOptions, WriteOptions):
     ]
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column with true targets; detected if only one column qualifies."),
+        typer.Option(
+            "--target",
+            "--time",
+            metavar="COLUMN",
+            help="Column with true targets; detected if only one column qualifies.",
+        ),
     ] = None
     id: Id = None
     groups: GroupsCounted = None

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hedgerow import _core
 from hedgerow.cli.console import note
 from hedgerow.cli.evaluation import costs_for
+from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.paths import check_out
 from hedgerow.cli.files.sheet import Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
+from hedgerow.cli.files.values import POINT
 from hedgerow.cli.match import LARGE_ROWS, prepare_for, table_for
 from hedgerow.cli.models import as_in_training, model_for, presenter_of, undecided_words
 from hedgerow.cli.options import PredictOptions, inputs_of
@@ -49,4 +54,17 @@ def predictions_of(model: SupervisedTrees, sheet: Sheet, options: PredictOptions
     other, allow = tuple(name for name, _ in named), options.allow_missing_columns
     table = table_for(model, sheet, other, allow_missing=allow, only_used=True)
     costs = costs_for(model, options.costs, options)
-    return presenter_of(model).columns(model, table, options.coverage, costs), kept
+    if options.times is None:
+        return presenter_of(model).columns(model, table, options.coverage, costs), kept
+    try:
+        return presenter_of(model).columns_at(model, table, _times(options.times)), kept
+    except ValueError as reason:
+        raise UsageError(f"--{reason}") from None
+
+
+def _times(text: str) -> NDArray[np.float64]:
+    """Parse --times."""
+    numbers = [POINT.number(each) for each in text.split(",")]
+    if any(number is None or not 0 <= number < np.inf for number in numbers):
+        raise ValueError(f"times must be numbers such as 30,90,365, got {text!r}.")
+    return np.array(numbers, dtype=np.float64)

@@ -13,7 +13,15 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import SomeRows, labelled_rows
 from hedgerow.cli.match import immutable_columns, prepare_for, read_labels, table_for
-from hedgerow.cli.models import as_in_training, model_for, presenter_of, require_target, target_columns, undecided_words
+from hedgerow.cli.models import (
+    as_in_training,
+    model_for,
+    presenter_of,
+    read_target,
+    require_target,
+    target_columns,
+    undecided_words,
+)
 from hedgerow.cli.options import ReportOptions, inputs_of
 from hedgerow.cli.output import write_text
 from hedgerow.inference.predictor import predictor_of
@@ -37,7 +45,7 @@ def report(options: ReportOptions) -> None:
     target = target_columns(presenter, options) or _found_target(
         model, sheet, (options.id, options.groups, *options.by)
     )
-    y = presenter.read_y(sheet, target, model) if target else None
+    y = read_target(presenter, sheet, target, model) if target else None
     arguments = _arguments(model, sheet, options, target)
     if not target and (options.by or options.costs):
         raise UsageError("--by and --costs require --target COLUMN.")

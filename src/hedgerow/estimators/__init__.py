@@ -12,7 +12,9 @@ from hedgerow.estimators.regressors import DecisionTreeRegressor as DecisionTree
 from hedgerow.estimators.regressors import ExtraTreeRegressor as ExtraTreeRegressor
 from hedgerow.estimators.regressors import ExtraTreesRegressor as ExtraTreesRegressor
 from hedgerow.estimators.regressors import RandomForestRegressor as RandomForestRegressor
+from hedgerow.estimators.survival import ExtraSurvivalTrees as ExtraSurvivalTrees
 from hedgerow.estimators.survival import RandomSurvivalForest as RandomSurvivalForest
+from hedgerow.estimators.survival import SurvivalTree as SurvivalTree
 from hedgerow.estimators.unsupervised import RandomTreesEmbedding as RandomTreesEmbedding
 from hedgerow.estimators.unsupervised import UnsupervisedForest as UnsupervisedForest
 from hedgerow.fit.incremental import merge as merge

@@ -41,6 +41,8 @@ class FitMetrics:
         Out-of-bag probabilities or predictions for the training rows.
     max_features, max_features_errors : int, dict
         Number of features chosen on out-of-bag rows, and the error of each number tried.
+    leaf_size, leaf_size_errors : int, dict
+        Leaf size chosen on out-of-bag rows, and the error of each size tried.
     label_shares : (n, K) float64
         Expected class shares of uncertain labels.
     tuning : list of (float, dict)
@@ -51,6 +53,8 @@ class FitMetrics:
     oob_predictions: NDArray[np.float64] | None = None
     max_features: int | None = None
     max_features_errors: dict[int, float] | None = None
+    leaf_size: int | None = None
+    leaf_size_errors: dict[int, float] | None = None
     label_shares: NDArray[np.float64] | None = None
     tuning: list[tuple[float, dict[str, Any]]] | None = None
 

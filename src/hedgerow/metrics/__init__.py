@@ -1,4 +1,4 @@
-"""Metrics, curves, tables and scorers of prediction sets.
+"""Metrics, curves, tables and scorers of prediction sets, and metrics of survival.
 
 Metrics of sets have the signature ``metric(y, sets, *, classes=None, sample_weight=None)``, with labels ``y`` (n,) and
 prediction sets ``sets``, bool (n, K); ``classes`` names the columns. They never return NaN: a mean over decided (or
@@ -37,10 +37,22 @@ from hedgerow.metrics.sets import (
     u80,
     utility,
 )
+from hedgerow.metrics.survival import (
+    DCalibration,
+    DynamicAUC,
+    d_calibration,
+    dynamic_auc,
+    harrell_c,
+    integrated_brier,
+    survival_brier,
+    uno_c,
+)
 from hedgerow.metrics.tally import RegressionTally, SetTally, tally_numbers, tally_sets
 
 __all__ = [
     "AccuracyRejectionCurve",
+    "DCalibration",
+    "DynamicAUC",
     "RegressionTally",
     "RiskCoverageCurve",
     "SetConfusion",
@@ -51,10 +63,14 @@ __all__ = [
     "area_under_accuracy_rejection",
     "confusion_matrix_with_sets",
     "coverage",
+    "d_calibration",
     "determinacy",
     "discounted_accuracy",
     "discounted_accuracy_scorer",
+    "dynamic_auc",
     "f_beta_of_sets",
+    "harrell_c",
+    "integrated_brier",
     "mean_set_size",
     "mic",
     "risk_coverage_curve",
@@ -62,11 +78,13 @@ __all__ = [
     "set_accuracy",
     "set_cost",
     "single_set_accuracy",
+    "survival_brier",
     "tally_numbers",
     "tally_sets",
     "u65",
     "u65_scorer",
     "u80",
     "u80_scorer",
+    "uno_c",
     "utility",
 ]

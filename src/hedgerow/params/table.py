@@ -438,7 +438,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     # Parameters that every class takes.
     max_depth: int | None
     min_samples_split: int | float
-    min_samples_leaf: int | float
+    min_samples_leaf: int | float | str
     categorical_features: CategoricalFeatures
     max_bins: int | str | None
     random_state: RandomState

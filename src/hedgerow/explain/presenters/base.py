@@ -124,10 +124,14 @@ class Presenter(ABC):
 
     #: Suffix of the names of estimators.
     suffix: ClassVar[str]
+    #: Estimators by --model, if their names do not end with the suffix.
+    models: ClassVar[dict[str, str]] = {}
     #: Option of `hedgerow fit` that chooses this type; None for the default type.
     option: ClassVar[str | None] = None
     #: Options that name the columns of the target.
     target_options: ClassVar[tuple[str, ...]] = ("target",)
+    #: Options that name further columns of the target, if they are given.
+    more_target_options: ClassVar[tuple[str, ...]] = ()
     #: Whether targets are classes: folds are stratified, and rows may be undecided.
     has_classes: ClassVar[bool] = False
     #: Whether `report` supports the type.
@@ -178,6 +182,10 @@ class Presenter(ABC):
 
         Raise a ValueError for arguments that the type does not support.
         """
+
+    def columns_at(self, model: BaseEstimator, table: NamedColumns, times: Floats) -> Columns:
+        """Return the predictions at some times; raise a ValueError unless the type predicts times."""
+        raise ValueError(f"times require a survival model, got a {type(model).__name__}.")
 
     def unsupported(self, model: BaseEstimator, option: str, value: object) -> str | None:
         """Return the requirement of a command-line option that the model does not meet, or None."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hedgerow.explain.breakdown import Lines
 from hedgerow.explain.presenters.base import Array, Fact, Figures, FitSummary, Floats, Presenter, TargetSheet
 from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, novel_rows
 from hedgerow.explain.report.plots import Frame, Plot
@@ -15,10 +16,11 @@ from hedgerow.explain.report.request import Parts, ReportRequest
 from hedgerow.inference.columns import Columns
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
+from hedgerow.metrics.survival import read_survival
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
-from hedgerow.tasks.survival.predictor import SurvivalPredictor, concordance_index
-from hedgerow.tasks.survival.target import read_survival
+from hedgerow.tasks.survival.evaluation import N_GROUPS, GroupCalibration, SurvivalEvaluation, SurvivalTally
+from hedgerow.tasks.survival.predictor import SurvivalPredictor
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -27,31 +29,10 @@ if TYPE_CHECKING:
 
 #: Number of rows listed, those with the highest risk.
 MOST_LISTED = 20
-#: Number of groups of equal size by risk.
-N_GROUPS = 3
-
-
-@dataclass(frozen=True, eq=False)
-class SurvivalEvaluation:
-    """Times, events and predicted risks, (n,) each."""
-
-    times: Floats
-    events: NDArray[np.bool_]
-    risk: Floats
-
-    @property
-    def tally(self) -> SurvivalEvaluation:
-        """The evaluation itself, because the concordance index is no sum over parts of a table."""
-        return self
-
-    def group(self, rows: NDArray[np.bool_]) -> dict[str, Any]:
-        """Return the metrics of some rows (n,)."""
-        return SurvivalEvaluation(self.times[rows], self.events[rows], self.risk[rows]).figures()
-
-    def figures(self) -> dict[str, Any]:
-        """Return the number of rows and events, and Harrell's concordance index."""
-        score = concordance_index(self.times, self.events, self.risk)
-        return {"rows": len(self.risk), "events": int(self.events.sum()), "concordance": score}
+#: Names of groups of equal size by risk.
+GROUPS = ("low", "middle", "high")
+#: Words for censored rows, and for events.
+EVENT_WORDS = (("0", "false", "no", "n", "censored", "alive"), ("1", "true", "yes", "y", "event", "dead", "died"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +51,20 @@ class SurvivalPresenter(Presenter):
     """Survival forests."""
 
     suffix = "SurvivalForest"
+    models: ClassVar = {"forest": "RandomSurvivalForest", "extra": "ExtraSurvivalTrees", "tree": "SurvivalTree"}
     option = "event"
     target_options = ("target", "event")
+    more_target_options = ("since",)
     oob_params: ClassVar = {"oob_score": True}
 
     def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: BaseEstimator = None) -> Array:
-        """Read times and events (n, 2)."""
-        return np.column_stack([sheet.targets(name) for name in names])
+        """Read times, from a start if there is a third column, and events (n, 2)."""
+        times = sheet.targets(names[0])
+        if len(names) > 2:
+            times = times - sheet.targets(names[2])
+        if (times < 0).any():
+            raise ValueError(f"Column {names[0]!r} must have times >= 0, got {times.min():g}.")
+        return np.column_stack([times, _events(sheet.labels(names[1]), names[1])])
 
     def summary(self, model: BaseEstimator, y: Array) -> FitSummary:
         """Summarise times, events, the caution and the out-of-bag score."""
@@ -98,25 +86,43 @@ class SurvivalPresenter(Presenter):
         predictor: SurvivalPredictor = predictor_of(model)
         return predictor.columns(table, coverage)
 
+    def columns_at(self, model: BaseEstimator, table: NamedColumns, times: Floats) -> Columns:
+        """Return risk, median time, and survival with its bounds at some times."""
+        predictor: SurvivalPredictor = predictor_of(model)
+        return predictor.columns_at(table, times)
+
     def evaluate(
         self, model: BaseEstimator, table: NamedColumns, y: Array, coverage: float | None
     ) -> SurvivalEvaluation:
-        """Compare risks with true times and events."""
-        return SurvivalEvaluation(*read_survival(y, len(y)), model.predict(table))
+        """Compare risks and curves with true times and events."""
+        predictor: SurvivalPredictor = predictor_of(model)
+        return predictor.evaluate(table, y)
 
     def figures(
         self,
-        tally: SurvivalEvaluation,
+        tally: SurvivalTally,
         *,
         coverage: float | None = None,
-        evaluated: Any = None,
+        evaluated: SurvivalEvaluation | None = None,
         positive: int | None = None,
         costs: Costs | None = None,
     ) -> Figures:
-        """Return the concordance index."""
+        """Return the concordance index and, of an evaluation, Brier scores and calibration."""
         values = tally.figures()
+        tables: list[list[Fact] | Lines] = []
+        if evaluated is not None:
+            values |= evaluated.scores()
+            found = evaluated.calibration()
+            values["calibration"] = [each._asdict() for each in found]
+            tables.append(_calibration_lines(found))
         facts = [("rows", f"{values['rows']:,}"), ("events", f"{values['events']:,}"), *_scores(values)]
-        return Figures(values, [facts], _scores(values))
+        return Figures(values, [facts, *tables], _scores(values))
+
+    def unsupported(self, model: BaseEstimator, option: str, value: object) -> str | None:
+        """Return the requirement of options for classifiers and regressors."""
+        name = type(model).__name__
+        wanted = "a regressor" if option == "coverage" else "a classifier"
+        return f"{wanted}, got {value!r} for a {name}"
 
     def page(self, model: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
         """Return curves by risk group and, if times and events are given, the concordance index."""
@@ -127,7 +133,9 @@ class SurvivalPresenter(Presenter):
         width = (bounds[:, :, 1] - bounds[:, :, 0]).mean(axis=1)
         metrics: list[Fact] = []
         if y is not None:
-            metrics = _scores(SurvivalEvaluation(*read_survival(y, len(risk)), risk).figures())
+            times, events = read_survival(y, len(risk))
+            evaluated = SurvivalEvaluation(times, events, risk, predictor.info.times, curves)
+            metrics = _scores(evaluated.tally.figures() | evaluated.scores())
         figures = SurvivalFigures(
             n_rows=len(risk),
             metrics=metrics,
@@ -161,6 +169,31 @@ def _steps(times: Floats, curve: Floats) -> Floats:
     return np.vstack([level, fall])
 
 
+def _events(labels: Array, name: str) -> Floats:
+    """Return events as 0 and 1 (n,), from numbers or words."""
+    if labels.dtype.kind in "biuf":
+        return labels.astype(np.float64)
+    known = {word: float(place) for place, words in enumerate(EVENT_WORDS) for word in words}
+    words = [str(label).strip().casefold() for label in labels.tolist()]
+    unknown = sorted(set(words) - set(known))
+    if unknown:
+        raise ValueError(f"Column {name!r} must be 0 or 1, false or true, or no or yes, got {unknown[0]!r}.")
+    return np.array([known[word] for word in words])
+
+
 def _scores(values: dict[str, Any]) -> list[Fact]:
-    """Format the concordance index."""
-    return [("concordance", f"{values['concordance']:.4f}")]
+    """Format the concordance index and, if available, Brier scores and D-calibration."""
+    score = values["concordance"]
+    found = [("concordance", "–" if score is None else f"{score:.4f}")]
+    if "integrated_brier" in values:
+        both = values["integrated_brier"], values["integrated_brier_kaplan_meier"]
+        found.append(("integrated Brier score", "{:.4f}, Kaplan–Meier {:.4f}".format(*both)))
+    if "d_calibration_p" in values:
+        found.append(("p-value of D-calibration", f"{values['d_calibration_p']:.3f}"))
+    return found
+
+
+def _calibration_lines(found: list[GroupCalibration]) -> Lines:
+    """Format predicted and observed survival of the groups by risk."""
+    rows = [[f"{each.time:.6g}", GROUPS[each.group], f"{each.predicted:.1%}", f"{each.observed:.1%}"] for each in found]
+    return Lines("Survival by risk group", ["time", "risk", "predicted", "observed"], rows, left=2)

@@ -12,15 +12,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from hedgerow.forest.fold import fold
 from hedgerow.forest.reducers import MeanReducer
+from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.columns import predicted_columns
 from hedgerow.inference.fitted import Fitted
+from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
+from hedgerow.metrics.survival import harrell_c, read_survival
 from hedgerow.tasks.regression.columns import RegressionColumns
-from hedgerow.tasks.survival.target import SurvivalInfo, read_survival
+from hedgerow.tasks.survival.evaluation import SurvivalEvaluation, SurvivalTally
+from hedgerow.tasks.survival.oob import CurveCalibration, LowerLevels, learn_calibration, learn_lower, oob_curves
+from hedgerow.tasks.survival.target import SurvivalInfo
 
 Floats = NDArray[np.float64]
 
@@ -64,6 +70,19 @@ def survival_bounds(counts: NDArray[Any], caution: float) -> tuple[Floats, Float
     return upper * _ratio(at.after, at.after + caution), upper
 
 
+class SurvivalUncertainty(NamedTuple):
+    """Uncertainty at a time, by source, (n,) each.
+
+    ``total`` is the entropy of the mean survival probability of the leaves in bits, ``aleatoric`` the mean over trees
+    of the entropies of leaves, ``epistemic`` their difference, and ``vacuity`` the width of the bounds.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+    vacuity: Floats
+
+
 class SurvivalPredictor(Predictor):
     """Predictor of survival curves, bounds and risks."""
 
@@ -75,9 +94,19 @@ class SurvivalPredictor(Predictor):
         """Grid of event times."""
         return self.fitted.info  # type: ignore[return-value]
 
+    @property
+    def middle(self) -> float:
+        """The time in the middle of the grid."""
+        return float(self.info.times[len(self.info.times) // 2])
+
+    @property
+    def is_calibrated(self) -> bool:  # type: ignore[override]
+        """Whether curves are calibrated on out-of-bag rows."""
+        return self.calibrator() is not None
+
     def curves(self, batch: Batch) -> Floats:
-        """Return the mean over trees of the survival curves reached, (n, J + 1)."""
-        return self._mean(batch, kaplan_meier)
+        """Return the survival curves, (n, J + 1)."""
+        return self._calibrated(self._mean(batch, kaplan_meier))
 
     def hazards(self, batch: Batch) -> Floats:
         """Return the mean over trees of the cumulative hazards reached, (n, J + 1)."""
@@ -91,7 +120,53 @@ class SurvivalPredictor(Predictor):
         """Return the means over trees of lower and upper curves, (n, J + 1, 2)."""
         caution = float(self.params.caution or 0)
         both = self._mean(batch, lambda counts: np.hstack(survival_bounds(counts, caution)))
-        return np.stack(np.split(both, 2, axis=1), axis=2)
+        return self._calibrated(np.stack(np.split(both, 2, axis=1), axis=2))
+
+    def uncertainty(self, batch: Batch, time: float) -> SurvivalUncertainty:
+        """Return the uncertainty at a time by source."""
+        column = self._columns(time)[:1]
+
+        def says(counts: NDArray[Any]) -> Floats:
+            alive = np.clip(kaplan_meier(counts)[:, column], 0.0, 1.0)
+            return np.hstack([alive, _entropy(alive)])
+
+        alive, aleatoric = self._mean(batch, says).T
+        total = _entropy(alive)
+        width = np.diff(self.bounds(batch)[:, column[0]], axis=1)[:, 0]
+        return SurvivalUncertainty(total, aleatoric, np.maximum(total - aleatoric, 0.0), width)
+
+    def rmst(self, values: Floats, horizon: float) -> Floats:
+        """Integrate curves on the grid (n, J + 1, ...) from 0 to a horizon, (n, ...)."""
+        if not 0 < horizon <= self.info.times[-1]:
+            raise ValueError(
+                f"horizon must be from 0 to {self.info.times[-1]:g}, the last event time in training, got {horizon!r}."
+            )
+        ends = np.minimum(np.append(self.info.times, np.inf), horizon)
+        widths = np.diff(ends, prepend=0.0).reshape(-1, *[1] * (values.ndim - 2))
+        return np.asarray(np.add.accumulate(values * widths, axis=1)[:, -1])  # in this order for any batch
+
+    def quantiles(self, curves: Floats, shares: Any) -> Floats:
+        """Return the first grid times at which shares of rows have had the event, (n, q); infinite beyond the grid."""
+        wanted = np.atleast_1d(np.asarray(shares, dtype=np.float64))
+        if not ((wanted > 0) & (wanted < 1)).all():
+            raise ValueError(f"quantiles must be between 0 and 1, got {wanted.tolist()}.")
+        ends = np.append(self.info.times, np.inf)
+        reached = [(curves[:, 1:] <= 1 - share + 1e-12) for share in wanted]
+        first = [np.where(each.any(axis=1), each.argmax(axis=1), len(self.info.times)) for each in reached]
+        return np.stack([ends[each] for each in first], axis=1)
+
+    def median(self, curves: Floats) -> Floats:
+        """Return the median survival time, (n,); infinite if it is beyond the grid."""
+        return self.quantiles(curves, 0.5)[:, 0]
+
+    def lower(self, batch: Batch, coverage: float) -> Floats:
+        """Return times that the event exceeds with a given probability, (n,); infinite beyond the grid."""
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
+        level = self.lower_levels().level(1 - coverage)
+        reached = 1 - self._mean(batch, kaplan_meier)[:, 1:] >= level - 1e-12
+        ends = np.append(self.info.times, np.inf)
+        return ends[np.where(reached.any(axis=1), reached.argmax(axis=1), len(self.info.times))]
 
     def uncertainty_score(self, batch: Batch) -> Floats:
         """Return the mean width of the bounds, (n,)."""
@@ -102,63 +177,137 @@ class SurvivalPredictor(Predictor):
 
     def drift_labels(self, y: Any, n_rows: int, classes: None) -> Floats:
         """Return the times of n rows, (n,)."""
-        return read_survival(y, n_rows)[0]
+        return read_survival(y, n_rows).times
 
     def at(self, values: Floats, times: Any) -> Floats:
         """Return values on the grid (n, J + 1, ...) at given times, (n, t, ...)."""
-        wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
-        if not (wanted <= self.info.times[-1]).all():
-            raise ValueError(
-                f"times must be at most {self.info.times[-1]:g}, the last event time in training, got {wanted.max():g}."
-            )
-        return values[:, np.searchsorted(self.info.times, wanted, side="right")]
+        return values[:, self._columns(times)]
 
     def columns(self, X: Any, coverage: float | None = None) -> RegressionColumns:
         """Return risk, median time, and survival with bounds at the middle of the grid."""
-        middle = self.info.times[len(self.info.times) // 2]
+        return self.columns_at(X, [self.middle])
+
+    def columns_at(self, X: Any, times: Any) -> RegressionColumns:
+        """Return risk, median time, and survival with bounds at some times."""
+        several = len(times) > 1
 
         def predict(batch: Batch) -> dict[str, Any]:
-            curves, (lower, upper) = self.curves(batch), self.at(self.bounds(batch), middle)[:, 0].T
+            curves, bounds = self.curves(batch), self.at(self.bounds(batch), times)
             found = {"risk": self.risk(batch), "median_time": self.median(curves)}
-            found |= {f"survival_{middle:g}": self.at(curves, middle)[:, 0], "lower": lower, "upper": upper}
+            for number, time in enumerate(times):
+                end = f"_{time:g}" if several else ""
+                found |= {f"survival_{time:g}": self.at(curves, time)[:, 0]}
+                found |= {f"lower{end}": bounds[:, number, 0], f"upper{end}": bounds[:, number, 1]}
             return found if batch.novelty is None else found | {"novelty": batch.novelty.p_value}
 
         return RegressionColumns(predicted_columns(self, X, predict))
 
-    def median(self, curves: Floats) -> Floats:
-        """Return the median survival time, (n,); infinite if it is beyond the grid."""
-        at_most_half = curves[:, 1:] <= 0.5
-        return np.where(at_most_half.any(axis=1), self.info.times[at_most_half.argmax(axis=1)], np.inf)
+    def evaluate(self, table: Any, y: Any) -> SurvivalEvaluation:
+        """Return risks and curves, with true times, to compute metrics from."""
+        batch = self.read(table)
+        times, events = read_survival(y, len(batch))
+        return SurvivalEvaluation(times, events, self.risk(batch), self.info.times, self.curves(batch))
+
+    def tally(self, X: Any, y: Any, coverage: float | None = None) -> SurvivalTally:
+        """Tally the pairs of rows that are ordered correctly."""
+        return self.evaluate(X, y).tally
+
+    # ---- out of bag ------------------------------------------------------------------------------
+
+    def calibrator(self) -> CurveCalibration | None:
+        """Return the calibrator of curves; None if they are not calibrated."""
+        if self.params.calibration != "oob":
+            return None
+        return self.fitted.learned.get("calibration", None, self._learned_calibration)
+
+    def lower_levels(self) -> LowerLevels:
+        """Return the levels of predictive lower bounds, computed when first needed."""
+
+        def make() -> LowerLevels:
+            rows = self.fitted.oob_rows
+            if rows is None:
+                raise ValueError("predict_lower requires out-of-bag rows. Refit on all rows with bootstrap=True.")
+            dead, chosen = self._dead(rows)
+            y = rows.target.times, rows.target.events
+            return learn_lower(dead, y[0][chosen], y[1][chosen], y)
+
+        return self.fitted.learned.get("lower", None, make)
+
+    def learn(self) -> None:
+        """Learn what files and pickles keep."""
+        if self.fitted.oob_rows is not None:
+            self.calibrator()
+            self.lower_levels()
+
+    def for_file(self) -> Fitted:
+        """Return the fit as pickles store it, after learning what needs training rows."""
+        self.learn()
+        return super().for_file()
 
     def evaluate_oob(self, metric: Any) -> Fitted:
         """Return the fit with the out-of-bag concordance index, if ``oob_score=True``."""
         rows = self.fitted.oob_rows
         if rows is None or not metric:
             return self.fitted
-        hazards = MeanReducer(nelson_aalen)
         threads = self.threads(rows.n_rows)
-        risk = fold(self.forest, rows.codes, hazards, None, oob_mask=rows.oob_mask, n_threads=threads).sum(axis=1)
+        risks = MeanReducer(lambda counts: nelson_aalen(counts).sum(axis=1, keepdims=True))
+        risk = fold(self.forest, rows.codes, risks, None, oob_mask=rows.oob_mask, n_threads=threads)[:, 0]
         seen = np.isfinite(risk)
-        score = concordance_index(rows.target.times[seen], rows.target.events[seen], risk[seen])
+        score = harrell_c((rows.target.times[seen], rows.target.events[seen]), risk[seen])
         return replace(self.fitted, figures=replace(self.fitted.figures, oob_score=score))
+
+    def oob_trace(self) -> Floats:
+        """Return the out-of-bag negative log-likelihood after each tree, (T,)."""
+
+        def make() -> Floats:
+            rows = self.oob_rows("oob_trace_")
+            trace = Trace(rows, MeanReducer(kaplan_meier))
+            trace.extend(self.forest, self.threads(rows.n_rows))
+            return np.array(trace.errors)
+
+        return self.fitted.learned.get("trace", None, make)
+
+    def _learned_calibration(self) -> CurveCalibration | None:
+        rows = self.fitted.oob_rows
+        if rows is None:
+            return None
+        dead, chosen = self._dead(rows)
+        return learn_calibration(dead, rows.target.events[chosen])
+
+    def _dead(self, rows: TrainingRows) -> tuple[Floats, NDArray[np.int64]]:
+        """Return one minus the out-of-bag curves of some rows at their own times, and the rows."""
+
+        def make() -> tuple[Floats, NDArray[np.int64]]:
+            found = oob_curves(self.forest, rows, kaplan_meier, self.threads(rows.n_rows))
+            own = rows.target.labels[found.rows].astype(np.intp) // 2
+            return 1 - found.mean[np.arange(len(own)), own], found.rows
+
+        return self.fitted.cache.get("dead", make)
+
+    # ---- leaves ----------------------------------------------------------------------------------
+
+    def _calibrated(self, values: Floats) -> Floats:
+        """Return calibrated probabilities, if there is a calibrator."""
+        calibrator = self.calibrator()
+        return values if calibrator is None else calibrator(values)
+
+    def _columns(self, times: Any) -> NDArray[np.intp]:
+        """Return the columns of curves at given times."""
+        wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if not (wanted <= self.info.times[-1]).all():
+            raise ValueError(
+                f"times must be at most {self.info.times[-1]:g}, the last event time in training, got {wanted.max():g}."
+            )
+        return np.searchsorted(self.info.times, wanted, side="right")
 
     def _mean(self, batch: Batch, values: Callable[[NDArray[Any]], Floats]) -> Floats:
         """Return the mean over trees of a function of leaf counts, (n, S)."""
         return fold(self.forest, batch.codes, MeanReducer(values), None, n_threads=self.threads(len(batch)))
 
 
-def concordance_index(times: Floats, events: NDArray[np.bool_], risk: Floats) -> float:
-    """Return Harrell's C: the share of comparable pairs that are ordered correctly.
-
-    The earlier event must have the higher risk; ties count half. A pair is comparable if the earlier time is an event,
-    or both times are equal and one of them is an event.
-    """
-    concordant = comparable = 0.0
-    for time, own in zip(times[events], risk[events], strict=True):
-        later = risk[(times > time) | ((times == time) & ~events)]
-        concordant += (own > later).sum() + 0.5 * (own == later).sum()
-        comparable += len(later)
-    return float(concordant / comparable) if comparable else np.nan
+def _entropy(alive: Floats) -> Floats:
+    """Return the entropy of survival probabilities in bits."""
+    return np.asarray(-(xlogy(alive, alive) + xlogy(1 - alive, 1 - alive)) / np.log(2))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.target import ReadTarget, TargetInfo, read_weights
+from hedgerow.metrics.survival import read_survival
 from hedgerow.tasks.classification.target import ClassificationTarget, ClassLabels, make_labels
 
 Floats = NDArray[np.float64]
@@ -114,40 +114,6 @@ def read_survival_target(y: Any, sample_weight: Any, n_rows: int, known: Surviva
     cells = 2 * np.where(events, later, earlier) + events
     core = _cells(make_labels(cells, len(info.names), weights))
     return ReadTarget(SurvivalTarget(info.names, core, weights, info=info, times=times, events=events), kept)
-
-
-def read_survival(y: Any, n_rows: int) -> tuple[Floats, Bools]:
-    """Read times and events from a structured array, a frame, an array or a pair."""
-    first, second = _two_columns(y)
-    times, events = (second, first) if first.dtype == bool else (first, second)
-    times = times.astype(np.float64)
-    if len(times) != n_rows or len(events) != n_rows:
-        raise ValueError(f"X and y must have the same number of rows, got {n_rows} and {len(times)}.")
-    if not np.isfinite(times).all() or (times < 0).any():
-        bad = times[~np.isfinite(times) | (times < 0)][0]
-        raise ValueError(f"times must be finite and >= 0, got {bad:g}. Drop rows without a time.")
-    if not np.isin(events, (0, 1)).all():
-        bad = events[~np.isin(events, (0, 1))][0]
-        raise ValueError(f"events must be True or 1 for events, and False or 0 for censored rows, got {bad!r}.")
-    if not (events == 1).any():
-        raise ValueError("y must have at least one event, got only censored rows.")
-    return times, events.astype(bool)
-
-
-def _two_columns(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the two columns of y as arrays."""
-    frame = nw.from_native(y, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        columns = [column.to_numpy() for column in frame.iter_columns()]
-    elif isinstance(y, np.ndarray) and y.dtype.names is not None:
-        columns = [y[name] for name in y.dtype.names]
-    elif isinstance(y, np.ndarray) and y.ndim == 2:
-        columns = list(y.T)
-    else:
-        columns = [np.asarray(column) for column in (y if isinstance(y, list | tuple) else ())]
-    if len(columns) != 2:
-        raise ValueError(f"y must have two columns, the time and whether the event was observed, got {len(columns)}.")
-    return columns[0], columns[1]
 
 
 def _grid(times: Floats) -> Floats:

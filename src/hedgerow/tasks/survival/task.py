@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,16 +15,20 @@ from hedgerow.criteria import Criterion
 from hedgerow.errors import ModelFileError
 from hedgerow.fit.run import FitRun
 from hedgerow.fit.task import SupervisedTask
+from hedgerow.forest.grow import GrowthParams, grow_forest
 from hedgerow.forest.reducers import MeanReducer
 from hedgerow.forest.target import ReadTarget
-from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish
+from hedgerow.inference.fitted import FitMetrics, Fitted, Learned, fitted_of, publish
 from hedgerow.inference.oob import Trace
 from hedgerow.params.table import Params
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import learned_from_contents, learned_to_contents, state_from_contents, state_to_contents
 from hedgerow.storage.values import Arrays, Once, take
+from hedgerow.table import Schema
+from hedgerow.tasks.survival.oob import FIRST_SIZE, best_leaf_size, brier_of_many_trees, oob_curves, pilot_trees
 from hedgerow.tasks.survival.predictor import AtRisk, SurvivalPredictor, kaplan_meier
-from hedgerow.tasks.survival.target import MOST_TIMES, SurvivalInfo, read_survival_target
+from hedgerow.tasks.survival.storage import learn_oob, oob_from_contents, oob_to_contents
+from hedgerow.tasks.survival.target import MOST_TIMES, SurvivalInfo, SurvivalTarget, read_survival_target
 
 Floats = NDArray[np.float64]
 
@@ -64,6 +71,25 @@ class Survival(SupervisedTask):
         """Read times and events of later rows on the grid of the fit."""
         return read_survival_target(y, sample_weight, n_rows, _info(before))
 
+    def growth(self, model: Any, target: SurvivalTarget, schema: Schema) -> GrowthParams:
+        """Return the growth parameters; `prepare` chooses the leaf size for "oob"."""
+        if model.min_samples_leaf != "oob":
+            return super().growth(model, target, schema)
+        stand_in = copy(model)
+        stand_in.min_samples_leaf = FIRST_SIZE
+        return super().growth(stand_in, target, schema)
+
+    def prepare(self, run: FitRun) -> FitRun:
+        """Choose the leaf size with the smallest out-of-bag error, for "oob"; a warm start keeps the first choice."""
+        if run.model.min_samples_leaf != "oob":
+            return run
+        before = FitMetrics() if run.before is None else run.before.figures
+        size, errors = before.leaf_size, before.leaf_size_errors
+        if size is None:
+            size, errors = best_leaf_size(partial(_pilot_error, run), run.rows.n_rows)
+        figures = replace(run.figures, leaf_size=size, leaf_size_errors=errors)
+        return replace(run, settings=replace(run.settings, min_samples_leaf=size), figures=figures)
+
     def oob_trace(self, run: FitRun) -> Trace:
         """Return a trace of the out-of-bag log-likelihood."""
         return Trace(run.rows, MeanReducer(kaplan_meier))
@@ -77,19 +103,39 @@ class Survival(SupervisedTask):
         encoder, fitted = Encoder(), fitted_of(model)
         state, arrays = state_to_contents(fitted)
         known, of_known = learned_to_contents(fitted)
-        contents = {"parameters": encoder.parameters(model), **state, "fitted": known}
+        contents = {"parameters": encoder.parameters(model), **state}
         contents["weighted"] = fitted.forest.weights is not None
-        return contents, arrays | of_known | {"times": _info(fitted).times} | encoder.arrays
+        reported, of_oob = oob_to_contents(model)
+        contents["fitted"] = known | reported
+        return contents, arrays | of_known | of_oob | {"times": _info(fitted).times} | encoder.arrays
 
     def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
         """Read a fitted model, and check everything."""
         info = SurvivalInfo.of(_checked_times(take(arrays, "times", np.float64)))
         model = Decoder(arrays, len(info.names)).estimator(given["parameters"], estimator)
         state = state_from_contents(given, arrays, len(info.names), once)
-        learned = Learned()
+        learned, figures = Learned(), oob_from_contents(given["fitted"])
+        learn_oob(learned, arrays)
         origins, forest = learned_from_contents(learned, state, given["fitted"], arrays, once)
         grown = (state.schema, state.bins, info, forest, LOG_RANK, state.seed, state.fingerprint)
-        return publish(model, Fitted(*grown, origins=origins, learned=learned))
+        return publish(model, Fitted(*grown, origins=origins, figures=figures, learned=learned))
+
+
+def _pilot_error(run: FitRun, size: int) -> float:
+    """Return the out-of-bag error of a few trees with leaves of this size."""
+    rows, settings = run.rows, replace(run.settings, min_samples_leaf=size)
+    units = rows.bags.groups
+    grown = grow_forest(
+        rows.codes,
+        run.bins,
+        rows.target.for_core(),
+        settings,
+        n_trees=pilot_trees(rows.n_rows),
+        n_threads=run.n_threads,
+        groups=units,
+    )
+    curves = oob_curves(grown, rows, kaplan_meier, run.n_threads)
+    return brier_of_many_trees(curves, rows.target.info.times, rows.target.times, rows.target.events)
 
 
 def _info(fitted: Fitted) -> SurvivalInfo:
