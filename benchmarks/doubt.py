@@ -18,13 +18,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import doubt_intervals, doubt_probabilities, doubt_sets, show, strangers
+from benchmarks import doubt_intervals, doubt_numbers, doubt_probabilities, doubt_sets, show, strangers
 from benchmarks.data import folder_or_none
 from benchmarks.doubt_kit import Study, chosen_sets, examine, figures, print_table, sentences
 from benchmarks.measure import quiet
 from benchmarks.record import record
 
-STUDIES: tuple[Study, ...] = (doubt_probabilities.STUDY, doubt_sets.STUDY, doubt_intervals.STUDY)
+STUDIES: tuple[Study, ...] = (
+    doubt_probabilities.STUDY,
+    doubt_sets.STUDY,
+    doubt_intervals.STUDY,
+    doubt_numbers.STUDY,
+)
 #: Studies whose means the pages quote, by section; all of their questions must be asked.
 RECORDED = {"probabilities": doubt_probabilities.STUDY, "intervals": doubt_intervals.STUDY}
 STRANGERS = "strangers"

@@ -18,12 +18,13 @@ matplotlib.use("agg")
 import numpy as np
 from matplotlib import pyplot
 from PIL import Image
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_friedman1
 
 sys.path.insert(0, str(Path(__file__).parent))
 import results
 
-from hedgerow import DecisionTreeClassifier, RandomForestClassifier, plot
+from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier, plot
+from hedgerow.criteria import BeliefVariance
 
 IMAGES = Path(__file__).parent / "images"
 #: Sizes of the same picture may differ by this share, because fonts do.
@@ -186,6 +187,29 @@ def draw_unseen(folder: Path) -> None:
     pyplot.close(figure)
 
 
+def draw_leaves(folder: Path) -> None:
+    """Save the leaves and errors of regression trees by the share of variance in their criterion."""
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(size=(1200, 5)), rng.normal(size=1200)
+    named = {"pure noise": noise, "Friedman's function": make_friedman1(1200, noise=1.0, random_state=0)}
+    shares = np.linspace(0.05, 1, 20)
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
+    for (title, (X, y)), colour in zip(named.items(), (PEER, OURS), strict=True):
+        trees = [
+            DecisionTreeRegressor(criterion=BeliefVariance(lam), random_state=0).fit(X[:200], y[:200]) for lam in shares
+        ]
+        cart = DecisionTreeRegressor(random_state=0).fit(X[:200], y[:200])
+        errors = [float(np.mean((tree.predict(X[200:]) - y[200:]) ** 2)) for tree in (*trees, cart)]
+        left.plot(shares, [tree.get_n_leaves() for tree in trees], color=colour, label=title)
+        right.plot(shares, np.array(errors[:-1]) / errors[-1], color=colour, label=title)
+    left.set(xlabel="share of variance (lam)", ylabel="leaves of 200 rows", yscale="log")
+    right.axhline(1, color="black", linewidth=1, linestyle="--")
+    right.set(xlabel="share of variance (lam)", ylabel="squared error ÷ CART's")
+    left.legend()
+    figure.savefig(folder / "leaves.png", dpi=100)
+    pyplot.close(figure)
+
+
 def dots(axes: Any, names: list[str], figures: list[dict[str, float]], colours: list[str]) -> None:
     """Draw a dot with its standard error in each line."""
     for place, (figure, colour) in enumerate(zip(figures, colours, strict=True)):
@@ -252,7 +276,7 @@ if __name__ == "__main__":
     folder.mkdir(exist_ok=True)
     draw_displays(folder)
     draw_abstention(folder)
-    for draw in (draw_log_loss, draw_risk, draw_novelty, draw_unseen, draw_intervals):
+    for draw in (draw_log_loss, draw_risk, draw_novelty, draw_unseen, draw_intervals, draw_leaves):
         draw(folder)
     if found := shutil.which("chromium"):
         draw_report(folder, found)

@@ -334,7 +334,7 @@ class Twin:
         gain = self._gain(place, best)
         enough = gain / float(self.total) + 1e-15 >= self.settings.min_impurity_decrease
         enough = enough and gain / float(sum(self._amounts(place.rows))) + 1e-15 >= self.settings.min_gain
-        enough = enough and (gain > 2.0**-12 or not self.needs_gain)
+        enough = enough and (not self.needs_gain or gain > self._least_gain(place))
         return (best if enough else None), gain
 
     def _scans(self, place: Place, feature: int, draws: Draws) -> Iterator[list[Split]]:
@@ -367,6 +367,10 @@ class Twin:
         if self.is_exact:
             return 2 * split.score / float(sum(everything))
         return split.score - self.side_quality(everything)
+
+    def _least_gain(self, place: Place) -> float:
+        """What a gain must exceed, in bits times rows."""
+        return 2.0**-12
 
     def _perfect_score(self, place: Place) -> float:
         """The score of two pure sides."""

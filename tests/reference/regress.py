@@ -5,6 +5,7 @@ rules of `tests.reference.grow` hold; beyond them:
 
 * Categories are ordered by their means, then by number.
 * A split by Poisson deviance must leave a positive sum on both sides.
+* A split by U_λ must have a gain; row weights are divided by their mean.
 * What constraints compare is the mean (by absolute error, the lower median) on the grid, as a place from 0 to 1.
 """
 
@@ -31,7 +32,8 @@ class NumberTwin(Twin):
         self.codes: list[list[int]] = codes.tolist()
         self.n_features, self.n_rows = codes.shape
         self.bins, self.given, self.settings = bins, numbers, settings
-        self.needs_gain = self.is_exact = False
+        self.is_exact = False
+        self.needs_gain = not isinstance(settings.criterion, str)
         self.sums = [int(s) for s in numbers.sums]
         self.units = [1] * self.n_rows if numbers.amounts is None else [int(a) for a in numbers.amounts]
         self.weights = [1.0] * self.n_rows if numbers.weights is None else numbers.weights.tolist()
@@ -67,6 +69,8 @@ class NumberTwin(Twin):
             split.score = difference * difference / (float(weight_left) * float(weight_right))
         elif self.settings.criterion == "absolute_error":
             split.score = float(-(self._error(left) + self._error(right)))
+        elif self.needs_gain:
+            split.score = float(-self._uncertainty(left) - self._uncertainty(right))
         elif sum_left <= 0 or sum_right <= 0:
             split.score = NOTHING
         else:
@@ -84,7 +88,26 @@ class NumberTwin(Twin):
             return split.score / float(self._both(place.rows)[0]) * unit * unit
         if self.settings.criterion == "absolute_error":
             return (split.score + float(self._error(place.rows))) * unit
+        if self.needs_gain:
+            left, right = self._sides(place, split)
+            gain = self._uncertainty(place.rows) - self._uncertainty(left) - self._uncertainty(right)
+            return float(gain) * unit * unit
         return split.score * unit
+
+    def _least_gain(self, place: Place) -> float:
+        return float(self._uncertainty(place.rows)) * self.given.unit**2 * 2.0**-40
+
+    def _uncertainty(self, rows: list[Row]) -> Fraction:
+        """n U of some rows on the grid, exactly."""
+        criterion, mean = self.settings.criterion, Fraction(sum(self.units), self.n_rows)
+        a, b = (Fraction((end - self.given.centre) / self.given.unit) for end in (criterion.low, criterion.high))
+        s, lam = Fraction(criterion.caution) * mean, Fraction(criterion.lam)
+        n, total = self._both(rows)
+        squares = sum(
+            (row.amount * Fraction(self.sums[row.number], self.units[row.number]) ** 2 for row in rows), Fraction(0)
+        )
+        variance = (squares + s * (a * a + a * b + b * b) / 3) / (n + s) - ((total + s * (a + b) / 2) / (n + s)) ** 2
+        return n * ((1 - lam) * s / (n + s) * (b - a) ** 2 / 4 + lam * variance)
 
     def _perfect_score(self, place: Place) -> float:
         return math.inf

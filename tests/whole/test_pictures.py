@@ -40,6 +40,7 @@ def drawn(tmp_path_factory):
         "novelty.png",
         "unseen.png",
         "intervals.png",
+        "leaves.png",
     ],
 )
 def test_displays_are_drawn_as_they_are_shown(pictures, drawn, name):

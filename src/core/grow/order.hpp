@@ -73,11 +73,18 @@ inline void search_features(const Target& target, FeatureOrder& order, std::uint
     order.undo();
 }
 
+// The gain that a split must exceed, if its target needs one.
+template <class Target>
+inline double least_gain_of(const Target& target) {
+    if constexpr (requires { target.least_gain(); }) return target.least_gain();
+    else return 0x1.0p-12;  // bits · rows; criteria of classes are summed in units of 2^-16 bit
+}
+
 // Whether a split with this gain may be made.
-inline bool gains_enough(const Split& best, double gain, bool needs_gain, std::int64_t total_amount,
+template <class Target>
+inline bool gains_enough(const Target& target, const Split& best, double gain, std::int64_t total_amount,
                          double min_impurity_decrease) {
-    constexpr double least_gain = 0x1.0p-12;  // bits · rows; criteria are summed in units of 2^-16 bit
-    if (!best.found() || (needs_gain && !(gain > least_gain))) return false;
+    if (!best.found() || (target.needs_gain() && !(gain > least_gain_of(target)))) return false;
     return gain / static_cast<double>(total_amount) + 1e-15 >= min_impurity_decrease;
 }
 

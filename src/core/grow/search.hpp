@@ -28,7 +28,7 @@ inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Fe
     search.compare_ratios(best);
     gain = best.found() ? search.target.gain_from(best.score) : 0;
     if (best.found()) best.settle_threshold(features[best.feature]);
-    return gains_enough(best, gain, search.target.needs_gain(), rules.total_amount, options.min_impurity_decrease) &&
+    return gains_enough(search.target, best, gain, rules.total_amount, options.min_impurity_decrease) &&
            (options.min_gain == 0 ||
             gain / static_cast<double>(search.target.node_amount()) + 1e-15 >= options.min_gain);
 }

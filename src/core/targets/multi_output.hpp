@@ -310,7 +310,7 @@ HEDGEROW_NOINLINE std::unique_ptr<OutputTarget> output_for(const Source& source,
     return with_criterion(source, given, n_rows,
                           [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {
         constexpr bool whole_side = requires { target.by_ratio(); };  // always needs a gain
-        if (target.needs_gain()) throw std::invalid_argument("criterion must be gini or entropy for multi-output y");
+        if (target.needs_gain()) throw std::invalid_argument("criterion must not need a gain for multi-output y");
         if constexpr (!whole_side) return std::make_unique<OutputOf<Target>>(target, source);
         else return nullptr;
     });

@@ -509,11 +509,137 @@ private:
     double total_error_ = 0;
 };
 
+// ---- uncertainty of the belief function of a leaf -----------------------------------------------------------
+
+// Weight and sum of some rows of a node, and the sum of squares, all relative to a value near the mean of the node.
+struct Powers {
+    double weight = 0, sum = 0, square = 0;
+    Powers& operator+=(const Powers& other) {
+        weight += other.weight;
+        sum += other.sum;
+        square += other.square;
+        return *this;
+    }
+};
+
+// A target whose bins are the three sums. Squares are rounded to a step of the node that makes their sums exact, so
+// splits that are equal in theory have equal scores.
+struct PowerBins {
+    using Row = RealRow;
+    using Bin = Powers;
+    static constexpr int lanes = 4;
+    static constexpr bool sums_up = true;
+
+    Bin of(const Row& row) const {
+        const double away = row.sum - near_ * row.weight;
+        return {row.weight, away, (away * away / row.weight + rounding_) - rounding_};
+    }
+    void add(Bin& bin, const Row& row, std::uint32_t) const { bin += of(row); }
+    static bool is_empty(const Bin& bin) { return bin.weight == 0; }
+    static void add_to(Bin& sum, const Bin& bin) { sum += bin; }
+    static void clear(Bin& bin) { bin = Bin{}; }
+
+    // Sets the value near the mean, and the step of the squares: sums of up to 2^51 steps are exact.
+    void enter(const Row* rows, std::uint32_t n_rows) {
+        double weight = 0, sum = 0, squares = 0;
+        for (std::uint32_t i = 0; i < n_rows; ++i) weight += rows[i].weight, sum += rows[i].sum;
+        near_ = std::nearbyint(sum / weight);
+        rounding_ = 0;
+        for (std::uint32_t i = 0; i < n_rows; ++i) squares += of(rows[i]).square;
+        // To add and subtract 1.5 · 2^52 steps rounds to whole steps.
+        if (squares > 0) rounding_ = std::ldexp(1.5, std::ilogb(squares) + 2);
+    }
+
+    double near_ = 0, rounding_ = 0;
+};
+
+// U_λ of the mass m({y_i}) = w_i / (n + s), m([a, b]) = s / (n + s) of a side with weight n = Σ w_i:
+// U = (1 − λ) s (b − a)² / 4 / (n + s) + λ · variance of the pignistic distribution, which has the weight s uniformly
+// between a and b. The score of a split is −Σ n U over its sides.
+class BeliefSplits : public PowerBins {
+public:
+    using Source = RealTargets;
+    using Bins = PowerBins;
+    static constexpr bool adds_up = false;  // squares relative to the mean of a node need the mean first
+
+    // `caution` is s in units of weight; `lowest` and `highest` are a and b in units, relative to the centre.
+    BeliefSplits(const RealTargets& targets, double lam, double caution, double lowest, double highest)
+        : targets_(targets), lam_(lam), caution_(caution), lowest_(lowest), highest_(highest) {}
+
+    // Categories are ordered by their means.
+    double share(const Bin& bin, std::uint32_t) const { return targets_.place_of(near_ + bin.sum / bin.weight); }
+
+    void enter_node(const Row* rows, std::uint32_t n_rows) {
+        enter(rows, n_rows);
+        const double low = lowest_ - near_, high = highest_ - near_;
+        unknown_sum_ = caution_ * (low + high) / 2;
+        unknown_square_ = lam_ * caution_ * (low * low + low * high + high * high) / 3 +
+                          (1 - lam_) * caution_ * (high - low) * (high - low) / 4;
+        total_ = Bin{};
+        for (std::uint32_t i = 0; i < n_rows; ++i) total_ += of(rows[i]);
+    }
+    void leave_node(const Row*, std::uint32_t) {}
+    std::int64_t node_amount() const { return static_cast<std::int64_t>(total_.weight); }
+    template <class Visit>
+    void ordering_classes(Visit&& visit) const {
+        visit(0U);
+    }
+
+    void begin_scan() { left_ = Bin{}; }
+    void end_scan(const Row*, std::uint32_t) {}
+    void move(const Bin& bin) { left_ += bin; }
+    void move_row(const Row& row) { left_ += of(row); }
+    double score() const { return score_of(left_); }
+    double gain_from(double score) const { return (score - quality(total_)) * targets_.unit * targets_.unit; }
+    static double perfect_score() { return std::numeric_limits<double>::infinity(); }
+    static bool needs_gain() { return true; }
+    // Larger than rounding errors.
+    double least_gain() const { return -quality(total_) * targets_.unit * targets_.unit * 0x1.0p-40; }
+    std::int64_t left_amount() const { return static_cast<std::int64_t>(left_.weight); }
+    double left_share() const { return share(left_, 0); }
+    double right_share() const { return share(rest(left_), 0); }
+    double share_of(const Row* rows, std::uint32_t n_rows) const {
+        Bin all;
+        for (std::uint32_t i = 0; i < n_rows; ++i) all += of(rows[i]);
+        return share(all, 0);
+    }
+
+    Place scan(const Bin* sums, std::int64_t n_places) const {
+        Place best;
+        for (std::int64_t i = 0; i < n_places; ++i) {
+            Bin left = left_;
+            const double value = score_of(left += sums[i]);
+            if (value > best.score) best = {value, i};
+        }
+        return best;
+    }
+
+private:
+    Bin rest(const Bin& left) const {
+        return {total_.weight - left.weight, total_.sum - left.sum, total_.square - left.square};
+    }
+    double score_of(const Bin& left) const { return quality(left) + quality(rest(left)); }
+    // −n U of a side; it is NaN, which never wins, for a side without rows if s is 0.
+    double quality(const Bin& side) const {
+        const double all = side.weight + caution_, sum = side.sum + unknown_sum_;
+        return -side.weight / all * (lam_ * (side.square - sum * sum / all) + unknown_square_);
+    }
+
+    RealTargets targets_;
+    double lam_, caution_, lowest_, highest_;
+    double unknown_sum_ = 0, unknown_square_ = 0;  // contributions of [a, b] to both moments
+    Bin total_, left_;
+};
+
 // Calls `visit` with the target for the named criterion, and with the source.
 template <class Visit>
 auto with_criterion(const RealTargets& targets, const NamedValues& given, std::size_t, Visit&& visit) {
     if (targets.median) return visit(Medians(targets), targets);
     if (given.word("criterion") == "poisson") return visit(Moments<Poisson>(targets), targets);
+    if (given.word("criterion") == "belief")
+        return visit(BeliefSplits(targets, given.number<double>("lam"), given.number<double>("caution"),
+                                  given.number<double>("lowest"), given.number<double>("highest")),
+                     targets);
     return visit(Moments<SquaredError>(targets), targets);
 }
 

@@ -80,7 +80,7 @@ struct Place {
 
 // Interface between a search and a target. `Bins` is a base of the target: it defines a bin and how a row is added to
 // it, and is shared by targets with different criteria. Optional: by_ratio() const, if features may compete by gain
-// ratio.
+// ratio, and least_gain() const, which a gain must exceed if one is needed.
 template <class Target>
 concept SplitTarget = requires(Target target, const Target& fixed, typename Target::Bin& bin,
                                const typename Target::Row* rows, std::uint32_t n, double score) {

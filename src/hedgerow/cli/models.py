@@ -90,7 +90,7 @@ def _as_option(name: str, value: object) -> str:
 
 def target_columns(presenter: Presenter, options: Any) -> tuple[str, ...]:
     """Return the target columns, or () if an option is not given."""
-    names = tuple(getattr(options, option, None) for option in presenter.target_options)
+    names: tuple[Any, ...] = tuple(getattr(options, option, None) for option in presenter.target_options)
     more = (getattr(options, option, None) for option in presenter.more_target_options)
     return () if None in names else (*names, *(name for name in more if name is not None))
 

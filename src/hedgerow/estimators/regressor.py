@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
+from hedgerow.criteria import Criterion
 from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import require_metric
 from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
@@ -37,7 +38,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
     _task: ClassVar[SupervisedTask] = Regression()
 
-    criterion: str
+    criterion: str | Criterion
 
     @with_callbacks
     def fit(
@@ -357,9 +358,9 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         return predictor.quantile_ranks(None if X is None else predictor.read(X).codes, y, weighting, kind)
 
     @property
-    def criterion_(self) -> str:
-        """Split criterion of the fit, even if the parameter has changed since."""
-        criterion: str = fitted_of(self).criterion
+    def criterion_(self) -> str | Criterion:
+        """Split criterion of the fit, with its choices, even if the parameter has changed since."""
+        criterion: str | Criterion = fitted_of(self).criterion
         return criterion
 
     @property

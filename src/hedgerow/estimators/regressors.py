@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from hedgerow.criteria import Criterion
 from hedgerow.estimators.members import (
     SingleTreeMixin,
     each_member,
@@ -48,8 +49,8 @@ class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
         The tree as an object to inspect and traverse.
     forest_ : Forest
         The arrays of the tree.
-    criterion_ : str
-        Split criterion of the fit, even if the parameter has changed since.
+    criterion_ : str or Criterion
+        Split criterion of the fit, with its choices, even if the parameter has changed since.
     feature_importances_ : ndarray of shape (n_features,)
         Mean decrease in the error of the criterion, normalised.
 
@@ -99,7 +100,7 @@ class DecisionTreeRegressor(SingleTreeMixin, TreesRegressor):
         self,
         *,
         caution: float = 1.0,
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
         splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -175,7 +176,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         self,
         *,
         caution: float = 1.0,
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
         splitter: str = "random",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -242,8 +243,8 @@ class RandomForestRegressor(TreesRegressor):
         Row numbers of the bootstrap sample of each tree, if the forest has kept its training rows.
     forest_ : Forest
         The arrays of the trees.
-    criterion_ : str
-        Split criterion of the fit, even if the parameter has changed since.
+    criterion_ : str or Criterion
+        Split criterion of the fit, with the parameters that it has chosen, even if the parameter has changed since.
     feature_importances_ : ndarray of shape (n_features,)
         Mean decrease in the error of the criterion, normalised.
     oob_score_, oob_prediction_ : float, ndarray of shape (n_samples,)
@@ -308,7 +309,7 @@ class RandomForestRegressor(TreesRegressor):
         n_estimators: int | str = 100,
         *,
         caution: float = 1.0,
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -395,7 +396,7 @@ class ExtraTreesRegressor(RandomForestRegressor):
         n_estimators: int | str = 100,
         *,
         caution: float = 1.0,
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,

@@ -15,7 +15,7 @@ from hedgerow.export.describe import check_averages, exported
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import Fitted
 from hedgerow.params.checks import parameters_of
-from hedgerow.params.table import NUMBER_CRITERIA
+from hedgerow.params.table import NUMBER_WORDS
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -166,7 +166,7 @@ def _class_criterion(criterion: Any) -> str:
 
 def _number_criterion(criterion: Any) -> str:
     """Return scikit-learn's name of a regression criterion, or its default."""
-    return str(criterion) if criterion in NUMBER_CRITERIA else NUMBER_CRITERIA[0]
+    return criterion if isinstance(criterion, str) else NUMBER_WORDS[0]
 
 
 class _Format(NamedTuple):

@@ -50,6 +50,8 @@ class GrowthParams:
             return "the splitter must be the same for all trees", "got 'mixed': its trees take turns"
         if self.criterion == "absolute_error":
             return "criterion must not be 'absolute_error'", "whose medians do not add up over partitions"
+        if not isinstance(self.criterion, str) and self.criterion.of_numbers:
+            return "criterion must not be 'belief' in a regression", "whose squares need the mean of a node first"
         if self.bag_mean < 0:
             return "bootstrap must be True or False", "got 'multinomial': its draws depend on all rows"
         return None

@@ -223,9 +223,11 @@ class LeafMoments(LeafPayload):
     def impurity(self, criterion: str | Criterion) -> Floats:
         """Return the impurity of each leaf, (L,).
 
-        It is the variance; half the deviance, up to a constant of the tree, for "poisson"; and the mean absolute error
-        for "absolute_error", if it was computed.
+        It is the variance; half the deviance, up to a constant of the tree, for "poisson"; the mean absolute error for
+        "absolute_error", if it was computed; and the uncertainty for a criterion of numbers.
         """
+        if isinstance(criterion, Criterion) and criterion.of_numbers:
+            return criterion.impurity(np.column_stack([self.counts, self.mean, self.variances]))
         if criterion == "absolute_error" and self.errors is not None:
             return self.errors
         if criterion != "poisson":

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.criteria import Criterion
 from hedgerow.forest.fold import fold, merge_into, oob_states
 from hedgerow.forest.forest import Forest, trees_between
 from hedgerow.forest.reducers import Votes
@@ -145,7 +146,7 @@ def regression_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_thr
     return BootstrapErrors(out_of_bag=means[0], resubstitution=means[1], ensemble=ensemble, no_information=chance)
 
 
-def _crossed_loss(values: Floats, predicted: Floats, criterion: str) -> float:
+def _crossed_loss(values: Floats, predicted: Floats, criterion: str | Criterion) -> float:
     """Return the mean loss over all pairs of a target (n,) and a prediction (n,)."""
     if criterion != "absolute_error":
         return float(values.var() + predicted.var() + (values.mean() - predicted.mean()) ** 2)

@@ -14,7 +14,7 @@ from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.forest.grow import NO_LIMIT, GrowthParams
 from hedgerow.forest.rows import MOST_DRAWS
 from hedgerow.params.checks import MULTINOMIAL, is_whole, is_word, parameters_of
-from hedgerow.params.table import FRIEDMAN_MSE, NUMBER_CRITERIA, TreeEstimator
+from hedgerow.params.table import FRIEDMAN_MSE, NUMBER_WORDS, TreeEstimator
 
 #: Largest number of trees with ``n_estimators="auto"``.
 MOST_TREES = 1000
@@ -29,11 +29,10 @@ def resolve_settings(
 
     `n_rows` counts the rows of weight above zero.
     """
-    for name, row in parameters_of(estimator).items():
-        row.check(name, getattr(estimator, name))
+    checked = {name: row.check(name, getattr(estimator, name)) for name, row in parameters_of(estimator).items()}
     return GrowthParams(
         splitter=estimator.splitter,
-        criterion=any_criterion(estimator.criterion),
+        criterion=checked["criterion"] if "criterion" in checked else _fixed_criterion(estimator.criterion),
         leaf_counts=estimator.leaf_counts,
         max_features=resolve_max_features(estimator.max_features, n_features),
         constant_features=estimator.constant_features,
@@ -63,14 +62,9 @@ def how_to_bin(model: TreeEstimator) -> dict[str, Any]:
     return {"max_bins": model.max_bins, "gaps": model.splitter == "random_decision"}
 
 
-def any_criterion(value: Any) -> str | Criterion:
-    """Return a criterion of classification, or the name of one of regression.
-
-    "friedman_mse" is an alias of "squared_error".
-    """
-    if is_word(value, FRIEDMAN_MSE):
-        return NUMBER_CRITERIA[0]
-    return str(value) if is_word(value, *NUMBER_CRITERIA) else resolve_criterion(value)
+def _fixed_criterion(value: Any) -> str | Criterion:
+    """Return the criterion of a class without this parameter: a word of regression, or a criterion of classes."""
+    return str(value) if is_word(value, *NUMBER_WORDS) else resolve_criterion(value)
 
 
 def warn_of_friedman(value: Any) -> None:

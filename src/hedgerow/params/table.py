@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from hedgerow.criteria import Criterion, resolve_criterion
+from hedgerow.criteria import NUMBER_CRITERIA, Criterion, resolve_criterion
 from hedgerow.decisions import Decision, resolve_decision
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
 from hedgerow.forest.unseen import POLICIES
@@ -42,7 +42,8 @@ from hedgerow.rules import Rule, resolve_rule
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
 from hedgerow.util.runtime import check_n_jobs
 
-NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
+#: Words for criteria of continuous targets.
+NUMBER_WORDS = ("squared_error", "absolute_error", "poisson")
 #: scikit-learn's name of a criterion that makes the same splits as the squared error.
 FRIEDMAN_MSE = "friedman_mse"
 #: scikit-learn's messages for forests without bootstrap, for people who search for them.
@@ -73,7 +74,7 @@ class Parameter:
     kind, about : str
         Type and description for the docstring.
     check : callable of (name, value)
-        Raises an error if the value is invalid.
+        Raises an error if the value is invalid; that of a criterion returns the criterion.
     needs_bags, needs_rows : callable of a value
         Whether a value requires bootstrap, and whether it is chosen on training rows.
     instead : str
@@ -401,16 +402,37 @@ PLAIN_CAUTION = Parameter(
     on_fitted=True,
 )
 
+
+def number_criterion(value: Any) -> str | Criterion:
+    """Return a criterion of regression: a word, or an object after a check.
+
+    "friedman_mse" is an alias of "squared_error".
+    """
+    if isinstance(value, Criterion) and value.of_numbers:
+        value.check()
+        return value
+    if is_word(value, *NUMBER_CRITERIA):
+        return NUMBER_CRITERIA[str(value)]()
+    if is_word(value, FRIEDMAN_MSE):
+        return NUMBER_WORDS[0]
+    if is_word(value, *NUMBER_WORDS):
+        return str(value)
+    raise ValueError(
+        f"criterion must be one of {', '.join((*NUMBER_WORDS, *NUMBER_CRITERIA))} or a BeliefVariance, got {value!r}."
+    )
+
+
 #: Rows that differ for regression.
 REGRESSION: Mapping[str, Parameter] = {
     "caution": PLAIN_CAUTION,
     "criterion": Parameter(
-        kind='{"squared_error", "absolute_error", "poisson"}',
+        kind='{"squared_error", "absolute_error", "poisson", "belief"} or BeliefVariance',
         about="Split criterion: squared error, absolute error (leaves predict medians, and growing is log n times"
-        ' slower), or Poisson deviance of targets >= 0. scikit-learn\'s "friedman_mse" is an alias of "squared_error".',
-        check=must(
-            f"one of {', '.join(NUMBER_CRITERIA)}", lambda value: is_word(value, *NUMBER_CRITERIA, FRIEDMAN_MSE)
-        ),
+        ' slower), Poisson deviance of targets >= 0, or uncertainty of a belief function ("belief"; see'
+        ' `hedgerow.criteria.BeliefVariance`). scikit-learn\'s "friedman_mse" is an alias of "squared_error".',
+        check=lambda name, value: number_criterion(value),
+        needs_rows=lambda value: isinstance(value, Criterion) and not value.is_resolved,
+        instead='a criterion without "auto"',
     ),
     "oob_score": Parameter(
         kind="bool or callable",

@@ -21,7 +21,7 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
-from hedgerow.criteria import CRITERIA, Criterion
+from hedgerow.criteria import CRITERIA, BeliefVariance, Criterion
 from hedgerow.decisions import Decision, all_decisions
 from hedgerow.errors import ModelFileError
 from hedgerow.params.table import TreeEstimator
@@ -35,6 +35,8 @@ _ODD_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DEEPEST = 20
 #: Maximum number of threads that a file or a command may request.
 MAX_THREADS = 1024
+#: Criteria by their names in files; "belief" is that of classes.
+_CRITERIA = CRITERIA | {"belief_variance": BeliefVariance}
 #: Parameters that do not affect results: omitted, so that files are equal on all machines.
 _UNSAVED = frozenset({"n_jobs"})
 
@@ -104,9 +106,9 @@ class Encoder:
         return {"rule": name, "parameters": self.parameters(rule, f"{where}__")}
 
     def _criterion(self, criterion: Criterion, where: str) -> Json:
-        name = next((name for name, kind in CRITERIA.items() if kind is type(criterion)), None)
+        name = next((name for name, kind in _CRITERIA.items() if kind is type(criterion)), None)
         if name is None:
-            raise ValueError(f"{where} must be one of {', '.join(CRITERIA)} to be saved, got {criterion!r}.")
+            raise ValueError(f"{where} must be one of {', '.join(_CRITERIA)} to be saved, got {criterion!r}.")
         return {"criterion": name, "parameters": self.parameters(criterion, f"{where}__")}
 
     def _decision(self, decision: Decision, where: str) -> Json:
@@ -198,9 +200,9 @@ class Decoder:
         return kind(**self.parameters(given, kind, depth))
 
     def _criterion(self, name: str, given: Json, depth: int) -> Criterion:
-        kind = CRITERIA.get(name)
+        kind = _CRITERIA.get(name)
         if kind is None:
-            raise ModelFileError(f"criterion must be one of {', '.join(CRITERIA)}, got {name[:40]!r}.")
+            raise ModelFileError(f"criterion must be one of {', '.join(_CRITERIA)}, got {name[:40]!r}.")
         criterion = kind(**self.parameters(given, kind, depth))
         try:
             criterion.check()

@@ -87,9 +87,13 @@ class MultiOutput(SupervisedTask):
             )
         settings = self._inner.growth(model, target.outputs[0], schema)
         if not isinstance(settings.criterion, str) and settings.criterion.in_sklearn is None:
+            allowed = (
+                "'squared_error', 'absolute_error' or 'poisson'"
+                if settings.criterion.of_numbers
+                else "'gini' or 'entropy'"
+            )
             raise ValueError(
-                f"criterion must be 'gini' or 'entropy' for multi-output y, got {model.criterion!r}. Fit a forest per"
-                " output."
+                f"criterion must be {allowed} for multi-output y, got {model.criterion!r}. Fit a forest per output."
             )
         return settings
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hedgerow.criteria import Criterion
 from hedgerow.errors import ModelFileError
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.moments import LIGHTEST, MAX_TARGET, check_targets
@@ -15,7 +16,7 @@ from hedgerow.forest.quantiles import LeafRows
 from hedgerow.inference.fitted import Fitted, Learned, publish
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.checks import check_once_fitted
-from hedgerow.params.table import REGRESSION
+from hedgerow.params.table import number_criterion
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import (
     LEARNED_KEYS,
@@ -76,7 +77,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
     state = state_from_contents(given, arrays, 1, once, moments=moments)
     reported = given["fitted"]
     check_known(reported, _REPORTED)
-    criterion = _checked_criterion(reported.get("criterion_", model.criterion))
+    criterion = _checked_criterion(decoder.decode(reported.get("criterion_")) or model.criterion)
     info = _info_from(take(arrays, "range", np.float64, length=2), criterion, state.forest)
     figures = chosen_features_from_json(reported, state.schema.n_features, decoder)
     if "oob_score_" in reported:
@@ -115,10 +116,9 @@ def _check_reading(model: Any) -> None:
     _checked_criterion(model.criterion)
 
 
-def _checked_criterion(criterion: Any) -> str:
-    """Return the name of a regression criterion, checked."""
-    REGRESSION["criterion"].check("criterion", criterion)
-    return str(criterion)
+def _checked_criterion(criterion: Any) -> str | Criterion:
+    """Return a regression criterion, checked."""
+    return number_criterion(criterion)
 
 
 def _fitted_to_contents(predictor: RegressionPredictor, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
@@ -132,7 +132,7 @@ def _fitted_to_contents(predictor: RegressionPredictor, model: Any, encoder: Enc
     chosen = {"max_features_": figures.max_features, "max_features_errors_": figures.max_features_errors}
     reported |= {name: encoder.encode(value, name) for name, value in chosen.items() if value is not None}
     if fitted.criterion != model.criterion:  # the parameter was changed after the fit
-        reported["criterion_"] = fitted.criterion
+        reported["criterion_"] = encoder.encode(fitted.criterion, "criterion_")
     if predictor.has_residuals and len((residuals := predictor.residuals("predict_interval")).residuals):
         reported["residuals"] = True
         arrays |= {"residuals": residuals.residuals, "residuals.outside": residuals.bits}
@@ -151,7 +151,7 @@ def _fitted_to_contents(predictor: RegressionPredictor, model: Any, encoder: Enc
     return reported | known, arrays | of_known
 
 
-def _info_from(extremes: Array, criterion: str, forest: Forest) -> RangeInfo:
+def _info_from(extremes: Array, criterion: str | Criterion, forest: Forest) -> RangeInfo:
     """Read the range of the targets, and check that leaves predict within it."""
     check_targets("range", extremes)
     low, high = extremes.tolist()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 
+from hedgerow.criteria import Criterion
 from hedgerow.forest.moments import LIGHTEST, MAX_TARGET
 from hedgerow.forest.target import (
     CoreTarget,
@@ -85,8 +86,16 @@ class RealTargets(CoreTarget):
     of_numbers: ClassVar[bool] = True
 
     def fields(self, criterion: Any) -> dict[str, Any]:
-        """Return the targets, and the name of the criterion."""
-        return {"kind": "numbers", "criterion": criterion} | vars(self)
+        """Return the targets, and the criterion."""
+        known = {"kind": "numbers", "criterion": criterion} | vars(self)
+        return known if isinstance(criterion, str) else known | self._belief(criterion)
+
+    def _belief(self, criterion: Any) -> dict[str, Any]:
+        """Return a `BeliefVariance` on the grid; row weights are divided by their mean."""
+        known = criterion.over(self.values.min(), self.values.max())
+        weight = 1.0 if self.amounts is None else float(self.amounts.mean())
+        ends = {name: (end - self.centre) / self.unit for name, end in (("lowest", known.low), ("highest", known.high))}
+        return {"criterion": known.name, "lam": float(known.lam), "caution": float(known.caution) * weight} | ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +108,13 @@ class RegressionTarget:
         The targets, as the core takes them.
     weights : (n,) float64 or None
         The row weights as given.
-    criterion : str
+    criterion : str or Criterion
         The criterion of the trees, on which the grid and the out-of-bag loss depend.
     """
 
     core: RealTargets
     weights: Floats | None = None
-    criterion: str = "squared_error"
+    criterion: str | Criterion = "squared_error"
 
     kind: ClassVar[str] = "numbers"
     labels: ClassVar[None] = None
@@ -172,7 +181,7 @@ class RegressionTarget:
         return Weighing(scale, extremes=(float(self.values.min()), float(self.values.max())))
 
 
-def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str) -> ReadTarget:
+def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str | Criterion) -> ReadTarget:
     """Read targets and weights of rows with positive weight."""
     weights = read_weights(sample_weight, n_rows)
     kept = None if weights is None or (weights > 0).all() else np.flatnonzero(weights).astype(np.uint32)
@@ -182,7 +191,7 @@ def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str) 
     return ReadTarget(number_target(values, weights, criterion), kept)
 
 
-def number_target(values: Floats, weights: Floats | None, criterion: str) -> RegressionTarget:
+def number_target(values: Floats, weights: Floats | None, criterion: str | Criterion) -> RegressionTarget:
     """Return the target of values (n,) and positive weights (n,) or None."""
     core = numbers_on_grid(values, weights, centred=criterion != "poisson")
     return RegressionTarget(core, weights, criterion)
@@ -192,7 +201,7 @@ def number_target(values: Floats, weights: Floats | None, criterion: str) -> Reg
 _SUM_BITS = 52
 
 
-def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
+def read_targets(y: Any, n_rows: int, criterion: str | Criterion) -> Floats:
     """Read targets as (n,) float64.
 
     Raises

@@ -5,16 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sklearn.base import clone
+
+from hedgerow.criteria import BeliefVariance
 from hedgerow.fit.run import FitRun
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.target import ReadTarget
+from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace
+from hedgerow.params.resolve import most_trees
 from hedgerow.params.table import Params
 from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
 from hedgerow.tasks.multioutput.task import MultiOutput
+from hedgerow.tasks.regression.criterion import choose_lam
 from hedgerow.tasks.regression.predictor import RegressionPredictor, regression_trace
 from hedgerow.tasks.regression.storage import KEYS, regressor_from_contents, regressor_to_contents
 from hedgerow.tasks.regression.target import RegressionTarget, read_number_target
@@ -50,6 +56,22 @@ class Regression(SupervisedTask):
         """Return the growth parameters; leaves count bootstrap rows."""
         return replace(super().growth(model, target, schema), leaf_counts="inbag")
 
+    def prepare(self, run: FitRun) -> FitRun:
+        """Resolve ``lam`` and the range of a belief criterion; a warm start keeps the earlier ``lam``."""
+        settings, rows = run.settings, run.rows
+        criterion = settings.criterion
+        if isinstance(criterion, str):
+            return run
+        if not criterion.is_resolved:
+            before = None if run.before is None else run.before.criterion
+            if isinstance(before, BeliefVariance):
+                criterion = clone(criterion).set_params(lam=before.lam)
+            else:
+                n_features = settings.max_features or rows.codes.shape[0]  # 0: not resolved yet
+                tried = replace(settings, criterion=criterion.over(*_range(rows)), max_features=n_features)
+                criterion = choose_lam(rows, run.bins, tried, most_trees(run.model), run.n_threads)
+        return replace(run, settings=replace(settings, criterion=criterion.over(*_range(rows))))
+
     def oob_trace(self, run: FitRun) -> Trace:
         """Return a trace of the squared or absolute out-of-bag error."""
         return regression_trace(run.rows)
@@ -71,3 +93,9 @@ class Regression(SupervisedTask):
         from hedgerow.tasks.regression.distributed import DistributedReals
 
         return DistributedReals()
+
+
+def _range(rows: TrainingRows) -> tuple[float, float]:
+    """Return the smallest and the largest target."""
+    info = rows.target.info
+    return info.low, info.high
