@@ -1,10 +1,11 @@
 """Doubt: real tables and the same folds for all -> is it any good? One table for each question, and a verdict.
 
-python -m benchmarks.doubt [--question probabilities errors sets strangers intervals] [--quick]
+python -m benchmarks.doubt [--question probabilities errors sets strangers intervals groups] [--quick]
                            [--half choose|report|all] [--models NAME ...] [--sets NAME ...] [--json FILE]
 
 A question is a `Study` of its own module: `doubt_probabilities` (probabilities, errors), `doubt_sets`,
-`doubt_intervals`; strangers are those of `benchmarks.strangers`. What they share is in `doubt_kit`.
+`doubt_intervals`; strangers are those of `benchmarks.strangers`, and groups those of `benchmarks.groups`. What they
+share is in `doubt_kit`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import doubt_intervals, doubt_numbers, doubt_probabilities, doubt_sets, show, strangers
+from benchmarks import doubt_intervals, doubt_numbers, doubt_probabilities, doubt_sets, groups, show, strangers
 from benchmarks.data import folder_or_none
 from benchmarks.doubt_kit import Study, chosen_sets, examine, figures, print_table, sentences
 from benchmarks.measure import quiet
@@ -32,8 +33,8 @@ STUDIES: tuple[Study, ...] = (
 )
 #: Studies whose means the pages quote, by section; all of their questions must be asked.
 RECORDED = {"probabilities": doubt_probabilities.STUDY, "intervals": doubt_intervals.STUDY}
-STRANGERS = "strangers"
-QUESTIONS = (*(question for study in STUDIES for question in study.tables), STRANGERS)
+STRANGERS, GROUPS = "strangers", "groups"
+QUESTIONS = (*(question for study in STUDIES for question in study.tables), STRANGERS, GROUPS)
 QUICK_STRANGERS = ("glass", "ecoli", "wine", "balance-scale")
 
 
@@ -52,6 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
         verdict += _asked(study, place, options, errors, kept)
     if STRANGERS in options.question:
         verdict += _asked_of_strangers(place, options, kept)
+    if GROUPS in options.question:
+        verdict += _asked_of_groups(place, options, kept)
     for line in dict.fromkeys(errors):
         print(line)
     if verdict:
@@ -86,6 +89,14 @@ def _asked_of_strangers(place: Path, options: Any, kept: dict[str, Any]) -> list
     kept[STRANGERS] = [asdict(one) for one in found]
     _keep(kept, options)
     return strangers.sentences(found)
+
+
+def _asked_of_groups(place: Path, options: Any, kept: dict[str, Any]) -> list[str]:
+    """Guarantees for groups that were left out, with and without groups -> what they say."""
+    trees = 20 if options.quick else options.trees
+    kept[GROUPS] = groups.ask(["--data", str(place), "--draws", str(40 * options.repeats), "--trees", str(trees)])
+    _keep(kept, options)
+    return groups.sentences(kept[GROUPS])
 
 
 def _keep(kept: dict[str, Any], options: Any) -> None:

@@ -37,6 +37,7 @@ from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import read_training_table
 
 Floats = NDArray[np.float64]
+Figures = dict[str, dict[str, dict[str, Any]]]
 QUESTIONS = ("simulated", "numbers", "warning", "real", "cost")
 SIZES: tuple[int | None, ...] = (8, 2, 4, 16, None)
 """Visits of a patient; None means 1 to 15."""
@@ -84,12 +85,31 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def ask(arguments: list[str]) -> Figures:
+    """Real tables, for the question of `benchmarks.doubt`."""
+    return _real(_options(arguments))
+
+
+def sentences(figures: Figures) -> list[str]:
+    """Mean coverage of groups that were left out, with and without groups.
+
+    >>> sentences({"a": {"yes": {"coverage": 0.9}, "no": {"coverage": 0.7}}})
+    ['with groups, sets and intervals of 90% cover 90.0% of the rows of new groups on 1 tables, without groups 70.0%']
+    """
+    with_groups, without = (
+        np.mean([each[answer]["coverage"] for each in figures.values()]) for answer in ("yes", "no")
+    )
+    return [
+        f"with groups, sets and intervals of {COVERAGE:.0%} cover {with_groups:.1%} of the rows of new groups on"
+        f" {len(figures)} tables, without groups {without:.1%}"
+    ]
+
+
 # ---- simulations ------------------------------------------------------------------------------------
 
 SIMULATED = ("out of bag", "accuracy", "difference", "coverage", "risk", "risk kept", "decided", "loss", "raw loss")
 """Columns; "risk" is whether it is kept on the same table, the next two are about a table with clearer labels."""
 NUMBERS = ("scaled", "jackknife+", "novel at 0.01", "novel at 0.05")
-Figures = dict[str, dict[str, dict[str, Any]]]
 
 
 def _simulated(options: Any) -> Figures:
@@ -286,47 +306,50 @@ def _real_tables(place: Path) -> Iterator[tuple[str, Table]]:
 
 
 def _left_out(X: Any, y: NDArray[Any], units: NDArray[Any], grouped: bool, options: Any) -> dict[str, float]:
-    """A table with groups -> means of figures over folds of groups left out."""
+    """A table with groups -> means of figures over folds of groups left out.
+
+    Guarantees are about a random row of a new group, so each group has the same weight in coverage and decisions.
+    """
     judge = _left_out_numbers if y.dtype.kind == "f" else _left_out_classes
     found: dict[str, list[float]] = {}
     for seed in range(max(1, options.draws // 40)):
         for train, test in GroupKFold(5, shuffle=True, random_state=seed).split(X, y, units):
             given = {"groups": units[train] if grouped else None}
-            told = judge(X.iloc[train], y[train], X.iloc[test], y[test], given, options.trees, seed)
+            _, of_row, sizes = np.unique(units[test], return_inverse=True, return_counts=True)
+            new = (X.iloc[test], y[test], 1 / sizes[of_row])
+            told = judge(X.iloc[train], y[train], given, new, options.trees, seed)
             for name, value in told.items():
                 found.setdefault(name, []).append(value)
     return {name: float(np.mean(each)) for name, each in found.items()}
 
 
-def _left_out_numbers(
-    X: Any, y: Any, new: Any, truth: Any, given: dict[str, Any], trees: int, seed: int
-) -> dict[str, float]:
-    """One fold of a table of numbers."""
+def _left_out_numbers(X: Any, y: Any, given: dict[str, Any], held: Table, trees: int, seed: int) -> dict[str, float]:
+    """One fold of a table of numbers; held-out rows with targets and weights."""
+    new, truth, weights = held
     model = RandomForestRegressor(trees, oob_score=True, random_state=seed).fit(X, y, **given)
     low, high = model.predict_interval(new, COVERAGE).T
-    held = (low <= truth) & (truth <= high)
-    return {"out of bag": model.oob_score_, "new groups": model.score(new, truth), "coverage": float(held.mean())}
+    covered = float(np.average((low <= truth) & (truth <= high), weights=weights))
+    return {"out of bag": model.oob_score_, "new groups": model.score(new, truth), "coverage": covered}
 
 
-def _left_out_classes(
-    X: Any, y: Any, new: Any, truth: Any, given: dict[str, Any], trees: int, seed: int
-) -> dict[str, float]:
-    """One fold of a table of classes."""
+def _left_out_classes(X: Any, y: Any, given: dict[str, Any], held: Table, trees: int, seed: int) -> dict[str, float]:
+    """One fold of a table of classes; held-out rows with labels and weights."""
+    new, truth, weights = held
     model = RandomForestClassifier(trees, oob_score=True, decision=Coverage(COVERAGE), random_state=seed)
     model.fit(X, y, **given)
     rows, columns = np.arange(len(truth)), np.searchsorted(model.classes_, truth)
     found = {
         "out of bag": model.oob_score_,
         "new groups": model.score(new, truth),
-        "coverage": float(model.predict_set(new)[rows, columns].mean()),
+        "coverage": float(np.average(model.predict_set(new)[rows, columns], weights=weights)),
         "loss": log_loss(truth, model.predict_proba(new), labels=model.classes_),
     }
     sets = model.set_params(decision=Risk(ERROR, CONFIDENCE)).predict_set(new)
     decided = sets.sum(axis=1) == 1
-    wrong = 1 - sets[rows, columns][decided].mean() if decided.any() else 0.0
+    wrong = np.average(~sets[rows, columns][decided], weights=weights[decided]) if decided.any() else 0.0
     raw = model.set_params(calibration=None).predict_proba(new)
     more = {"raw loss": log_loss(truth, raw, labels=model.classes_)}
-    return found | more | {"wrong": float(wrong), "decided": float(decided.mean())}
+    return found | more | {"wrong": float(wrong), "decided": float(np.average(decided, weights=weights))}
 
 
 def _cost(options: Any) -> dict[str, Any]:

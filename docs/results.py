@@ -42,6 +42,12 @@ QUOTES: dict[str, tuple[str, ...]] = {
         ' `unseen="larger"`',
     ),
     "how-to/updating": ("On {{active learning/sets}} real sets, accuracy is higher than with random rows",),
+    "how-to/groups": (
+        "It takes {{groups, cost/10,000 x 20/warning:.1%}} of the processor time of a fit to 10,000 × 20",
+        "counting adds {{groups, cost/100,000 x 50/leaves:.0%}} to the processor time",
+        "is {{groups, simulated/2/yes/coverage:.3f}} to {{groups, simulated/8, labels vary/yes/coverage:.3f}}",
+        "and {{groups, real/pbc2, death/yes/coverage:.3f}} for pbc2",
+    ),
     "how-to/command-line": (
         "Of {{monitor/batches}} halves of {{monitor/sets}} real tables without a shift,"
         " {{monitor/alarms without a shift}} raised one",
