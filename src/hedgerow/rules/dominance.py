@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.belief.leaf import undominated
+from hedgerow.belief.leaf import undominated, undominated_with_gaps
 from hedgerow.belief.opinion import Bools, Opinion, opinion_from_bounds, opinion_from_lower
 from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
 from hedgerow.rules.mean import distribution, leaf_weights
@@ -59,7 +59,15 @@ class Belief(Rule):
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return weight x [alone (K), possible (K), pignistic (K), 1] of leaves."""
-        possible = undominated(counts, setting.caution, strict=self.strict)
+        return self._lifted(counts, undominated(counts, setting.caution, strict=self.strict), setting)
+
+    def lift_gaps(self, counts: Floats, below: Floats, above: Floats, setting: Setting) -> Floats:
+        """Return the states of leaves with uncertain labels, which dominate less."""
+        possible = undominated_with_gaps(counts, below, above, setting.caution, strict=self.strict)
+        return self._lifted(counts, possible, setting)
+
+    def _lifted(self, counts: Floats, possible: Bools, setting: Setting) -> Floats:
+        """Return the states of leaves, given their undominated classes."""
         size = possible.sum(axis=1, keepdims=True)
         state = np.hstack([possible & (size == 1), possible, possible / size, np.ones_like(size)])
         weighted: Floats = self._leaf_weight(counts, setting)[:, None] * state
@@ -164,9 +172,11 @@ class DominanceVote(Rule):
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return [vote of a decided leaf (K), 1] of leaves."""
-        possible = undominated(counts, setting.caution)
-        decided = possible.sum(axis=1, keepdims=True) == 1
-        return np.hstack([possible & decided, np.ones_like(decided)]).astype(np.float64)
+        return _decided_votes(undominated(counts, setting.caution))
+
+    def lift_gaps(self, counts: Floats, below: Floats, above: Floats, setting: Setting) -> Floats:
+        """Return the states of leaves with uncertain labels, which dominate less."""
+        return _decided_votes(undominated_with_gaps(counts, below, above, setting.caution))
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Return the opinion of merged states (n, K + 1), with the winner chosen."""
@@ -184,6 +194,12 @@ class DominanceVote(Rule):
         """Return the votes of leaves, and the votes plus the undecided mass, (m, K) each."""
         votes = state[:, : setting.n_classes]
         return {"lower": votes, "upper": votes + state[:, -1:] - votes.sum(axis=1, keepdims=True)}
+
+
+def _decided_votes(possible: Bools) -> Floats:
+    """Return [vote of a decided leaf (K), 1] of leaves, given their undominated classes."""
+    decided = possible.sum(axis=1, keepdims=True) == 1
+    return np.hstack([possible & decided, np.ones_like(decided)]).astype(np.float64)
 
 
 def votes_against(alone: Floats) -> Floats:

@@ -140,7 +140,7 @@ def _data(
         "nTrees": int(predictor.forest.n_trees),
         "settings": {
             "caution": predictor.caution,
-            "rule": page_rule(predictor.rule),
+            "rule": page_rule(predictor.wide_rule),
             "decision": page_decision(predictor.decision),
         },
         "rows": packed(rows + request.first_row),
