@@ -185,7 +185,7 @@ class _ClassOutput:
         self.predictor, self._what = predictor, what or "probability"
         self._calibrated = self._what in CARRIED and predictor.is_calibrated
         whats = CARRIED[self._what] if self._calibrated else (self._what,)
-        if predictor.has_gaps and self._calibrated and self._what not in ("probability", "log_odds"):
+        if predictor.has_gaps and predictor.is_calibrated and self._what not in ("probability", "log_odds"):
             raise ValueError(
                 f"what must be 'probability' or 'log_odds' for a calibrated forest fitted to uncertain labels, got"
                 f" {self._what!r}. Set calibration=None to explain bounds."

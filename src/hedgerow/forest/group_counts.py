@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from hedgerow.forest.add import repay_borrowed
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest, trees_between
-from hedgerow.forest.leaf_masses import leaf_masses
 from hedgerow.forest.multioutput import MultiOutputLeaves
 from hedgerow.forest.payload import LeafPayload
 from hedgerow.forest.training import TrainingRows
-from hedgerow.labels import FocalMasses
 
 #: Leaves of all rows are found for several trees at a time, whose leaves take about this many bytes.
 LEAF_BYTES = 32 << 20
@@ -46,26 +44,10 @@ def count_groups(forest: Forest, rows: TrainingRows, first_tree: int, n_threads:
                 weights = None if target.sure_weights is None else target.sure_weights[bag]
                 unit = target.for_core().weight_unit
                 held = _leaf_counts(pairs, leaf, labels, weights, unit, n_classes[output], int(sizes[tree]))
-                if target.own_masses is not None:
-                    held = _with_shares(held, pairs, leaf, target.own[bag], target.own_masses.take(bag))
                 found[output].append(held)
     leaves_of: list[LeafPayload] = [parts[0].join(*parts[1:]) for parts in found]
     single = not isinstance(forest.evidence, MultiOutputLeaves)
     return repay_borrowed(replace(forest, evidence=leaves_of[0] if single else MultiOutputLeaves(tuple(leaves_of))))
-
-
-def _with_shares(
-    held: ClassCounts, pairs: NDArray[np.int64], leaf: NDArray[np.int64], own: NDArray[np.float64], masses: FocalMasses
-) -> ClassCounts:
-    """Return leaf counts with the weights (m, K) and masses of rows whose labels are uncertain, shared by groups."""
-    _, inverse, sizes = np.unique(pairs, return_inverse=True, return_counts=True)
-    part = 1.0 / sizes[inverse]
-    cells = (leaf[:, None] * own.shape[1] + np.arange(own.shape[1])).ravel()
-    n_cells = held.n_leaves * own.shape[1]
-    weights = np.bincount(cells, weights=(own * part[:, None]).ravel(), minlength=n_cells).astype(np.float64)
-    shared = replace(masses, mass=masses.mass * part[masses.row])
-    table = weights.reshape(-1, own.shape[1])
-    return replace(ClassCounts.of_tables(held.table(), table), masses=leaf_masses(shared, leaf, None, held.n_leaves))
 
 
 def _leaf_counts(

@@ -38,15 +38,18 @@ from hedgerow.metrics.sets import (
     utility,
 )
 from hedgerow.metrics.tally import RegressionTally, SetTally, tally_numbers, tally_sets
+from hedgerow.metrics.uncertain import MetricBounds, accuracy_bounds, evidential_error, utility_bounds
 
 __all__ = [
     "AccuracyRejectionCurve",
+    "MetricBounds",
     "RegressionTally",
     "RiskCoverageCurve",
     "SetConfusion",
     "SetScorer",
     "SetTally",
     "abstention_accuracy",
+    "accuracy_bounds",
     "accuracy_rejection_curve",
     "area_under_accuracy_rejection",
     "confusion_matrix_with_sets",
@@ -54,6 +57,7 @@ __all__ = [
     "determinacy",
     "discounted_accuracy",
     "discounted_accuracy_scorer",
+    "evidential_error",
     "f_beta_of_sets",
     "mean_set_size",
     "mic",
@@ -69,4 +73,5 @@ __all__ = [
     "u80",
     "u80_scorer",
     "utility",
+    "utility_bounds",
 ]

@@ -651,8 +651,10 @@ class SoftLabels:
         in_set = (own[row] * members).sum(axis=1)
         if self.labels.masses is None:
             return replace(focal, mass=_lowered(focal, in_set))
-        share = (shares[row] * members).sum(axis=1)
         whole = own.sum(axis=1)[row]
+        if self.class_weight is None:
+            return replace(focal, mass=focal.mass * whole)
+        share = (shares[row] * members).sum(axis=1)
         weight = np.divide(in_set, share, out=whole.copy(), where=share > 0)
         return replace(focal, mass=focal.mass * weight)
 
