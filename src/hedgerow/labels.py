@@ -1,18 +1,21 @@
 """Uncertain labels: sets of possible classes, plausibilities or masses.
 
 A certain label is the special case of one possible class. Every classifier accepts `UncertainLabels` as y;
-scikit-learn's splitters and searches index them like an array.
+scikit-learn's splitters and searches index them like an array. Each label is a mass function over sets of classes:
+a set has mass one, plausibilities are those of a consonant mass, and masses are kept as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from hedgerow.belief import contour_from_mass, pignistic_from_mass
 
@@ -25,6 +28,64 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class FocalMasses:
+    """Masses of the focal sets of n rows, sparse.
+
+    Parameters
+    ----------
+    sets : (F, K) bool
+        The sets that occur, each at least once, in no particular order.
+    start : (n + 1,) int64
+        Start of the entries of each row.
+    which : (E,) int64
+        Index of the set of each entry.
+    mass : (E,) float64
+        Mass of each entry, positive. The masses of a row sum to one, or to the weight of the row.
+    """
+
+    sets: NDArray[np.bool_]
+    start: NDArray[np.int64]
+    which: NDArray[np.int64]
+    mass: Floats
+
+    @classmethod
+    def of_entries(cls, row: NDArray[np.intp], sets: NDArray[np.bool_], mass: Floats, n_rows: int) -> FocalMasses:
+        """Return the masses of entries (E,), ascending by row, with their sets (E, K)."""
+        _, first, which = np.unique(np.packbits(sets, axis=1), axis=0, return_index=True, return_inverse=True)
+        lengths = np.bincount(row, minlength=n_rows)
+        start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return cls(sets[first], start, which.reshape(-1).astype(np.int64), mass)
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def row(self) -> NDArray[np.int64]:
+        """Row of each entry, (E,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    def take(self, rows: NDArray[np.intp]) -> FocalMasses:
+        """Return the masses of some rows, in the order given."""
+        lengths = np.diff(self.start)[rows]
+        start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        entries = np.arange(start[-1]) + np.repeat(self.start[:-1][rows] - start[:-1], lengths)
+        return FocalMasses(self.sets, start, self.which[entries], self.mass[entries])
+
+    def belief(self) -> Floats:
+        """Return the belief of each class for each row, (n, K)."""
+        return self._summed(self.sets & (self.sets.sum(axis=1, keepdims=True) == 1))
+
+    def plausibility(self) -> Floats:
+        """Return the plausibility of each class for each row, (n, K)."""
+        return self._summed(self.sets)
+
+    def _summed(self, members: NDArray[np.bool_]) -> Floats:
+        """Return the sums over the entries of each row of mass times membership, (n, K)."""
+        summed = sparse.csr_matrix((self.mass, self.which, self.start), shape=(len(self), len(self.sets)))
+        return np.asarray(summed @ members.astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +102,9 @@ class UncertainLabels:
         Plausibility of each class for each row; 1 for the most plausible class.
     shares : (n, K) float64
         Expected class shares before the fit; rows sum to one.
+    masses : FocalMasses or None
+        Masses of the focal sets of each row, if labels were given as masses. None means the consonant masses of the
+        contour, which for a set of possible classes is mass one on this set.
 
     Examples
     --------
@@ -56,6 +120,22 @@ class UncertainLabels:
     classes: Array
     contour: Floats
     shares: Floats
+    masses: FocalMasses | None = None
+
+    @cached_property
+    def focal(self) -> FocalMasses:
+        """Masses of the focal sets of each row."""
+        return consonant_masses(self.contour) if self.masses is None else self.masses
+
+    @property
+    def belief(self) -> Floats:
+        """Belief of each class for each row, (n, K): its mass without any other class."""
+        return self.focal.belief()
+
+    @property
+    def plausibility(self) -> Floats:
+        """Plausibility of each class for each row, (n, K): the mass of the sets that contain it."""
+        return self.focal.plausibility()
 
     @property
     def certain(self) -> NDArray[np.bool_]:
@@ -86,7 +166,8 @@ class UncertainLabels:
         chosen = rows if isinstance(rows, slice) else np.asarray(rows)
         if isinstance(chosen, np.ndarray) and chosen.size == 0:
             chosen = chosen.astype(np.intp)
-        return UncertainLabels(self.classes, self.contour[chosen], self.shares[chosen])
+        masses = None if self.masses is None else self.masses.take(np.arange(len(self))[chosen])
+        return UncertainLabels(self.classes, self.contour[chosen], self.shares[chosen], masses)
 
     def __iter__(self) -> Iterator[dict[Any, float]]:
         return (self[row] for row in range(len(self)))
@@ -171,7 +252,8 @@ def from_plausibilities(plausibilities: ArrayLike, classes: ArrayLike | None = N
 def from_masses(masses: ArrayLike, classes: ArrayLike | None = None) -> UncertainLabels:
     """Create uncertain labels from masses over sets of classes.
 
-    Only the plausibilities of the classes and the pignistic probabilities are kept, which is all that `fit` uses.
+    A fifty-fifty chance of two classes (half of the mass on each) differs from ignorance (all mass on the set of both):
+    `fit` shares out the mass of a set among its classes only, and the bounds of predictions widen by it.
 
     Parameters
     ----------
@@ -186,13 +268,40 @@ def from_masses(masses: ArrayLike, classes: ArrayLike | None = None) -> Uncertai
 
     Examples
     --------
-    >>> from_masses([[0, 1, 0, 0], [0, 0.5, 0, 0.5]]).contour.tolist()
-    [[1.0, 0.0], [1.0, 0.5]]
+    >>> chance, ignorance = [0, 0.5, 0.5, 0], [0, 0, 0, 1]
+    >>> labels = from_masses([chance, ignorance])
+    >>> labels.belief.tolist(), labels.plausibility.tolist()
+    ([[0.5, 0.5], [0.0, 0.0]], [[0.5, 0.5], [1.0, 1.0]])
     """
     table = np.asarray(masses, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"masses must have the shape (n, 2^K), got {table.shape}.")
-    return _labels(contour_from_mass(table), pignistic_from_mass(table), classes)
+    labels = _labels(contour_from_mass(table), pignistic_from_mass(table), classes)
+    row, number = np.nonzero(table)
+    row, number = row[number > 0], number[number > 0]  # the empty set is no label
+    columns = np.argsort(np.arange(labels.contour.shape[1]) if classes is None else np.asarray(classes))
+    sets = (number[:, None] >> columns & 1).astype(bool)
+    mass = table[row, number] / (1.0 - table[row, 0])
+    return replace(labels, masses=FocalMasses.of_entries(row, sets, mass, len(table)))
+
+
+def consonant_masses(contour: Floats) -> FocalMasses:
+    """Return the consonant masses with given plausibilities of classes (n, K), the largest of each row 1.
+
+    The focal sets of a row are nested: the j most plausible classes have the mass pl(j) - pl(j + 1).
+
+    Examples
+    --------
+    >>> masses = consonant_masses(np.array([[1.0, 0.25]]))
+    >>> masses.sets[masses.which].tolist(), masses.mass.tolist()
+    ([[True, False], [True, True]], [0.75, 0.25])
+    """
+    order = np.argsort(-contour, axis=1, kind="stable")
+    plausible = np.take_along_axis(contour, order, axis=1)
+    drop = plausible - np.pad(plausible[:, 1:], ((0, 0), (0, 1)))
+    row, last = np.nonzero(drop)
+    rank = np.argsort(order, axis=1)
+    return FocalMasses.of_entries(row, rank[row] <= last[:, None], drop[row, last], len(contour))
 
 
 def read_labels(y: object) -> UncertainLabels | None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from threadpoolctl import ThreadpoolController
 
-from hedgerow.belief.opinion import Opinion, across, opinion_from_lower
+from hedgerow.belief.opinion import Opinion, across, opinion_from_bounds, opinion_from_lower
 from hedgerow.belief.scalar import RowOpinion, calibrated_shares, is_row, with_shares
 
 Floats = NDArray[np.float64]
@@ -134,14 +134,33 @@ def with_probability(opinion: Opinion, probability: Floats) -> Opinion:
     """Return an opinion with other probabilities (n, K).
 
     The lower probability becomes (1 - vacuity) · probability, the upper one adds the vacuity. Vacuity, conflict, score
-    and groups do not change. A row without any evidence keeps its opinion.
+    and groups do not change. A row without any evidence keeps its opinion. Where uncertain labels widened the bounds,
+    the ratios of lower to probability, and of one minus upper to one minus probability, do not change instead.
     """
     uncalibrated, vacuity = opinion.probability, opinion.vacuity[:, None]
     known = (vacuity < 1) | (across(uncalibrated, "max") > across(uncalibrated, "min"))
     replaced = np.where(known, probability, uncalibrated)
     lower = (1.0 - vacuity) * replaced
     made = opinion_from_lower(replaced, lower, opinion.conflict, score=opinion.score, vacuity=opinion.vacuity)
+    if opinion.gaps is not None and opinion.gaps.any():
+        made = _with_ratios(made, opinion)
     return made if opinion.groups is None else replace(made, groups=opinion.groups)
+
+
+def _with_ratios(made: Opinion, opinion: Opinion) -> Opinion:
+    """Return an opinion whose bounds, in rows with gaps, have the same ratios to probabilities as another's."""
+    old, new, gaps = opinion.probability, made.probability, opinion.gaps
+    assert gaps is not None
+    certain = np.divide(opinion.lower, old, out=np.zeros_like(old), where=old > 0)
+    against = np.divide(1.0 - opinion.upper, 1.0 - old, out=np.zeros_like(old), where=old < 1)
+    wide = opinion_from_bounds(new, certain * new, 1.0 - against * (1.0 - new), made.conflict, score=made.score)
+    return replace(
+        made,
+        lower=np.where(gaps[:, None], wide.lower, made.lower),
+        upper=np.where(gaps[:, None], wide.upper, made.upper),
+        vacuity=np.where(gaps, wide.vacuity, made.vacuity),
+        gaps=gaps,
+    )
 
 
 def log_shares(probability: Floats) -> Floats:

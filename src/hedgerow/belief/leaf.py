@@ -56,8 +56,10 @@ def vote_shares(counts: ArrayLike) -> Floats:
     return _ratio(votes, votes.sum(axis=1, keepdims=True))
 
 
-def leaf_vacuity(counts: ArrayLike, caution: float) -> Floats:
+def leaf_vacuity(counts: ArrayLike, caution: float | Floats) -> Floats:
     """Return the pseudo-count's share caution/(n + caution); 1 for an empty leaf.
+
+    Leaves may have different pseudo-counts, (m,).
 
     Examples
     --------
@@ -85,6 +87,44 @@ def idm_bounds(counts: ArrayLike, caution: float) -> tuple[Floats, Floats]:
     lower = _ratio(table, total + caution)
     upper = np.where(total > 0, _ratio(table + caution, total + caution), 1.0)
     return lower, upper
+
+
+def bounds_with_gaps(counts: ArrayLike, below: ArrayLike, above: ArrayLike, caution: float) -> tuple[Floats, Floats]:
+    """Return lower and upper probabilities of counts that can fall and rise, as labels are uncertain.
+
+    They are those of the extended imprecise Dirichlet model, (n_k - below_k)/(n + caution) and
+    (n_k + above_k + caution)/(n + caution), (m, K) each.
+
+    Examples
+    --------
+    >>> lower, upper = bounds_with_gaps([[1, 2]], [[0, 1]], [[1, 0]], caution=1.0)
+    >>> lower, upper
+    (array([[0.25, 0.25]]), array([[0.75, 0.75]]))
+    """
+    table, down, up = (np.asarray(each, dtype=np.float64) for each in (counts, below, above))
+    total = table.sum(axis=1, keepdims=True)
+    lower = _ratio(table - down, total + caution)
+    upper = np.where(total > 0, _ratio(table + up + caution, total + caution), 1.0)
+    return lower, upper
+
+
+def undominated_with_gaps(
+    counts: ArrayLike, below: ArrayLike, above: ArrayLike, caution: float, *, strict: bool = False
+) -> Bools:
+    """Return which classes of a leaf no other class dominates if counts can fall and rise, bool (m, K).
+
+    Class a dominates b if its smallest count reaches the largest count of b plus caution. Without gaps, the result is
+    that of `undominated`.
+
+    Examples
+    --------
+    >>> undominated_with_gaps([[3, 4]], [[0, 4]], [[0, 0]], caution=1.0)
+    array([[ True,  True]])
+    """
+    table, down, up = (np.asarray(each, dtype=np.float64) for each in (counts, below, above))
+    rival, most = largest_rival(table - down), table + up + caution
+    kept: Bools = most >= rival if strict or caution == 0 else most > rival
+    return kept
 
 
 def undominated(counts: ArrayLike, caution: float, *, strict: bool = False) -> Bools:

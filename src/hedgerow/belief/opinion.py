@@ -42,6 +42,8 @@ class Opinion:
         Prediction set, if the rule is a decision by itself; otherwise None.
     groups : text (n,) or None
         Group of each sample, if the decision rule has a guarantee per group; otherwise None.
+    gaps : bool (n,) or None
+        Whether uncertain labels widened the bounds of each sample; None if all training labels are certain.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Opinion:
     score: Floats | None = None
     chosen: Bools | None = None
     groups: NDArray[np.str_] | None = None
+    gaps: Bools | None = None
 
     def __len__(self) -> int:
         return int(self.probability.shape[0])

@@ -121,7 +121,7 @@ def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[
 
 def leaf_rules(question: Question, row: int) -> list[str]:
     """Describe the strongest leaf for each class of the set: the conditions on its path, and its rows."""
-    predictor, counts = question.predictor, question.counts[row]
+    predictor, counts = question.predictor, question.counts[row, :, : question.predictor.forest.n_classes]
     nodes = question.leaf_nodes[row]
     features_named: list[str] = []
     for label in question.likely(row)[:MOST_RULES]:

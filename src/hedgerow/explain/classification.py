@@ -291,7 +291,8 @@ def _contributions(request: _Request, question: Question) -> _Contributions | No
         return None
     codes, place = np.ascontiguousarray(question.codes[:, rows]), {row: at for at, row in enumerate(rows.tolist())}
     for unit in ("probability", "log_odds", "lower"):
-        whats = (unit,) if unit == "log_odds" else (unit, "width")
+        has_width = not (request.predictor.has_gaps and request.predictor.is_calibrated)
+        whats = (unit, "width") if has_width and unit != "log_odds" else (unit,)
         try:
             found = shap_values_of_each(request.predictor, codes, whats)
         except ValueError:  # not a sum over trees under this rule

@@ -102,14 +102,30 @@ def missing_features(predictor: ClassificationPredictor | RegressionPredictor, c
 
 
 def counts_of(predictor: ClassificationPredictor, codes: Codes) -> Floats:
-    """Return the evidence (n, T, K) in the leaves that samples (p, n) reach."""
-    return predictor.forest.counts_reached(np.ascontiguousarray(codes))
+    """Return the evidence in the leaves that samples (p, n) reach, (n, T, K).
+
+    If training labels were uncertain, their gaps are beside the counts, (n, T, 3K).
+    """
+    return predictor.forest.widened.counts_reached(np.ascontiguousarray(codes))
+
+
+def certain_counts(predictor: ClassificationPredictor, counts: Floats) -> tuple[Floats, Floats]:
+    """Split evidence (..., K) or (..., 3K) into the counts of certain labels (..., K) and pseudo-counts (...).
+
+    Rows of uncertain labels are added to the caution.
+    """
+    n_classes = predictor.forest.n_classes
+    caution = np.full(counts.shape[:-1], predictor.setting.caution)
+    if counts.shape[-1] == n_classes:
+        return counts, caution
+    below = counts[..., n_classes : 2 * n_classes]
+    return counts[..., :n_classes] - below, caution + below.sum(axis=-1)
 
 
 def opinion_of(predictor: ClassificationPredictor, counts: Floats, caution: float | None = None) -> Opinion:
     """Combine evidence (n, T, K) by the rule, optionally with another caution."""
     rule, setting = (
-        predictor.rule,
+        predictor.wide_rule,
         predictor.setting if caution is None else replace(predictor.setting, caution=caution),
     )
     leaves = counts.reshape(-1, counts.shape[2])

@@ -131,7 +131,7 @@ def shap_values_of_each(predictor: ClassificationPredictor, codes: Codes, whats:
     """Compute the Shapley values of several quantities for samples (p, n), in one pass over the trees."""
     explained = [_ClassOutput(predictor, what) for what in whats]
     both = _SideBySide([part for each in explained for part in each.sums.parts])
-    groups = _leaf_values(predictor.forest, both, predictor.setting, predictor.weights)
+    groups = _leaf_values(predictor.forest.widened, both, predictor.setting, predictor.weights)
     n_threads = predictor.threads(codes.shape[1] * predictor.forest.n_trees)
     widths = [each.width for each in explained]
     values, base = explain_values(predictor.forest, codes, groups, sum(widths), n_threads=n_threads)
@@ -185,15 +185,20 @@ class _ClassOutput:
         self.predictor, self._what = predictor, what or "probability"
         self._calibrated = self._what in CARRIED and predictor.is_calibrated
         whats = CARRIED[self._what] if self._calibrated else (self._what,)
+        if predictor.has_gaps and predictor.is_calibrated and self._what not in ("probability", "log_odds"):
+            raise ValueError(
+                f"what must be 'probability' or 'log_odds' for a calibrated forest fitted to uncertain labels, got"
+                f" {self._what!r}. Set calibration=None to explain bounds."
+            )
         self.sums = _SideBySide(
-            [additive(predictor.plain_rule, each, predictor.forest.n_trees, predictor.weights) for each in whats]
+            [additive(predictor.plain_wide_rule, each, predictor.forest.n_trees, predictor.weights) for each in whats]
         )
         self._widths = [part.width(predictor.setting) for part in self.sums.parts]
         self.width = sum(self._widths)
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
         """Yield leaf values (leaves, S) of the trees from first to last - 1."""
-        return _leaf_values(self.predictor.forest, self.sums, self.predictor.setting, self.predictor.weights)
+        return _leaf_values(self.predictor.forest.widened, self.sums, self.predictor.setting, self.predictor.weights)
 
     def base(self, base: Floats) -> Floats:
         """Return the sums if no feature is known, from the mean of the values (S,)."""
@@ -204,7 +209,12 @@ class _ClassOutput:
         """Return the mean of the sums over samples (p, n)."""
         predictor = self.predictor
         sums = fold(
-            predictor.forest, codes, self.sums, predictor.setting, weights=predictor.weights, n_threads=n_threads
+            predictor.forest.widened,
+            codes,
+            self.sums,
+            predictor.setting,
+            weights=predictor.weights,
+            n_threads=n_threads,
         )
         return self.base(np.asarray(sums.mean(axis=0)))
 
@@ -232,6 +242,11 @@ class _UncertaintyOutput:
     """An uncertainty of a classifier: vacuity, conflict or epistemic uncertainty."""
 
     def __init__(self, predictor: ClassificationPredictor, what: Any) -> None:
+        if predictor.has_gaps:
+            raise ValueError(
+                f"what must be a quantity of each class for a forest fitted to uncertain labels, got {what!r}. Explain"
+                " 'probability', or with calibration=None 'width'."
+            )
         self.predictor, self._sums = predictor, uncertainty_sums(predictor.plain_rule, what, predictor.forest.n_trees)
         self.width = self._sums.width(predictor.setting)
 

@@ -23,10 +23,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.belief.leaf import class_shares, leaf_vacuity
-from hedgerow.explain.question import BLOCK_CELLS, Floats, Question, counts_of, tree_shares
+from hedgerow.explain.question import BLOCK_CELLS, Floats, Question, certain_counts, counts_of, tree_shares
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
@@ -58,9 +58,9 @@ class UncertaintySources(NamedTuple):
 
 def uncertainty_from_counts(
     counts: Floats,
-    caution: float,
+    caution: ArrayLike,
     *,
-    as_is: Floats | None = None,
+    as_is: tuple[Floats, Floats] | None = None,
     distrust: Floats | None = None,
     tree_shares: Floats | None = None,
 ) -> UncertaintySources:
@@ -70,10 +70,10 @@ def uncertainty_from_counts(
     ----------
     counts : float64 (n, T, K), or (n, C, T, K)
         Class counts in the leaves reached; with missing values, for each of C completions.
-    caution : float
-        Pseudo-count s of the imprecise Dirichlet model.
-    as_is : float64 (n, T, K), optional
-        With missing values: the leaves reached by the sample itself.
+    caution : float, or float64 of the shape of counts without its last axis
+        Pseudo-count s of the imprecise Dirichlet model, for each leaf plus its rows of uncertain class.
+    as_is : float64 (n, T, K) and (n, T), optional
+        With missing values: counts and pseudo-counts of the leaves reached by the sample itself.
     distrust : float64, shape of counts without its last axis, optional
         Discount of the leaf, 0 to 1, because values of the sample are outside the training range.
     tree_shares : float64 (T,), optional
@@ -99,7 +99,8 @@ def uncertainty_from_counts(
     n, n_ways, n_trees, n_classes = ways.shape
     trees = np.full(n_trees, 1 / n_trees) if tree_shares is None else tree_shares
     leaves = ways.reshape(-1, n_classes)
-    unassigned = leaf_vacuity(leaves, caution).reshape(n, n_ways, n_trees)
+    pseudo = np.broadcast_to(np.asarray(caution, dtype=np.float64), counts.shape[:-1]).ravel()
+    unassigned = leaf_vacuity(leaves, pseudo).reshape(n, n_ways, n_trees)
     discount = np.zeros_like(unassigned) if distrust is None else distrust.reshape(unassigned.shape)
     shares = class_shares(leaves).reshape(ways.shape)
     held = trees * (1 - unassigned) * (1 - discount)
@@ -108,7 +109,7 @@ def uncertainty_from_counts(
     rivals = np.maximum(by_class.sum(axis=2) - margin, 0.0)
     present = _margin(by_class.mean(axis=1))
     if as_is is not None:
-        present = np.minimum(present, _margin(_held(as_is, caution, trees)))
+        present = np.minimum(present, _margin(_held(*as_is, trees)))
     apart = _disagreement(held, shares, ways.sum(axis=3))
     amounts = np.stack(
         [
@@ -131,8 +132,8 @@ def uncertainty_sources(question: Question, marginals: Marginals, excess: Floats
     partial_rows, whole_rows = np.flatnonzero(gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=0))
     if len(whole_rows):
         distrust = distrust_of(question, codes[:, whole_rows], excess[:, whole_rows])
-        found = uncertainty_from_counts(question.counts[whole_rows], predictor.setting.caution, distrust=distrust,
-                                  tree_shares=tree_shares(predictor))  # fmt: skip
+        certain = certain_counts(predictor, question.counts[whole_rows])
+        found = uncertainty_from_counts(*certain, distrust=distrust, tree_shares=tree_shares(predictor))
         amounts[whole_rows] = found.amounts
     block = max(1, BLOCK_CELLS // (COMPLETIONS * predictor.forest.n_trees * predictor.forest.n_classes))
     for first in range(0, len(partial_rows), block):
@@ -231,19 +232,18 @@ def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int
     counts = counts_of(predictor, filled).reshape(*shape, -1)
     distrust = None if distrust is None else distrust.reshape(shape)
     found = uncertainty_from_counts(
-        counts,
-        predictor.setting.caution,
-        as_is=question.counts[rows],
+        *certain_counts(predictor, counts),
+        as_is=certain_counts(predictor, question.counts[rows]),
         distrust=distrust,
         tree_shares=tree_shares(predictor),
     )
     return found.amounts
 
 
-def _held(counts: Floats, caution: float, trees: Floats) -> Floats:
+def _held(counts: Floats, caution: Floats, trees: Floats) -> Floats:
     """Return the mass of each class (n, K) from counts (n, T, K)."""
     leaves = counts.reshape(-1, counts.shape[2])
-    shares = (1 - leaf_vacuity(leaves, caution))[:, None] * class_shares(leaves)
+    shares = (1 - leaf_vacuity(leaves, caution.ravel()))[:, None] * class_shares(leaves)
     return np.asarray(np.einsum("t,ntk->nk", trees, shares.reshape(counts.shape)))
 
 

@@ -31,7 +31,9 @@ def margins_of(predictor: ClassificationPredictor, evidence: Floats) -> dict[str
     sums, rates, ahead, floor
         For a calibrated forest only, as in `calibrated_margins`.
     """
-    rule, setting = predictor.plain_rule, predictor.setting
+    rule, setting = predictor.plain_wide_rule, predictor.setting
+    if predictor.has_gaps and predictor.is_calibrated:  # ratios of bounds are no function of sums
+        return None
     needed = {"lower", "upper", "probability"} if predictor.is_calibrated else {"lower", "upper"}
     decides = predictor.decision.follows_dominance and needed <= set(rule.adds_up)
     if not decides or predictor.forest.n_classes > MOST_PAIRED_CLASSES:
@@ -104,7 +106,7 @@ class Space:
         else:  # nearly all leaves have different contents
             examples = np.arange(forest.leaf_start[-1])
             self.contents = examples.astype(np.int32)
-        evidence = np.asarray(forest.evidence.read(examples))
+        evidence = np.asarray(forest.widened.evidence.read(examples))
         self.plausible = (evidence.sum(axis=1) > 0).astype(np.uint8)
         self.margins = margins_of(predictor, evidence)
         self.costs = [self._unit_costs(int(feature)) for feature in self.features]
@@ -119,7 +121,7 @@ class Space:
     def alone(self, leaves: list[float]) -> float:
         """Return the only class that remains for one leaf of each tree (T,), or -1."""
         return float(
-            only_class(self.predictor, self.predictor.forest.evidence_at(np.array([leaves], dtype=np.int32)))[0]
+            only_class(self.predictor, self.predictor.forest.widened.evidence_at(np.array([leaves], dtype=np.int32)))[0]
         )
 
     def _dates(self) -> dict[int, dict[int, str]]:

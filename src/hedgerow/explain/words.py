@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.belief.leaf import class_shares
 from hedgerow.explain.cases import Label, Value, amount, class_words, number, number_or_date, value_words
-from hedgerow.explain.question import Floats, Question, labels_of
+from hedgerow.explain.question import Floats, Question, certain_counts, labels_of
 from hedgerow.explain.sources import CAUSES
 
 if TYPE_CHECKING:
@@ -57,12 +57,14 @@ def _prediction_words(explanation: Explanation) -> str:
 
 def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
     """Describe each source of uncertainty about one sample; `excess` (p,) is 0 for values within their range."""
-    predictor, counts = question.predictor, question.counts[row]
+    predictor = question.predictor
+    counts = question.counts[row, :, : predictor.forest.n_classes]
     names = predictor.codebook.names
+    certain, _ = certain_counts(predictor, question.counts[row])
     missing = [names[feature] for feature in question.missing(row)]
     out_of_range = [_range_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
     details = {
-        "few": _few_words(counts, predictor.setting.caution, of_groups=predictor.fitted.counts_groups),
+        "few": _few_words(counts, certain, predictor.setting.caution, of_groups=predictor.fitted.counts_groups),
         "overlap": f"similar training rows are {_mixture_words(counts, labels_of(predictor))}",
         "disagree": _vote_words(counts, labels_of(predictor)),
         "missing": joined(name_few(missing, 6)) if missing else "none",
@@ -146,12 +148,14 @@ def _measure_words(measure: list[tuple[str, float, Label | None]]) -> list[str]:
     return [f"measuring {feature}: {share:.0%} of its possible values leave one class{most}"]
 
 
-def _few_words(counts: Floats, caution: float, *, of_groups: bool) -> str:
-    """Describe the sizes of the leaves (T, K) in relation to the caution."""
+def _few_words(counts: Floats, certain: Floats, caution: float, *, of_groups: bool) -> str:
+    """Describe the sizes of the leaves (T, K), in rows and certain ones, in relation to the caution."""
     found = amount(float(np.median(counts.sum(axis=1))))
     if of_groups:
         found += " group" if found == "1" else " groups"
-    return f"{found} in the {'leaf' if len(counts) == 1 else 'median leaf'}, caution {number(caution)}"
+    share = 1 - certain.sum() / max(counts.sum(), 1e-300)
+    uncertain = f", {share:.0%} of uncertain class" if share >= 0.005 else ""
+    return f"{found}{uncertain} in the {'leaf' if len(counts) == 1 else 'median leaf'}, caution {number(caution)}"
 
 
 def _mixture_words(counts: Floats, labels: list[Label]) -> str:

@@ -24,6 +24,7 @@ from hedgerow.export.describe import (
     c_strings,
     exported,
     python_tuple,
+    require_certain_labels,
     support_of,
 )
 from hedgerow.forest.walk import Tree
@@ -89,6 +90,7 @@ class Info:
 def forest_code(model: BaseEstimator, language: str, name: str) -> str:
     """Write a classifier with the rule "average", or a regressor, as a program."""
     predictor, (lines_of, more) = exported(model, _FORMATS)
+    require_certain_labels(predictor)
     tables, trees = tables_of(predictor, lines_of(predictor)), predictor.fitted.trees()
     info = _info(predictor, trees[0], f"A forest of {len(trees)} trees; written by hedgerow.")
     info = replace(info, **more(predictor)) if more else info

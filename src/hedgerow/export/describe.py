@@ -351,6 +351,15 @@ def exported(model: BaseEstimator, formats: Mapping[str, _Format]) -> tuple[Any,
     return predictor, formats[predictor.kind]
 
 
+def require_certain_labels(predictor: Any) -> None:
+    """Raise an error for a classifier fitted to uncertain labels, whose bounds cannot be exported."""
+    if predictor.kind == "classes" and predictor.has_gaps:
+        raise NotImplementedError(
+            "This export does not support classifiers fitted to uncertain labels, whose bounds depend on the masses of"
+            " sets of classes. Export probabilities with to_sklearn or to_treelite."
+        )
+
+
 class Support(NamedTuple):
     """Limits of the values that hedgerow treats as known, for each of p features.
 

@@ -22,6 +22,7 @@ from hedgerow.export.describe import (
     exported,
     questions_of,
     require,
+    require_certain_labels,
     support_of,
 )
 from hedgerow.export.recorder import NotExpressible, Recorded, Recorder, spread
@@ -103,6 +104,7 @@ def to_onnx(forest: BaseEstimator, *, float_type: str = "double") -> ModelProto:
     if float_type not in ("double", "float"):
         raise ValueError(f"float_type must be 'double' or 'float', got {float_type!r}.")
     (predictor, outputs_of), recorder = exported(forest, _OUTPUTS), Recorder()
+    require_certain_labels(predictor)
     inputs, features = _read_inputs(
         recorder, predictor.fitted.schema, np.float64 if float_type == "double" else np.float32
     )

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.export.describe import BranchQuestion, check_averages, exported, questions_of, require, support_of
+from hedgerow.export.describe import (
+    BranchQuestion,
+    check_averages,
+    exported,
+    questions_of,
+    require,
+    require_certain_labels,
+    support_of,
+)
 from hedgerow.forest.walk import Tree
 from hedgerow.table import Schema
 
@@ -50,6 +58,8 @@ def to_treelite(forest: BaseEstimator, *, bounds: bool = False) -> Any:
     """
     require("treelite")
     predictor, task_format = exported(forest, _FORMATS)
+    if bounds:
+        require_certain_labels(predictor)
     schema, trees = predictor.fitted.schema, predictor.fitted.trees()
     check_averages(predictor, trees, "treelite")
     if bounds and support_of(predictor.fitted).used.any():

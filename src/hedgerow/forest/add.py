@@ -1,4 +1,4 @@
-"""Addition of later rows to the leaves of a forest."""
+"""Addition of later rows, and of the masses of uncertain labels, to the leaves of a forest."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.forest import Forest
+from hedgerow.forest.class_counts import ClassCounts
+from hedgerow.forest.forest import Forest, trees_between
+from hedgerow.forest.leaf_masses import leaf_masses
 from hedgerow.forest.rows import Bags, Provenance, spans_of
+from hedgerow.labels import FocalMasses
 from hedgerow.table.bins import Codes
 
 #: Approximate memory of the leaves of one block of rows in all trees.
@@ -49,6 +52,27 @@ def add_rows(
                 times = _counted(bags, tree - span.start, before, groups, first, last)
                 adding.add(number, leaves[:, tree] + starts[tree], slice(first, last), times)
     return repay_borrowed(replace(forest, evidence=adding.added()))
+
+
+def forest_with_masses(forest: Forest, codes: Codes, masses: FocalMasses, bags: Bags, n_threads: int) -> Forest:
+    """Return a forest whose leaves keep the masses of the rows (p, n) they count.
+
+    `bags` are those of the trees, which were grown on these rows.
+    """
+    found, leaf_start, structure = [], forest.leaf_start, forest.structure
+    together = max(1, LEAF_BYTES // (4 * codes.shape[1]))
+    for first in range(0, forest.n_trees, together):
+        last = min(first + together, forest.n_trees)
+        leaves = trees_between(forest, first, last).leaves(codes, n_threads)
+        for tree in range(first, last):
+            times = bags.counted(tree, 0, codes.shape[1])
+            n_leaves = int(leaf_start[tree + 1] - leaf_start[tree])
+            found.append(leaf_masses(masses, leaves[:, tree - first], times, n_leaves))
+    held = found[0].join(*found[1:])
+    if structure.is_borrowed.any():
+        held = held.repeat(*structure.lenders())
+    assert isinstance(forest.evidence, ClassCounts)
+    return replace(forest, evidence=replace(forest.evidence, weights=forest.evidence.heavy, masses=held))
 
 
 def _counted(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.criteria import Criterion, resolve_criterion
+from hedgerow.forest.leaf_masses import LeafMasses, label_gaps
 from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts_of
 from hedgerow.forest.payload import Adding, LeafPayload, Rows
 from hedgerow.forest.reducers import Reducer, lift_distinct
@@ -39,6 +40,10 @@ class ClassCounts(LeafPayload):
     weights : like counts, float64, or None
         Weight of the rows of each class, if rows were weighted. Class shares come from the weights, the amount of
         evidence from the counts.
+    masses : LeafMasses or None
+        Masses of the sets of classes, if labels were uncertain (requires `weights`). Then weights are refined shares.
+    wide : bool
+        Whether `read` returns the gaps of uncertain labels beside the counts (requires `masses`).
     """
 
     TYPES: ClassVar[dict[str, Any]] = {
@@ -46,8 +51,9 @@ class ClassCounts(LeafPayload):
         "entry_start": np.int64,
         "entry_class": np.uint16,
         "weights": np.float64,
+        **LeafMasses.TYPES,
     }
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("entry_start", "entry_class", "weights")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("entry_start", "entry_class", "weights", *LeafMasses.TYPES)
     KEY_ARRAY: ClassVar[str] = "counts"
 
     n_classes: int
@@ -55,11 +61,20 @@ class ClassCounts(LeafPayload):
     entry_start: NDArray[np.int64] | None = None
     entry_class: NDArray[np.uint16] | None = None
     weights: Floats | None = None
+    masses: LeafMasses | None = None
+    wide: bool = False
 
     @classmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> ClassCounts:
         """Return leaves from arrays as named in files, unchecked."""
-        return cls(n_classes, *(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
+        held = (arrays.get(name) for name in cls.TYPES if name not in LeafMasses.TYPES)
+        return replace(cls(n_classes, *held), masses=LeafMasses.from_arrays(n_classes, arrays))  # type: ignore[arg-type]
+
+    def arrays(self) -> dict[str, Any]:
+        """Return all arrays by name."""
+        own = ("counts", "entry_start", "entry_class", "weights")
+        held = {name: array for name in own if (array := vars(self)[name]) is not None}
+        return held if self.masses is None else held | self.masses.arrays()
 
     @classmethod
     def of_tables(cls, counts: NDArray[np.integer[Any]], weights: Floats | None) -> ClassCounts:
@@ -125,6 +140,15 @@ class ClassCounts(LeafPayload):
         leaf = np.repeat(np.arange(self.n_leaves), np.diff(self.entry_start))
         return leaf * self.n_classes + self.entry_class
 
+    @property
+    def width(self) -> int:
+        """Number of columns that `read` returns: K, or 3K with label gaps."""
+        return 3 * self.n_classes if self.wide else self.n_classes
+
+    def with_gaps(self) -> ClassCounts:
+        """Return the leaves with the gaps of uncertain labels beside the counts that are read."""
+        return self if self.wide or self.masses is None else replace(self, wide=True)
+
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
         """Return the rows of each class in leaves, or their weight, (m, K)."""
         values = self.weights if weighted and self.weights is not None else self.counts
@@ -138,16 +162,28 @@ class ClassCounts(LeafPayload):
         return table
 
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
-        """Return the evidence of leaves, (m, K): row totals, in proportion to weights."""
+        """Return the evidence of leaves, (m, K): row totals, in proportion to weights.
+
+        Wide leaves have `label_gaps` beside them, (m, 3K).
+        """
         counts = self.table(which).astype(np.float64)
-        return counts if self.weights is None else _shared_out(counts, self.table(which, weighted=True))
+        if self.weights is None:
+            return counts
+        refined = _shared_out(counts, self.table(which, weighted=True))
+        if not self.wide:
+            return refined
+        assert self.masses is not None
+        return np.hstack([refined, label_gaps(refined, *self.masses.read(which))])
 
     def read_without(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
         """Return the evidence of leaves (m,) without one row each, (m, K).
 
-        `own` has the class of each row, or the weights it added. In a weighted forest, a row is assumed to have the
-        mean weight of its class in the leaf. The amount of evidence is the number of remaining rows.
+        `own` has the class of each row, or the weights it added, with belief and plausibility if labels are uncertain,
+        (m, 3K). In a weighted forest, a row is assumed to have the mean weight of its class in the leaf. The amount of
+        evidence is the number of remaining rows. Wide leaves have `label_gaps` beside them, (m, 3K).
         """
+        if own.ndim == 2 and self.masses is not None:
+            return self._read_without_masses(leaves, own)
         counts, each = self.table(leaves).astype(np.float64), np.arange(len(leaves))
         if own.ndim == 2:
             rest = np.maximum(self.table(leaves, weighted=True) - own, 0.0)
@@ -160,6 +196,18 @@ class ClassCounts(LeafPayload):
         weights = self.table(leaves, weighted=True)
         weights[each, own] *= np.maximum(held - 1, 0) / np.where(held > 0, held, 1.0)
         return _shared_out(counts, weights)
+
+    def _read_without_masses(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+        """Return the evidence of leaves (m,) without one row each, given its weights and bounds, (m, 3K)."""
+        assert self.masses is not None
+        own_weight, own_belief, own_plausible = np.hsplit(own, 3)
+        narrow = replace(self, masses=None, wide=False)
+        refined = narrow.read_without(leaves, own_weight)
+        if not self.wide:
+            return refined
+        belief, plausible, total = self.masses.read(leaves)
+        rest = np.maximum(total - own_weight.sum(axis=1), 0.0)
+        return np.hstack([refined, label_gaps(refined, belief - own_belief, plausible - own_plausible, rest)])
 
     def lift(self, what: Reducer[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
         """Return the states of leaves, (m, S); equal counts are lifted once."""
@@ -185,9 +233,9 @@ class ClassCounts(LeafPayload):
         else:
             cells = slice(start[first], start[last])
             start, label = start[first : last + 1] - cells.start, label[cells]
-        return ClassCounts(
-            self.n_classes, self.counts[cells], start, label, None if self.weights is None else self.weights[cells]
-        )
+        weights = None if self.weights is None else self.weights[cells]
+        masses = None if self.masses is None else self.masses.between(first, last)
+        return ClassCounts(self.n_classes, self.counts[cells], start, label, weights, masses, self.wide)
 
     def take(self, leaves: NDArray[np.int64]) -> ClassCounts:
         """Return distinct leaves in the given order; -1 gives an empty leaf."""
@@ -199,25 +247,27 @@ class ClassCounts(LeafPayload):
         order = np.argsort(cells)
         at = kept[order]
         weights = None if self.weights is None else self.weights[at]
-        return ClassCounts.of_cells(self.n_classes, len(leaves), cells[order], self.counts[at], weights)
+        taken = ClassCounts.of_cells(self.n_classes, len(leaves), cells[order], self.counts[at], weights)
+        return taken if self.masses is None else replace(taken, masses=self.masses.take(leaves))
 
     def join(self, *others: ClassCounts) -> ClassCounts:
         """Return these leaves followed by the others."""
         parts = (self, *others)
         counts = np.concatenate([part.counts for part in parts])
-        weights = join_weights(parts)
+        weights, masses = join_weights(parts), _join_masses(parts)
         if self.entry_start is None:
-            return ClassCounts(self.n_classes, counts, None, None, weights)
+            return ClassCounts(self.n_classes, counts, None, None, weights, masses)
         start = join_starts([_there(part.entry_start) for part in parts])
         label = np.concatenate([_there(part.entry_class) for part in parts])
-        return ClassCounts(self.n_classes, counts, start, label, weights)
+        return ClassCounts(self.n_classes, counts, start, label, weights, masses)
 
     def add_classes(self, places: NDArray[np.intp], n_classes: int) -> ClassCounts:
         """Return the leaves with more classes; class k becomes ``places[k]``."""
         leaf, label = np.divmod(self.cells, self.n_classes)
-        return ClassCounts.of_cells(
+        wider = ClassCounts.of_cells(
             n_classes, self.n_leaves, leaf * n_classes + places[label], self.counts, self.weights
         )
+        return wider if self.masses is None else replace(wider, masses=self.masses.add_classes(places, n_classes))
 
     def at_nodes(self, tree: Nodes) -> ClassCounts:
         """Return the counts of each of the N nodes of a tree with these leaves."""
@@ -225,7 +275,8 @@ class ClassCounts(LeafPayload):
         weights = None
         if self.weights is not None:
             weights = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table(weighted=True)))
-        return ClassCounts(self.n_classes, counts.ravel(), None, None, _raveled(weights))
+        masses = None if self.masses is None else self.masses.at_nodes(tree)
+        return ClassCounts(self.n_classes, counts.ravel(), None, None, _raveled(weights), masses, self.wide)
 
     def impurity_at_nodes(self, tree: Nodes, criterion: str | Criterion) -> tuple[Floats, Floats]:
         """Return weight and impurity of each node of a tree with these leaves, (N,) each."""
@@ -247,7 +298,8 @@ class ClassCounts(LeafPayload):
     def cut(self, nodes: NDArray[np.int64]) -> ClassCounts:
         """Return the counts of some nodes (m,), which become leaves."""
         weights = None if self.weights is None else self.table(nodes, weighted=True)
-        return ClassCounts.of_tables(self.table(nodes), weights)
+        cut = ClassCounts.of_tables(self.table(nodes), weights)
+        return cut if self.masses is None else replace(cut, masses=self.masses.take(nodes))
 
     def repeat(self, borrowers: NDArray[np.int64], lenders: NDArray[np.int64]) -> ClassCounts:
         """Return the leaves with each borrower replaced by the sum of its lenders."""
@@ -264,7 +316,8 @@ class ClassCounts(LeafPayload):
         if self.weights is not None:
             repeated = np.bincount(where, weights=self.weights[entry], minlength=len(sums))
             weights = np.concatenate([self.weights[kept], repeated])[order]
-        return ClassCounts.of_cells(n_classes, self.n_leaves, all_cells[order], counts[order], weights)
+        repaid = ClassCounts.of_cells(n_classes, self.n_leaves, all_cells[order], counts[order], weights)
+        return repaid if self.masses is None else replace(repaid, masses=self.masses.repeat(borrowers, lenders))
 
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
@@ -291,6 +344,15 @@ class ClassCounts(LeafPayload):
         if self.weights is not None and len(self.weights) != n_cells:
             raise ValueError(f"weights must have {n_cells} values, one per count, got {len(self.weights)}")
         self._check_weights()
+        self._check_layout()
+        if self.masses is not None:
+            if self.weights is None:
+                raise ValueError("weights must be present with masses")
+            self.masses.check(self.n_leaves)
+
+    def _check_layout(self) -> None:
+        """Raise if the cells of counts do not match the leaves."""
+        n_classes, n_cells = self.n_classes, len(self.counts)
         if (self.entry_start is None) != (n_classes <= DENSE_CLASSES):
             raise ValueError(f"entry_start must be None for at most {DENSE_CLASSES} classes, and not for {n_classes}")
         if self.entry_start is None:
@@ -365,7 +427,7 @@ class _AddingToAll(_Adding):
         weights = self._leaves.heavy.copy()
         cells = np.flatnonzero(self._sums)
         weights[cells] = self._heavier(weights[cells], cells, self._sums[cells])
-        return replace(self._leaves, counts=self._counts, weights=weights)
+        return with_certain_rows(self._leaves, replace(self._leaves, counts=self._counts, weights=weights))
 
 
 class _AddingToParts(_Adding):
@@ -399,7 +461,17 @@ class _AddingToParts(_Adding):
             units = exact_sums(where[len(there) :], np.concatenate(self._sums), len(cells))
             new = np.flatnonzero(units)
             weights[new] = self._heavier(weights[new], cells[new], units[new])
-        return ClassCounts.of_cells(leaves.n_classes, leaves.n_leaves, cells, counts, weights)
+        return with_certain_rows(
+            leaves, ClassCounts.of_cells(leaves.n_classes, leaves.n_leaves, cells, counts, weights)
+        )
+
+
+def with_certain_rows(before: ClassCounts, after: ClassCounts) -> ClassCounts:
+    """Return leaves after certain rows were added, with the masses of these rows."""
+    if before.masses is None:
+        return after
+    added = after.table(weighted=True) - before.table(weighted=True)
+    return replace(after, masses=before.masses.plus(np.maximum(added, 0.0)))
 
 
 def _in_units(weights: Floats | None, origin: Provenance, n_rows: int) -> NDArray[np.int64] | None:
@@ -421,6 +493,17 @@ def join_weights(parts: tuple[LeafPayload, ...]) -> Floats | None:
     if all(part.weights is None for part in parts):
         return None
     return np.concatenate([part.heavy for part in parts])
+
+
+def _join_masses(parts: tuple[ClassCounts, ...]) -> LeafMasses | None:
+    """Join masses, or those of certain rows; None if no part has any."""
+    if all(part.masses is None for part in parts):
+        return None
+    first, *more = (
+        LeafMasses.of_counts(part.table(weighted=True).astype(np.float64)) if part.masses is None else part.masses
+        for part in parts
+    )
+    return first.join(*more)
 
 
 def exact_sums(where: NDArray[Any], values: NDArray[Any] | None, size: int) -> NDArray[np.int64]:

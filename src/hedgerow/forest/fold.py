@@ -16,7 +16,7 @@ from hedgerow.forest import cache as caching
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.reducers import MeanReducer, Reducer, lift_distinct
+from hedgerow.forest.reducers import MeanReducer, Reducer, TakesGaps, lift_distinct
 from hedgerow.forest.rows import OobMask
 from hedgerow.forest.sparse_states import MANY_CLASSES, Reached, Shape, merged_by_patterns
 from hedgerow.rules import Rule, merge_states
@@ -82,10 +82,17 @@ def fold_rows(
     Only merged states are kept for all rows. Parameters are those of `fold`.
     """
     plan = FoldPlan(forest, what, setting, oob_mask, weights, None, None, n_threads)
-    if plan.has_patterns or what.merge == "stack":
+    if plan.has_patterns or plan.what.merge == "stack":
         return plan.along_one_path(codes).__getitem__
     merged = plan.merged(codes)
-    return lambda rows: what.finish(merged[rows], setting)
+    return lambda rows: plan.what.finish(merged[rows], setting)
+
+
+def with_gaps(forest: Forest, what: Reducer[Result]) -> tuple[Forest, Reducer[Result]]:
+    """Return forest and reducer with the gaps of uncertain labels, or unchanged if there are none."""
+    if forest.evidence.masses is None or not isinstance(what, TakesGaps):
+        return forest, what
+    return forest.widened, what.with_gaps()
 
 
 def finish_rows(what: Reducer[Result], merged: Floats, setting: Any, n_threads: int = 1) -> Result:
@@ -193,6 +200,7 @@ class FoldPlan(Generic[Result]):
         key: Hashable,
         n_threads: int = 1,
     ) -> None:
+        forest, what = with_gaps(forest, what)
         self.forest, self.what, self.setting, self.oob_mask = forest, what, setting, oob_mask
         self.weights, self.n_threads = weights, n_threads
         self.cache = None if what.merge == "stack" else cache
@@ -350,8 +358,8 @@ class FoldPlan(Generic[Result]):
             return finish_rows(self.what, total / forest.n_trees, self.setting, self.n_threads)
 
         def states_of(part: Codes, first: int) -> Floats:
-            counts = forest.mixed_counts(part, self.n_threads)
-            states = lift_distinct(self.what, counts.reshape(-1, forest.n_classes), self.setting)
+            counts = forest.mixed_evidence(part, self.n_threads)
+            states = lift_distinct(self.what, counts.reshape(-1, counts.shape[2]), self.setting)
             return states.reshape(part.shape[1], forest.n_trees, -1)
 
         return self._in_stacks(codes, states_of)

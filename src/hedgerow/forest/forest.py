@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.class_counts import ClassCounts
+from hedgerow.forest.leaf_masses import LeafMasses, label_gaps
 from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.multioutput import MultiOutputLeaves
 from hedgerow.forest.nodes import Nodes
@@ -206,10 +207,13 @@ class Forest:
         return self._reader.path_most(codes, np.ascontiguousarray(amounts), n_threads)
 
     def counts_reached(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
-        """Return counts of the leaves reached, (n, T, K); mixed if out of support."""
+        """Return counts of the leaves reached, (n, T, K); mixed if out of support.
+
+        Those of a `wide` forest have label gaps beside them, (n, T, 3K).
+        """
         counts, unseen = self.evidence_at(self.leaves(codes, n_threads)), self.unseen_rows(codes)
         if len(unseen):
-            counts[unseen] = self.mixed_counts(codes[:, unseen], n_threads)
+            counts[unseen] = self.mixed_evidence(codes[:, unseen], n_threads)
         return counts
 
     def unseen_rows(self, codes: Codes) -> NDArray[np.intp]:
@@ -225,6 +229,33 @@ class Forest:
         """
         found = self._reader.mixed_counts(np.ascontiguousarray(codes), *self._branching, n_threads)
         return found.reshape(-1, self.n_trees, self.n_classes)
+
+    def mixed_evidence(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
+        """Return `mixed_counts`, in a wide forest with label gaps beside them, (n, T, 3K).
+
+        The gaps of a virtual leaf are as large a share of its rows as those of the leaves are on average.
+        """
+        counts = self.mixed_counts(codes, n_threads)
+        masses = self.evidence.masses if self.evidence.wide else None
+        if masses is None:
+            return counts
+        shares = self._mixed_shares(codes, np.hstack(masses.read()[:2]), n_threads)
+        belief, plausible = (part.reshape(-1, self.n_classes) for part in np.split(shares, 2, axis=-1))
+        gaps = label_gaps(counts.reshape(-1, self.n_classes), belief, plausible, np.ones(len(belief)))
+        return np.concatenate([counts, gaps.reshape(*counts.shape[:2], -1)], axis=2)
+
+    def mixed_masses(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
+        """Return the shares of the focal sets in virtual leaves as in `mixed_counts`, (n, T, F)."""
+        assert self.evidence.masses is not None
+        return self._mixed_shares(codes, self.evidence.masses.table().toarray(), n_threads)
+
+    def _mixed_shares(self, codes: Codes, masses: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
+        """Return the mean shares (n, T, S) of masses (L, S) in the leaves that rows may reach."""
+        amount = self.evidence.amount[:, None]
+        states = np.divide(masses, amount, out=np.zeros_like(masses), where=amount > 0)
+        rows = self.evidence.rows.astype(np.float64)
+        found = self._reader.mixed_states(np.ascontiguousarray(codes), states, rows, *self._branching, n_threads)
+        return found.reshape(-1, self.n_trees, masses.shape[1])
 
     def mixed_states(self, codes: Codes, states: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]:
         """Return the mean states over the leaves that rows may reach, (n, T, S)."""
@@ -300,9 +331,14 @@ class Forest:
         return self.evidence.read(slice(*self.leaf_start[tree : tree + 2]))
 
     def evidence_at(self, leaves: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the evidence of leaves (n, T), (n, T, K); no other leaf is read."""
+        """Return the evidence of leaves (n, T), (n, T, K) or wider; no other leaf is read."""
         evidence = self.evidence.read((leaves + self.leaf_start[:-1]).ravel())
-        return np.asarray(evidence).reshape(*leaves.shape, self.n_classes)
+        return np.asarray(evidence).reshape(*leaves.shape, self.evidence.width)
+
+    @cached_property
+    def widened(self) -> Forest:
+        """The forest with label gaps beside its counts; the forest itself if all labels are certain."""
+        return self if self.evidence.masses is None else replace(self, evidence=self.evidence.with_gaps())
 
     def with_unseen(self, unseen: UnseenPolicy | None) -> Forest:
         """Return the forest with a policy for out-of-support values."""
@@ -421,7 +457,7 @@ def _rows_of_output(
     _check_types(forest)  # the core checks neither types and lengths nor where trees begin
     forest.evidence.check()
     forest.structure.check(forest.evidence.n_leaves)
-    names = [*Nodes.TYPES, *ClassCounts.TYPES, "n_classes"]
+    names = [*Nodes.TYPES, *(name for name in ClassCounts.TYPES if name not in LeafMasses.TYPES), "n_classes"]
     arrays: dict[str, Any] = {name: getattr(forest, name) for name in names} | {"borrowed": borrowed}
     return _core.check_forest(**arrays, n_bins=bins.n_bins, nominal=bins.nominal, n_threads=n_threads)
 

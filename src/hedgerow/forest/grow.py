@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.rows import Groups
+from hedgerow.forest.rows import Bags, Groups
 from hedgerow.forest.target import CoreTarget
 from hedgerow.table.bins import Bins, Codes
 
@@ -100,7 +100,9 @@ def grow_forest(
     )
     if is_large:
         _core.give_back_memory()
-    return forest_from(labels, arrays)
+    forest = forest_from(labels, arrays)
+    bags = Bags(settings.seed, settings.bag_mean, codes.shape[1], first_tree, settings.leaf_counts, groups)
+    return labels.with_masses(forest, codes, bags, n_threads)
 
 
 def forest_from(labels: CoreTarget, arrays: dict[str, Any]) -> Forest:

@@ -15,6 +15,7 @@ from hedgerow.forest.reducers import Reducer
 from hedgerow.forest.rows import Provenance
 
 if TYPE_CHECKING:
+    from hedgerow.forest.leaf_masses import LeafMasses
     from hedgerow.forest.moments import IncrementalMoments
 
 Floats = NDArray[np.float64]
@@ -73,6 +74,8 @@ class LeafPayload(ABC):
     means: Floats | None = None
     variances: Floats | None = None
     incremental: IncrementalMoments | None = None
+    masses: LeafMasses | None = None
+    wide: bool = False
 
     @classmethod
     @abstractmethod
@@ -108,6 +111,15 @@ class LeafPayload(ABC):
     def heavy(self) -> Floats:
         """Weights, or counts without weights; shaped like `counts`."""
         return self.counts.astype(np.float64) if self.weights is None else self.weights
+
+    @property
+    def width(self) -> int:
+        """Number of columns that `read` returns."""
+        return self.n_classes
+
+    def with_gaps(self) -> LeafPayload:
+        """Return the leaves with the gaps of uncertain labels beside the counts that are read."""
+        return self
 
     def arrays(self) -> dict[str, Any]:
         """Return all arrays by name."""

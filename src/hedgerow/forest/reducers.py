@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,14 @@ class Reducer(Protocol[Given]):
         """Finish merged states as the result for n samples: arrays, records or lists."""
 
 
+@runtime_checkable
+class TakesGaps(Protocol):
+    """Reducer of class counts that can account for the gaps of uncertain labels."""
+
+    def with_gaps(self) -> Reducer[Any]:
+        """Return the reducer of counts with gaps beside them, (m, 3K)."""
+
+
 class RuleStack:
     """Rules with the same `merge`, folded in one pass to a list of opinions.
 
@@ -46,6 +54,10 @@ class RuleStack:
 
     def __init__(self, rules: Sequence[tuple[Rule, Setting]]) -> None:
         self.rules = tuple(rules)
+
+    def with_gaps(self) -> RuleStack:
+        """Return the rules on counts with the gaps of uncertain labels beside them."""
+        return RuleStack([(rule.with_gaps(), setting) for rule, setting in self.rules])
 
     @property
     def merge(self) -> Merge:
@@ -124,6 +136,10 @@ class ProbabilityReducer:
     """
 
     rule: Rule
+
+    def with_gaps(self) -> ProbabilityReducer:
+        """Return the reducer of counts with the gaps of uncertain labels beside them."""
+        return ProbabilityReducer(self.rule.with_gaps())
 
     @property
     def merge(self) -> Merge:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.target import FINEST_WEIGHT
+from hedgerow.labels import FocalMasses
 from hedgerow.util.blocks import one_of_each
 
 Floats = NDArray[np.float64]
@@ -176,21 +177,24 @@ class OobMask:
     ----------
     bags : Bags
         The bags of the trees.
-    own : (n,) uint16, (n, K) float64 or None
+    own : (n,) uint16, (n, 3K) float64 or None
         Contribution of each row that is removed from leaves that counted it: one row of its class, or, if its class is
-        uncertain, the weight it added to each class.
+        uncertain, the weight, belief and plausibility it added to each class.
     known : (n,) bool or None
         Rows whose class is certain; only these are used to learn or to measure errors. None means all.
     as_forest : bool
         Whether sums over the out-of-bag trees of a row are scaled up to the number of all trees. Under rules that add
         evidence, opinions get more extreme with every tree, so a calibration on a third of the trees would not fit the
         whole forest.
+    own_masses : FocalMasses or None
+        Masses that each row added to its leaves, if its class is uncertain and leaves counted it.
     """
 
     bags: Bags
     own: NDArray[Any] | None = None
     known: NDArray[np.bool_] | None = None
     as_forest: bool = False
+    own_masses: FocalMasses | None = None
 
     @property
     def own_class(self) -> NDArray[np.uint16] | None:
@@ -199,7 +203,7 @@ class OobMask:
 
     @property
     def own_weight(self) -> Floats | None:
-        """Weight that each row added to its leaves, (n, K), if uncertain; otherwise None."""
+        """Weight, belief and plausibility that each row added, (n, 3K), if uncertain; otherwise None."""
         return self.own if self.own is not None and self.own.ndim == 2 else None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow.errors import SparseTargetError
-from hedgerow.labels import read_labels
+from hedgerow.labels import FocalMasses, read_labels
+
+if TYPE_CHECKING:
+    from hedgerow.forest.forest import Forest
+    from hedgerow.forest.rows import Bags
+    from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +57,10 @@ class Target(Protocol):
     @property
     def own(self) -> Floats | None:
         """Counts that each row adds to several cells of its leaf, (n, K); otherwise None."""
+
+    @property
+    def own_masses(self) -> FocalMasses | None:
+        """Masses that each row adds to its leaf, if labels are uncertain."""
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
@@ -145,6 +154,10 @@ class CoreTarget(ABC):
     @abstractmethod
     def fields(self, criterion: Any) -> dict[str, Any]:
         """Return the ``kind`` of the target, its arrays, and the criterion, by name."""
+
+    def with_masses(self, forest: Forest, codes: Codes, bags: Bags, n_threads: int) -> Forest:
+        """Return trees grown on this target, whose leaves also keep the masses of uncertain labels."""
+        return forest
 
     @property
     def parts(self) -> tuple[CoreTarget, ...]:

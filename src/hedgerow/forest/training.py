@@ -76,8 +76,13 @@ class TrainingRows:
     @property
     def oob_mask(self) -> OobMask:
         """Out-of-bag mask, with the contributions of rows to leaves that count them."""
-        own = self.target.labels if self.target.own is None else self.target.own
-        return OobMask(self.bags, own if self.bags.counts_oob else None, self.target.known)
+        if not self.bags.counts_oob:
+            return OobMask(self.bags, None, self.target.known)
+        own, masses = self.target.own, self.target.own_masses
+        if masses is not None:
+            own = np.hstack([own, masses.belief(), masses.plausibility()])
+        own = self.target.labels if own is None else own
+        return OobMask(self.bags, own, self.target.known, own_masses=masses)
 
     @property
     def groups(self) -> NDArray[np.uint32] | None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from hedgerow.belief import learn_tree_weights, mass_from_counts
-from hedgerow.belief.leaf import idm_bounds
+from hedgerow.belief.leaf import bounds_with_gaps, idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, decide, resolve_decision
@@ -226,15 +226,23 @@ class Evidence:
         Returns
         -------
         mass : float64 (n, 2^K)
-            The index of a set is its bit mask. The mass is vacuous if no tree counts for the sample.
+            The index of a set is its bit mask. The mass is vacuous if no tree counts for the sample. If training labels
+            were uncertain, sets have the masses that the labels gave them.
 
         Raises
         ------
         ValueError
-            If there are more than 16 classes.
+            If there are more than 16 classes, or if training labels were uncertain and the model is "multinomial".
         """
         amount = self.caution if caution is None else caution
         mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)  # for its checks
+        if self.forest.evidence.masses is not None:
+            if model == "multinomial":
+                raise ValueError(
+                    "model must be 'idm' or 'dabt' for a forest fitted to uncertain labels, got 'multinomial', whose"
+                    " confidence intervals need certain labels."
+                )
+            return self._mean_label_mass(amount if model == "idm" else 1.0)
         if model in ("idm", "dabt"):  # only K + 1 sets have mass, not 2^K
             focal = self._mean_mass(lambda counts: idm_focal_mass(counts, amount if model == "idm" else 1.0))
             return mass_from_focal(focal)
@@ -263,6 +271,50 @@ class Evidence:
         number = mask.sum(axis=1)[:, None]
         return np.where(number > 0, total / np.maximum(number, 1), blank)
 
+    def _mean_label_mass(self, caution: float) -> Floats:
+        """Return the mean over trees of the masses of leaves with uncertain labels, (n, 2^K)."""
+        forest, mask, leaves = self.forest, self.tree_mask, self.leaves
+        unseen = forest.unseen_rows(self.codes) if self.oob_mask is None else np.empty(0, dtype=np.intp)
+        masses = forest.evidence.masses
+        assert masses is not None
+        total, vacuous = np.zeros((self.n_samples, len(masses.sets))), np.zeros(self.n_samples)
+        for tree in range(forest.n_trees):
+            rows = np.flatnonzero(mask[:, tree])
+            shares, n_rows = self._mass_shares(rows, leaves[rows, tree] + forest.leaf_start[tree])
+            room = n_rows + caution
+            known = np.divide(n_rows, room, out=np.zeros_like(room), where=room > 0)
+            total[rows] += shares * known[:, None]
+            vacuous[rows] += 1.0 - known
+        if len(unseen):
+            codes = np.ascontiguousarray(self.codes[:, unseen])
+            n_rows = forest.mixed_counts(codes, self.n_threads).sum(axis=2)
+            room = n_rows + caution
+            known = np.divide(n_rows, room, out=np.zeros_like(room), where=room > 0)
+            total[unseen] = (forest.mixed_masses(codes, self.n_threads) * known[:, :, None]).sum(axis=1)
+            vacuous[unseen] = (1.0 - known).sum(axis=1)
+        number = mask.sum(axis=1)
+        held = np.zeros((self.n_samples, 1 << forest.n_classes))
+        for column, bits in enumerate((masses.sets @ (1 << np.arange(forest.n_classes))).tolist()):
+            held[:, bits] += total[:, column]
+        held[:, -1] += np.where(number > 0, vacuous, 1.0)
+        return np.asarray(held / np.maximum(number, 1)[:, None])
+
+    def _mass_shares(self, rows: NDArray[np.intp], leaves: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Return the shares (m, F) of sets in leaves (m,), and the rows of leaves (m,), without the samples' own."""
+        evidence = self.forest.evidence
+        assert evidence.masses is not None
+        held, n_rows = evidence.masses.table(leaves).toarray(), evidence.rows[leaves].astype(np.float64)
+        own = None if self.oob_mask is None else self.oob_mask.own_masses
+        if own is not None:
+            taken = own.take(rows)
+            place = evidence.masses.places_of(taken.sets)
+            np.subtract.at(held, (taken.row, place[taken.which]), taken.mass)
+            held[held < 1e-9 * held.sum(axis=1, keepdims=True)] = 0.0  # rounding errors
+            n_rows = np.maximum(n_rows - 1.0, 0.0)
+        whole = held.sum(axis=1, keepdims=True)
+        shares = np.divide(held, whole, out=np.zeros_like(held), where=whole > 0)
+        return shares, np.where(whole[:, 0] > 0, n_rows, 0.0)
+
     def uncertainty(self) -> UncertaintyParts:
         """Return entropies and uncertainties by relative likelihood, (n,) each."""
         return self._fold(Uncertainty(), self._setting(None, None), Uncertainty)
@@ -284,11 +336,17 @@ class Evidence:
         known = np.flatnonzero(self.known)
         rows = known[spread_evenly(len(known), most)]
         mask = self.tree_mask[rows]
-        counts = self._counts(rows) * mask[:, :, None]
+        wide = replace(self, forest=self.forest.widened)
+        counts = wide._counts(rows) * mask[:, :, None]
         amount = self.caution if caution is None else caution
-        lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
-        bounds = lower.reshape(counts.shape), upper.reshape(counts.shape)
-        return learn_tree_weights(*bounds, labels[rows], seen=mask, **how)
+        flat = counts.reshape(-1, counts.shape[2])
+        if flat.shape[1] == n_classes:
+            lower, upper = idm_bounds(flat, amount)
+        else:
+            held, below, above = np.hsplit(flat, 3)
+            lower, upper = bounds_with_gaps(held, below, above, amount)
+        shape = (*counts.shape[:2], n_classes)
+        return learn_tree_weights(lower.reshape(shape), upper.reshape(shape), labels[rows], seen=mask, **how)
 
     @property
     def is_covered(self) -> NDArray[np.bool_]:

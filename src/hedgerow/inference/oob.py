@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.criteria import Criterion
-from hedgerow.forest.fold import fold, merge_into, oob_states
+from hedgerow.forest.fold import fold, merge_into, oob_states, with_gaps
 from hedgerow.forest.forest import Forest, trees_between
 from hedgerow.forest.reducers import Votes
 from hedgerow.forest.rows import OobMask
@@ -216,6 +216,7 @@ class Trace:
     def extend(self, forest: Forest, n_threads: int = 1) -> None:
         """Add the trees of a forest that are not in the trace yet."""
         group = max(1, LEAF_BYTES // (4 * self._rows.n_rows))
+        forest, self._what = with_gaps(forest, self._what)
         lifted = None
         if forest.evidence.lifts_freely and self._mask.own is None:
             lifted = forest.evidence.lift(self._what, self._setting)

@@ -48,17 +48,20 @@ from hedgerow.metrics.survival import (
     uno_c,
 )
 from hedgerow.metrics.tally import RegressionTally, SetTally, tally_numbers, tally_sets
+from hedgerow.metrics.uncertain import MetricBounds, accuracy_bounds, evidential_error, utility_bounds
 
 __all__ = [
     "AccuracyRejectionCurve",
     "DCalibration",
     "DynamicAUC",
+    "MetricBounds",
     "RegressionTally",
     "RiskCoverageCurve",
     "SetConfusion",
     "SetScorer",
     "SetTally",
     "abstention_accuracy",
+    "accuracy_bounds",
     "accuracy_rejection_curve",
     "area_under_accuracy_rejection",
     "confusion_matrix_with_sets",
@@ -68,6 +71,7 @@ __all__ = [
     "discounted_accuracy",
     "discounted_accuracy_scorer",
     "dynamic_auc",
+    "evidential_error",
     "f_beta_of_sets",
     "harrell_c",
     "integrated_brier",
@@ -87,4 +91,5 @@ __all__ = [
     "u80_scorer",
     "uno_c",
     "utility",
+    "utility_bounds",
 ]

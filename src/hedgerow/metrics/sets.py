@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.decisions import f_beta_utility, quadratic_utility
 from hedgerow.decisions.labels import columns_from_labels
+from hedgerow.labels import read_labels
 
 
 def utility(
@@ -327,6 +328,11 @@ class _Evaluated(NamedTuple):
 def _evaluate(y: ArrayLike, sets: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None) -> _Evaluated:
     """Return the arrays from which every metric is computed."""
     chosen = checked_sets(sets)
+    if read_labels(y) is not None:
+        raise ValueError(
+            "y must have certain labels, got uncertain ones. Use utility_bounds or accuracy_bounds for lower and upper"
+            " values."
+        )
     columns, _ = columns_from_labels(y, chosen.shape[1], classes)
     if len(columns) != len(chosen):
         raise ValueError(f"y must have one label for each of the {len(chosen)} rows of sets, got {len(columns)}.")

@@ -96,6 +96,9 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         columns of a class must depend on its own count and on the multiset of the other counts only. With many classes,
         leaves of equal counts are then lifted once. 0 makes no assumption about the columns. A subclass with its own
         `lift` or ``shares`` does not inherit this attribute.
+    exact_gaps : bool
+        Whether bounds are the mean of the imprecise Dirichlet intervals of leaves, so that those of uncertain labels
+        add up over trees. A subclass does not inherit this attribute.
     plain_mean : bool
         Whether probabilities are the mean of the class shares of the leaves, which the core computes directly from the
         counts. A subclass does not inherit this attribute: it must set it again if it computes the same.
@@ -121,17 +124,19 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     calibrates: ClassVar[bool] = True
     onnx: ClassVar[bool] = True
     by_class: ClassVar[int] = 0
+    exact_gaps: ClassVar[bool] = False
     plain_mean: ClassVar[bool] = False
     page: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: object) -> None:
-        """Reset `plain_mean`, `page` and `by_class` unless the subclass sets them.
+        """Reset `exact_gaps`, `plain_mean`, `page` and `by_class` unless the subclass sets them.
 
         Its arithmetic may differ.
         """
         super().__init_subclass__(**options)
         if "by_class" not in vars(cls) and not {"lift", "shares"}.isdisjoint(vars(cls)):
             cls.by_class = 0
+        cls.exact_gaps = vars(cls).get("exact_gaps", False)
         cls.plain_mean = vars(cls).get("plain_mean", False)
         cls.page = vars(cls).get("page")
 
@@ -146,6 +151,25 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     def finish_plainly(self, state: Floats, setting: Setting) -> Opinion:
         """Do the same as `finish`, in functions that `hedgerow.to_onnx` can translate."""
         return self.finish(state, setting)
+
+    def lift_gaps(self, counts: Floats, below: Floats, above: Floats, setting: Setting) -> Floats | None:
+        """Return states (m, S) of leaves with uncertain labels; None if `finish` alone cannot use the gaps.
+
+        If these labels are shared out otherwise, the count of a class can fall by `below` or rise by `above`, (m, K)
+        each. With None, the bounds of the rule are widened in proportion (`hedgerow.rules.gaps`).
+        """
+        return None
+
+    def gap_weights(self, counts: Floats, setting: Setting) -> Floats:
+        """Return the weights (m,) of the counts of leaves in the widening of bounds for uncertain labels."""
+        total: Floats = counts.sum(axis=1) + setting.caution
+        return np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+
+    def with_gaps(self) -> Rule:
+        """Return the rule on counts (m, K) with the gaps of uncertain labels beside them, (m, 3K)."""
+        from hedgerow.rules.gaps import WithGaps  # a rule itself
+
+        return WithGaps(self)
 
     def width(self, setting: Setting) -> int:
         """Return S, the number of columns of a state."""

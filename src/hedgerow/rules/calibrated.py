@@ -87,6 +87,10 @@ class Calibrated(Rule):
         """Return the states (m, S) of the rule."""
         return self.rule.lift(counts, setting)
 
+    def with_gaps(self) -> Calibrated:
+        """Return the calibrated rule on counts with the gaps of uncertain labels beside them."""
+        return Calibrated(self.rule.with_gaps(), self.calibration)
+
     def class_blocks(self, setting: Setting) -> tuple[int, ...]:
         """Return the blocks of the rule."""
         return self.rule.class_blocks(setting)

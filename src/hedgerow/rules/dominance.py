@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.belief.leaf import undominated
+from hedgerow.belief.leaf import undominated, undominated_with_gaps
 from hedgerow.belief.opinion import Bools, Opinion, opinion_from_bounds, opinion_from_lower
 from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
 from hedgerow.rules.mean import distribution, leaf_weights
@@ -100,7 +100,15 @@ class Belief(DominanceRule):
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return weight x [alone (K), possible (K), pignistic (K), 1] of leaves."""
-        possible = undominated(counts, setting.caution, strict=self.strict)
+        return self._lifted(counts, undominated(counts, setting.caution, strict=self.strict), setting)
+
+    def lift_gaps(self, counts: Floats, below: Floats, above: Floats, setting: Setting) -> Floats:
+        """Return the states of leaves with uncertain labels, which dominate less."""
+        possible = undominated_with_gaps(counts, below, above, setting.caution, strict=self.strict)
+        return self._lifted(counts, possible, setting)
+
+    def _lifted(self, counts: Floats, possible: Bools, setting: Setting) -> Floats:
+        """Return the states of leaves, given their undominated classes."""
         size = possible.sum(axis=1, keepdims=True)
         state = np.hstack([possible & (size == 1), possible, possible / size, np.ones_like(size)])
         weighted: Floats = self.leaf_weight(counts, setting)[:, None] * state
@@ -201,7 +209,14 @@ class DominanceVote(DominanceRule):
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return [vote of a decided leaf (K), 1] of leaves."""
-        possible = undominated(counts, setting.caution)
+        return self._votes(counts, undominated(counts, setting.caution), setting)
+
+    def lift_gaps(self, counts: Floats, below: Floats, above: Floats, setting: Setting) -> Floats:
+        """Return the states of leaves with uncertain labels, which dominate less."""
+        return self._votes(counts, undominated_with_gaps(counts, below, above, setting.caution), setting)
+
+    def _votes(self, counts: Floats, possible: Bools, setting: Setting) -> Floats:
+        """Return the states of leaves, given their undominated classes."""
         decided = possible.sum(axis=1, keepdims=True) == 1
         state = np.hstack([possible & decided, np.ones_like(decided)])
         weighted: Floats = self.leaf_weight(counts, setting)[:, None] * state

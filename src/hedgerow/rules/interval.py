@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.belief.leaf import class_shares, idm_bounds, largest_rival
+from hedgerow.belief.leaf import bounds_with_gaps, class_shares, idm_bounds, largest_rival
 from hedgerow.belief.opinion import Bools, Opinion, centred_score, opinion_from_bounds
 from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
 from hedgerow.rules.dominance import check_learning
@@ -45,6 +45,7 @@ class IntervalAverage(Average):
 
     name: ClassVar[str] = "interval_average"
     by_class = 2
+    exact_gaps = True
     chooses = True
     page = "average"
 
@@ -108,6 +109,11 @@ class IntervalConjunction(Rule):
         lower, upper = idm_bounds(counts, setting.caution)
         return np.hstack([lower, 1.0 - upper, class_shares(counts)])
 
+    def lift_gaps(self, counts: Floats, below: Floats, above: Floats, setting: Setting) -> Floats:
+        """Return the states of leaves with uncertain labels, from their wider intervals."""
+        lower, upper = bounds_with_gaps(counts, below, above, setting.caution)
+        return np.hstack([lower, 1.0 - upper, class_shares(counts)])
+
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Return the opinion of largest and summed states (n, 6K)."""
         lower, outside, _, lower_sum, outside_sum, share_sum = np.hsplit(state, 6)
@@ -150,7 +156,12 @@ class IntervalDisjunction(Rule):
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Return [1 - lower (K), upper (K), shares (K), 1 - shares (K)] of leaves."""
-        lower, upper = idm_bounds(counts, setting.caution)
+        none = np.zeros_like(counts)
+        return self.lift_gaps(counts, none, none, setting)
+
+    def lift_gaps(self, counts: Floats, below: Floats, above: Floats, setting: Setting) -> Floats:
+        """Return the states of leaves with uncertain labels, from their wider intervals."""
+        lower, upper = bounds_with_gaps(counts, below, above, setting.caution)
         shares = class_shares(counts)
         filled = counts.sum(axis=1, keepdims=True) > 0
         return np.hstack([1.0 - lower, upper, shares, np.where(filled, 1.0 - shares, 0.0)])

@@ -91,6 +91,7 @@ class Average(Mean):
     name: ClassVar[str] = "average"
     by_class = 2
     scale_free = True
+    exact_gaps = True
     plain_mean = True
     page = "average"
 
@@ -238,6 +239,10 @@ class WeightedAverage(Average):
         state = super().lift(counts, setting)
         return state * leaf_weights(counts, self.weights, setting.caution)[:, None]
 
+    def gap_weights(self, counts: Floats, setting: Setting) -> Floats:
+        """Return the weights of leaves, per row and pseudo-count."""
+        return super().gap_weights(counts, setting) * leaf_weights(counts, self.weights, setting.caution)
+
     @property
     def laws(self) -> frozenset[str]:
         """Intervals are nested unless weights depend on caution."""
@@ -322,6 +327,10 @@ class Pool(Rule):
         lower = pooled / np.where(room > 0, room, 1.0)[:, None]
         conflict = disagreement(probability, state[:, -2], total)
         return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, 1.0))
+
+    def gap_weights(self, counts: Floats, setting: Setting) -> Floats:
+        """Return ones: counts are summed."""
+        return np.ones(len(counts))
 
     @property
     def laws(self) -> frozenset[str]:

@@ -71,6 +71,10 @@ class Uncertainty:
         )
         return np.hstack([shares, np.stack(columns, axis=1)])
 
+    def with_gaps(self) -> Uncertainty:
+        """Return the fold of counts with the gaps of uncertain labels beside them."""
+        return UncertaintyWithGaps()
+
     def finish(self, state: Floats, setting: Setting) -> UncertaintyParts:
         """Return the parts (n,) of merged states (n, K + 4)."""
         k = setting.n_classes
@@ -89,6 +93,27 @@ class Uncertainty:
             relative_aleatoric=state[:, k + 1] / divisor,
             relative_epistemic=np.where(leaves > 0, state[:, k + 2] / divisor, 1.0),
         )
+
+
+class UncertaintyWithGaps(Uncertainty):
+    """Total uncertainty and its parts, from counts with the gaps of uncertain labels beside them, (m, 3K).
+
+    The aleatoric part of a leaf is the entropy of the counts that do not depend on how uncertain labels are shared out,
+    times their share of its rows, and relative likelihoods are those of these counts. More labels could remove the
+    rest, which is epistemic. Without gaps this is `Uncertainty`.
+    """
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Return [shares (K), entropy, u_a, u_e, 1] of leaves."""
+        k = setting.n_classes
+        held, below = counts[:, :k], counts[:, k : 2 * k]
+        state = super().lift(held, setting)
+        gaps = np.flatnonzero(below.any(axis=1)) if counts.shape[1] > k else ()
+        if len(gaps):
+            certain, rows = held[gaps] - below[gaps], held[gaps].sum(axis=1)
+            state[gaps, k:] = super().lift(certain, setting)[:, k:]
+            state[gaps, k] *= np.minimum(certain.sum(axis=1) / rows, 1.0)
+        return state
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +135,13 @@ class UncertaintyWith:
 
     merge: ClassVar[Merge] = "add"
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, parts: Uncertainty | None = None) -> None:
         self.rule = rule
-        self.parts = Uncertainty()
+        self.parts = Uncertainty() if parts is None else parts
+
+    def with_gaps(self) -> UncertaintyWith:
+        """Return the fold of counts with the gaps of uncertain labels beside them."""
+        return UncertaintyWith(self.rule.with_gaps(), self.parts.with_gaps())
 
     def class_blocks(self, setting: Setting) -> tuple[int, ...]:
         """Return the blocks of the rule and of the shares; none if it has none."""

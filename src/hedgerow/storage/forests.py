@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ModelFileError
 from hedgerow.forest.class_counts import DENSE_CLASSES
 from hedgerow.forest.forest import TYPES, Forest, counted_rows
+from hedgerow.forest.leaf_masses import LeafMasses
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.unseen import UnseenPolicy
 from hedgerow.storage.values import Arrays, Once, take
@@ -64,6 +65,7 @@ def _with_leaves(
     absent = set(Nodes.TYPES) if n_classes > DENSE_CLASSES else {*Nodes.TYPES, "entry_start", "entry_class"}
     absent |= set() if weighted else {"weights"}
     absent |= {"values", "means", "variances"} - set(moments)
+    absent |= {name for name in LeafMasses.TYPES if f"forest.{name}" not in arrays}
     leaves = {name: take(arrays, f"forest.{name}", dtype) for name, dtype in TYPES.items() if name not in absent}
     forest = replace(Forest.from_arrays(n_classes, leaves | trees.nodes.arrays()), structure=trees.nodes)
     counted = tree_rows(forest, bins, trees.borrowed if trees.checked else None)

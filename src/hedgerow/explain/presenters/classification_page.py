@@ -143,7 +143,7 @@ def _data(
         **({"ofGroups": True} if predictor.fitted.counts_groups else {}),
         "settings": {
             "caution": predictor.caution,
-            "rule": page_rule(predictor.rule),
+            "rule": page_rule(predictor.wide_rule),
             "decision": page_decision(predictor.decision),
         },
         "rows": packed(rows + request.first_row),

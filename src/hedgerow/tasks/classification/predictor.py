@@ -130,7 +130,7 @@ class ClassificationPredictor(Predictor):
     def uncertainty(self, batch: Batch) -> PredictionUncertainty:
         """Return the uncertainty of n samples by source."""
         rule, codes = self.plain_rule, batch.codes
-        if rule.merge != "add" or rule.needs_weights:
+        if self.has_gaps or rule.merge != "add" or rule.needs_weights:
             opinion, parts = self.opinion(batch), self.evidence(codes).uncertainty()
         else:  # calibration changes neither conflict nor vacuity
             opinion, parts = self._with_threads(codes, self._uncertainty_plan).answer(codes)
@@ -356,6 +356,21 @@ class ClassificationPredictor(Predictor):
         forest = self.forest
         evidence = (forest.evidence_in(tree) for tree in range(forest.n_trees))
         return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether uncertain training labels widen bounds."""
+        return self.forest.evidence.masses is not None
+
+    @property
+    def wide_rule(self) -> Rule:
+        """Rule for the evidence of `Forest.widened`, with the gaps of uncertain labels."""
+        return self.rule.with_gaps() if self.has_gaps else self.rule
+
+    @property
+    def plain_wide_rule(self) -> Rule:
+        """`wide_rule` without calibration."""
+        return self.plain_rule.with_gaps() if self.has_gaps else self.plain_rule
 
     def node_predictions(self, tree: Tree) -> list[Floats]:
         """Return probability, lower and upper bound of every node, (N, K) each.

@@ -1,7 +1,8 @@
 """Refinement of uncertain labels by expectation maximisation with trees.
 
 The M-step grows trees on expected class shares. In the E-step, the share of a class becomes its plausibility, given by
-the label, times its out-of-bag probability.
+the label, times its out-of-bag probability. If labels are masses, the mass of each set is shared out among its classes
+in proportion to their out-of-bag probabilities.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from hedgerow.forest.fold import fold
 from hedgerow.forest.grow import GrowthParams, grow_forest
 from hedgerow.forest.rows import Bags, Groups, OobMask
+from hedgerow.labels import UncertainLabels
 from hedgerow.rules import Average, Setting
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.tasks.classification.target import SoftLabels
@@ -43,7 +45,7 @@ def refine(
     grown on a row would only repeat its label. Class weights are ignored: they carry no information about the class of
     a row. If the criterion has an unresolved parameter, the rounds use the middle candidate.
     """
-    contour, shares = soft.labels.contour, soft.labels.shares
+    shares = soft.labels.shares
     unsure = ~soft.labels.certain
     bag_mean = settings.bag_mean or 1.0
     candidates = settings.criterion.candidates()
@@ -54,13 +56,36 @@ def refine(
         forest = grow_forest(codes, bins, labels, oob_mask, n_trees=TREES, n_threads=n_threads, groups=groups)
         setting = Setting.of(labels.n_classes, 0.0)
         seen = fold(forest, codes, Average(), setting, oob_mask=outside, n_threads=n_threads).probability
-        expected = contour * ((1 - DOUBT) * seen + DOUBT / labels.n_classes)
-        expected /= expected.sum(axis=1, keepdims=True)
+        expected = expected_shares(soft.labels, (1 - DOUBT) * seen + DOUBT / labels.n_classes)
         change = np.abs(expected - shares)[unsure].sum(axis=1).mean() / 2
         shares = expected
         if change < CHANGE:
             break
     return shares
+
+
+def expected_shares(labels: UncertainLabels, probability: Floats) -> Floats:
+    """Return the expected class shares (n, K) of labels, given positive probabilities of classes, (n, K).
+
+    Examples
+    --------
+    >>> from hedgerow.labels import from_masses
+    >>> chance, ignorance = [0, 0.5, 0.5, 0], [0, 0, 0, 1]
+    >>> expected_shares(from_masses([chance, ignorance]), np.array([[0.75, 0.25], [0.75, 0.25]]))
+    array([[0.5 , 0.5 ],
+           [0.75, 0.25]])
+    """
+    if labels.masses is None:
+        expected = labels.contour * probability
+        shares: Floats = expected / expected.sum(axis=1, keepdims=True)
+        return shares
+    masses = labels.masses
+    row, members = masses.row, masses.sets[masses.which]
+    expected = members * probability[row]
+    expected *= (masses.mass / expected.sum(axis=1))[:, None]
+    cells = (row[:, None] * expected.shape[1] + np.arange(expected.shape[1])).ravel()
+    summed = np.bincount(cells, weights=expected.ravel(), minlength=probability.size).astype(np.float64)
+    return summed.reshape(probability.shape)
 
 
 def settings_for_shares(settings: GrowthParams, n_rows: int) -> GrowthParams:

@@ -15,6 +15,9 @@ from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from hedgerow.forest.add import forest_with_masses
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags
 from hedgerow.forest.target import (
     FINEST_WEIGHT,
     CoreTarget,
@@ -27,8 +30,9 @@ from hedgerow.forest.target import (
     read_weights,
     refuse_masked,
 )
-from hedgerow.labels import UncertainLabels, read_labels
+from hedgerow.labels import FocalMasses, UncertainLabels, read_labels
 from hedgerow.params.checks import check_class_weight
+from hedgerow.table.bins import Codes
 from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread_of
 from hedgerow.util.text import require_text
 
@@ -114,6 +118,8 @@ class ClassLabels(CoreTarget):
     rows : (m,) uint32 or None
         The row of each of m labels if labels are uncertain: in ascending order, the most probable label of a row first
         (requires `weights`). A bag takes a row with all its labels, and the row counts once.
+    masses : FocalMasses or None
+        Masses of each row in the unit of its weight, which leaves keep besides the counts; None if labels are certain.
     """
 
     numbers: NDArray[np.uint16]
@@ -122,6 +128,7 @@ class ClassLabels(CoreTarget):
     n_classes: int
     balance_bag: bool = False
     rows: NDArray[np.uint32] | None = None
+    masses: FocalMasses | None = None
 
     def take(self, rows: NDArray[Any]) -> ClassLabels:
         """Return the labels of rows, which must ascend if labels are uncertain."""
@@ -130,13 +137,18 @@ class ClassLabels(CoreTarget):
             kept = np.flatnonzero(np.isin(self.rows, rows))
             of = np.searchsorted(rows, self.rows[kept]).astype(np.uint32)
         weights = None if self.weights is None else self.weights[kept]
-        return replace(self, numbers=self.numbers[kept], weights=weights, rows=of)
+        masses = None if self.masses is None else self.masses.take(rows)
+        return replace(self, numbers=self.numbers[kept], weights=weights, rows=of, masses=masses)
 
     def fields(self, criterion: Any) -> dict[str, Any]:
         """Return the labels, and name and parameters of the criterion in the core."""
         held = {name: getattr(self, name) for name in ("weights", "rows", "n_classes", "weight_unit", "balance_bag")}
         known: dict[str, Any] = criterion.in_core(self.n_classes)
         return {"kind": "classes", "labels": self.numbers} | held | known | {"criterion": known["name"]}
+
+    def with_masses(self, forest: Forest, codes: Codes, bags: Bags, n_threads: int) -> Forest:
+        """Return trees grown on these labels, whose leaves also keep the masses of uncertain ones."""
+        return forest if self.masses is None else forest_with_masses(forest, codes, self.masses, bags, n_threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +215,11 @@ class ClassificationTarget:
         return None if self.soft is None else own_weights(self.core, self.n_rows)
 
     @property
+    def own_masses(self) -> FocalMasses | None:
+        """Masses that each row adds to its leaf, if labels are uncertain."""
+        return self.core.masses
+
+    @property
     def known(self) -> NDArray[np.bool_] | None:
         """Mask of the rows with a certain label, (n,); None if all are certain."""
         return None if self.soft is None else self.soft.labels.certain
@@ -247,7 +264,9 @@ class ClassificationTarget:
     def with_shares(self, shares: Floats) -> ClassificationTarget:
         """Return the target with expected class shares (n, K), on which trees are grown."""
         assert self.soft is not None
-        return replace(self, shares=shares, core=self.soft.spread(shares))
+        core = self.soft.spread(shares)
+        masses = self.soft.weigh_masses(own_weights(core, self.n_rows), shares)
+        return replace(self, shares=shares, core=replace(core, masses=masses))
 
 
 def read_class_target(
@@ -598,7 +617,8 @@ class SoftLabels:
         class_weight = self.class_weight if by_class else None
         possible = np.where(_weightless(self.labels.classes, class_weight), 0.0, shares)
         leading = possible.argmax(axis=1)
-        negligible = possible < NEGLIGIBLE * possible.max(axis=1, keepdims=True)
+        least = NEGLIGIBLE if self.labels.masses is None else 0.0  # masses bound shares from below
+        negligible = possible < least * possible.max(axis=1, keepdims=True)
         units = np.where(negligible, 0.0, np.round(possible / SHARE_UNIT))
         # The most probable class takes the rounding error, so every row has a label.
         every = np.arange(len(units))
@@ -619,6 +639,43 @@ class SoftLabels:
             balance_bag=isinstance(class_weight, str) and class_weight == "balanced_subsample",
             rows=rows.astype(np.uint32),
         )
+
+    def weigh_masses(self, own: Floats, shares: Floats) -> FocalMasses:
+        """Return the masses of rows in the unit of their weights, given the weights of classes (n, K) in growth.
+
+        Where plausibilities of classes are given, refining can move shares out of the bounds of the consonant mass. The
+        belief in each focal set is then lowered to its share, so that the shares stay a completion of the masses.
+        """
+        focal = self.labels.focal
+        row, members = focal.row, focal.sets[focal.which]
+        in_set = (own[row] * members).sum(axis=1)
+        if self.labels.masses is None:
+            return replace(focal, mass=_lowered(focal, in_set))
+        whole = own.sum(axis=1)[row]
+        if self.class_weight is None:
+            return replace(focal, mass=focal.mass * whole)
+        share = (shares[row] * members).sum(axis=1)
+        weight = np.divide(in_set, share, out=whole.copy(), where=share > 0)
+        return replace(focal, mass=focal.mass * weight)
+
+
+def _lowered(focal: FocalMasses, in_set: Floats) -> Floats:
+    """Return consonant masses (E,) with beliefs of at most the weight of each set, (E,).
+
+    The focal sets of a row are nested. The largest has the whole weight of the row.
+    """
+    first, length = focal.start[:-1], np.diff(focal.start)
+    order = np.lexsort((focal.sets[focal.which].sum(axis=1), focal.row))
+    running = np.cumsum(focal.mass[order])
+    before = np.concatenate([[0.0], running])[first]
+    whole = in_set[order][first + length - 1]
+    belief = np.minimum((running - np.repeat(before, length)) * np.repeat(whole, length), in_set[order])
+    belief[first + length - 1] = whole
+    mass = np.diff(belief, prepend=0.0)
+    mass[first] = belief[first]
+    lowered = np.empty_like(mass)
+    lowered[order] = np.maximum(mass, 0.0)
+    return np.asarray(lowered)
 
 
 def weigh_soft(labels: UncertainLabels, weights: Floats | None, class_weight: Any) -> tuple[Floats | None, SoftLabels]:

@@ -59,6 +59,7 @@ class MultiOutputTarget:
     kind: ClassVar[str] = "several"
     labels: ClassVar[None] = None
     own: ClassVar[None] = None
+    own_masses: ClassVar[None] = None
     known: ClassVar[None] = None
 
     @property

@@ -119,6 +119,7 @@ class RegressionTarget:
     kind: ClassVar[str] = "numbers"
     labels: ClassVar[None] = None
     own: ClassVar[None] = None
+    own_masses: ClassVar[None] = None
     known: ClassVar[None] = None
 
     @property
