@@ -42,6 +42,8 @@ class Opinion:
         Prediction set, if the rule is a decision by itself; otherwise None.
     groups : text (n,) or None
         Group of each sample, if the decision rule has a guarantee per group; otherwise None.
+    views : float64 (n, V · K) or None
+        Probabilities of the single views of a mixed forest, on which it is calibrated; otherwise None.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Opinion:
     score: Floats | None = None
     chosen: Bools | None = None
     groups: NDArray[np.str_] | None = None
+    views: Floats | None = None
 
     def __len__(self) -> int:
         return int(self.probability.shape[0])

@@ -52,6 +52,7 @@ class RowOpinion(NamedTuple):
             score=alone[2:] if k == 2 else row[:, 4 * k + 2 :],
             chosen=None,
             groups=None,
+            views=None,
         )
         return opinion
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.belief.calibrate import Views
 from hedgerow.belief.leaf import vote_shares
 from hedgerow.belief.opinion import Opinion
 from hedgerow.rules import Rule, Setting
@@ -124,6 +125,11 @@ class ProbabilityReducer:
     """
 
     rule: Rule
+
+    @property
+    def views(self) -> Views | None:
+        """As in the rule."""
+        return self.rule.views
 
     @property
     def merge(self) -> Merge:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from hedgerow.belief.calibrate import Views
 from hedgerow.belief.opinion import Opinion
 
 Floats = NDArray[np.float64]
@@ -123,6 +124,8 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     by_class: ClassVar[int] = 0
     plain_mean: ClassVar[bool] = False
     page: ClassVar[str | None] = None
+    #: Views of a forest whose probabilities follow the merged states; None for none.
+    views: Views | None = None
 
     def __init_subclass__(cls, **options: object) -> None:
         """Reset `plain_mean`, `page` and `by_class` unless the subclass sets them.
