@@ -52,23 +52,23 @@ public:
         }));
     }
     nb::tuple ancestors(const In<std::int64_t>& least, std::size_t n_threads) const {
-        Ancestors found = without_gil(
-            [&](Control& control) { return reader_.ancestors(span_of(least), n_threads, control); });
+        Ancestors found =
+            without_gil([&](Control& control) { return reader_.ancestors(span_of(least), n_threads, control); });
         return nb::make_tuple(to_numpy(std::move(found.place)), to_numpy(std::move(found.start)),
                               to_numpy(std::move(found.label)), to_numpy(std::move(found.counts)),
                               to_numpy(std::move(found.weights)));
     }
-    // bags: None, or the numbers of training rows, the number of all, seed and mean of the bags, the labels of rows that
-    // leaves have counted, or None, and the groups of rows, or None.
-    using Training = std::tuple<In<std::int64_t>, std::size_t, std::uint64_t, double,
-                                std::optional<In<std::uint16_t>>, std::optional<In<std::uint32_t>>>;
+    // bags: None, or the numbers of training rows, the number of all, seed and mean of the bags, the labels of rows
+    // that leaves have counted, or None, and the groups of rows, or None.
+    using Training = std::tuple<In<std::int64_t>, std::size_t, std::uint64_t, double, std::optional<In<std::uint16_t>>,
+                                std::optional<In<std::uint32_t>>>;
     nb::object views(const InCodes& codes, const In<std::int32_t>& place, const In<std::int64_t>& start,
                      const In<std::uint16_t>& label, const In<double>& counts, const std::optional<In<double>>& weights,
                      std::tuple<std::size_t, std::size_t, std::size_t> shape, const std::optional<Training>& bags,
                      std::size_t n_threads) const {
         const auto [n_classes, n_depths, n_kinds] = shape;
-        const ViewTable table{span_of(place), span_of(start), span_of(label), counts.data(), pointer_to(weights),
-                              n_classes,      n_depths,       n_kinds};
+        const ViewTable table{span_of(place),      span_of(start), span_of(label), counts.data(),
+                              pointer_to(weights), n_classes,      n_depths,       n_kinds};
         OobRows outside;
         std::span<const std::uint16_t> labels;
         if (bags) {

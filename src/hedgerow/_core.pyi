@@ -235,9 +235,7 @@ class Reader:
     ) -> NDArray[np.float64]: ...
     def ancestors(
         self, least: NDArray[np.int64], n_threads: int
-    ) -> tuple[
-        NDArray[np.int32], NDArray[np.int64], NDArray[np.uint16], NDArray[np.float64], NDArray[np.float64]
-    ]: ...
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint16], NDArray[np.float64], NDArray[np.float64]]: ...
     def views(
         self,
         codes: NDArray[Any],

@@ -30,7 +30,9 @@ def rows(n: int, n_classes: int, views: Views, noise: float = 0.5, seed: int = 0
     logits = rng.normal(0, 1.5, (n, n_classes))
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     labels = (rng.random(n)[:, None] > shares.cumsum(axis=1)).sum(axis=1).clip(max=n_classes - 1)
-    seen = logits[:, None] + rng.normal(0, noise, (n, views.number, n_classes)) * np.arange(1, views.number + 1)[:, None]
+    seen = (
+        logits[:, None] + rng.normal(0, noise, (n, views.number, n_classes)) * np.arange(1, views.number + 1)[:, None]
+    )
     each = np.exp(seen) / np.exp(seen).sum(axis=2, keepdims=True)
     return each.reshape(n, -1), labels
 
@@ -96,7 +98,10 @@ def test_one_view_is_the_ordinary_calibrator():
     one = Views(1, (1,))
     probability, labels = rows(300, 3, one)
     pooled, plain = learn_calibrator(probability, labels, views=one), learn_calibrator(probability, labels)
-    loss, other = _Loss(probability, labels, None, mixes=True), _PoolLoss(probability, labels, None, mixes=True, views=one)
+    loss, other = (
+        _Loss(probability, labels, None, mixes=True),
+        _PoolLoss(probability, labels, None, mixes=True, views=one),
+    )
     numbers = loss.numbers_of(plain)
     assert other(numbers)[0] == pytest.approx(loss(numbers)[0], rel=1e-12)
     np.testing.assert_allclose(other(numbers)[1], loss(numbers)[1], atol=1e-8)

@@ -22,6 +22,7 @@ def walked(model, codes, views, rows=None):
     """The same, node by node: (n, V · K)."""
     forest, n_rows = model.forest_, codes.shape[1]
     n_classes, bags = forest.n_classes, None if rows is None else rows.bags
+    own_rows = int(bags is not None and bags.counts_oob)
     sums = np.zeros((n_rows, views.kinds, len(views.least), n_classes))
     leaf_nodes = forest.leaf_nodes(codes)
     for number, tree in enumerate(model.trees_):
@@ -29,7 +30,7 @@ def walked(model, codes, views, rows=None):
         for row in np.flatnonzero(judged):
             for depth, least in enumerate(views.least):
                 node = leaf_nodes[row, number]
-                while tree.counts[node].sum() < least and tree.parent[node] >= 0:
+                while tree.counts[node].sum() - own_rows < least and tree.parent[node] >= 0:
                     node = tree.parent[node]
                 counts, held = tree.counts[node].astype(float), tree.weights[node].copy()
                 if bags is not None and bags.counts_oob:
@@ -63,7 +64,9 @@ def test_other_leaf_counts_are_read_as_they_are(leaf_counts):
     X, y = small()
     model = RandomForestClassifier(6, leaf_counts=leaf_counts, random_state=0).fit(X[:150], y[:150])
     codes, views = predictor_of(model).read(X[150:]).codes, Views(1, (2, 9))
-    np.testing.assert_allclose(ViewReader(model.forest_, views).probability(codes), walked(model, codes, views), atol=1e-12)
+    np.testing.assert_allclose(
+        ViewReader(model.forest_, views).probability(codes), walked(model, codes, views), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])

@@ -178,8 +178,8 @@ void average_views(const ForestView& forest, const ViewTable& views, const Code*
     });
 }
 
-// Adds the class shares of a node without a row of class `own`, which is assumed to have the mean weight of its class in
-// the node; without an own class, the shares of all rows.
+// Adds the class shares of a node without a row of class `own`, which is assumed to have the mean weight of its class
+// in the node; without an own class, the shares of all rows.
 inline void add_node_without(const ViewTable& views, std::int64_t begin, std::int64_t end, const std::uint16_t* own,
                              double* sums) {
     const auto held = [&](std::int64_t e) {

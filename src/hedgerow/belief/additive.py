@@ -99,7 +99,9 @@ def _slope(calibration: Calibration, what: str, quantities: Floats) -> Floats:
     slopes = np.array([calibration.slope]) if calibration.weights is None else calibration.weights
     mix = np.zeros((n_classes, n_classes)) if calibration.mix is None else calibration.mix.T
     by_logs = np.hstack([slope * np.eye(n_classes) + mix / len(slopes) for slope in slopes.tolist()])
-    scores = calibration.gain * by_logs / (probability + FLOOR)[:, None, :]  # (n, K, V · K): of each score by each share
+    scores = (
+        calibration.gain * by_logs / (probability + FLOOR)[:, None, :]
+    )  # (n, K, V · K): of each score by each share
     slope = calibrated_share[:, :, None] * (scores - np.einsum("nk,nkm->nm", calibrated_share, scores)[:, None, :])
     if what == "probability":
         return np.asarray(slope)

@@ -155,9 +155,11 @@ def oob_views(
 ) -> Floats:
     """Return the out-of-bag probabilities of each view for training rows, (m, V · K); NaN without trees.
 
-    One row of its class is removed from each node that counted the row, so labels must be certain.
+    One row of its class is removed from each node that counted the row, so labels must be certain. A node then needs
+    one row more.
     """
-    nodes = NodeContents.of(forest, views.least, n_threads)
+    least = tuple(number + bags.counts_oob for number in views.least)
+    nodes = NodeContents.of(forest, least, n_threads)
     own = np.ascontiguousarray(labels) if bags.counts_oob else None
     training = (np.ascontiguousarray(rows), bags.n_rows, bags.seed, bags.mean, own, bags.units)
     shape = (forest.n_classes, len(views.least), views.kinds)

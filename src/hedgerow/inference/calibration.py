@@ -107,9 +107,8 @@ def cross_calibrated(
     Labels, weights and groups are those of all n rows.
     """
     some = rows[rows_to_learn_on(len(rows), probability.shape[1])]
-    found = CrossCalibrated.learned_on(
-        some, probability[some], labels[some], *(each if each is None else each[some] for each in (weights, groups))
-    )
+    of_some = [each if each is None else each[some] for each in (weights, groups)]
+    found = CrossCalibrated.learned_on(some, probability[some], labels[some], of_some[0], of_some[1])
     if not found.learned.why:
         for part in np.split(rows, range(CALIBRATED_ROWS, len(rows), CALIBRATED_ROWS)):
             probability[part] = found.of(probability[part], part)
@@ -125,8 +124,8 @@ def _calibrated_by_others(
     """Return cross-fitted probabilities (n, K); the same array without a calibrator."""
     n_rows, width = probability.shape
     some = rows_to_learn_on(n_rows, width if views is None else width // views.number)
-    of_some = (each if each is None else each[some] for each in (weights, groups))
-    found = CrossCalibrated.learned_on(some, probability[some], labels[some], *of_some, views)
+    of_some = [each if each is None else each[some] for each in (weights, groups)]
+    found = CrossCalibrated.learned_on(some, probability[some], labels[some], of_some[0], of_some[1], views)
     return found.of(probability, np.arange(len(probability)))
 
 

@@ -48,8 +48,8 @@ def calibration_of(
 ) -> Calibration:
     """Return the calibrator of a rule, fitting it when first needed.
 
-    `given` is the rule as the user set it, and `views` are those of the forest, if the rule can use them. A model without its training rows keeps its calibrator if that belongs to
-    the same rule and number of classes.
+    `given` is the rule as the user set it, and `views` are those of the forest, if the rule can use them. A model
+    without its training rows keeps its calibrator if that belongs to the same rule and number of classes.
     """
     if why := calibration_obstacle(rule):
         return Calibration(why=why)
