@@ -42,7 +42,7 @@ def objective(probability, labels, n_classes, views, t, mix, offsets):
     logs = log_shares(probability, n_classes).reshape(len(labels), views.number, n_classes)
     loss = 0.0
     for row, label in zip(logs, labels, strict=True):
-        scores = t @ row + row.mean(axis=0) @ mix + offsets
+        scores = t @ row + row[:: len(views.least)].mean(axis=0) @ mix + offsets
         loss += np.logaddexp.reduce(scores) - scores[label]
     cost = MIX_COST * max(1.0, MIX_ROWS * n_classes**2 / len(labels))
     loss += SLOPE_COST * ((t.sum() - 1) ** 2 + ((t - t.sum() / len(t)) ** 2).sum())

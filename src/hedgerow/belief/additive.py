@@ -98,7 +98,10 @@ def _slope(calibration: Calibration, what: str, quantities: Floats) -> Floats:
     calibrated_share = softmax(calibration.scores(calibration.logs(probability)))
     slopes = np.array([calibration.slope]) if calibration.weights is None else calibration.weights
     mix = np.zeros((n_classes, n_classes)) if calibration.mix is None else calibration.mix.T
-    by_logs = np.hstack([slope * np.eye(n_classes) + mix / len(slopes) for slope in slopes.tolist()])
+    first = [0] if calibration.views is None else calibration.views.first
+    mixes = [mix / len(first) if view in first else 0.0 for view in range(len(slopes))]
+    each = zip(slopes.tolist(), mixes, strict=True)
+    by_logs = np.hstack([slope * np.eye(n_classes) + mixed for slope, mixed in each])
     scores = (
         calibration.gain * by_logs / (probability + FLOOR)[:, None, :]
     )  # (n, K, V · K): of each score by each share
