@@ -136,7 +136,7 @@ class Calibration:
         """
         if self.why:
             return probability
-        if probability.shape[1] == len(self.offsets) and is_row(probability, len(self.offsets)):
+        if is_row(probability, len(self.offsets)):
             return np.array([calibrated_shares(self, FLOOR, probability[0].tolist())])
         if len(probability) <= _BLOCK:
             return softmax(self.scores(self.logs(probability)))

@@ -81,7 +81,7 @@ class _OfRule(Rule):
 
     def split(self, state: Floats, setting: Setting) -> tuple[Floats, Floats | None]:
         """Split merged states into those of the rule, (n, S), and the probabilities of views, None if absent."""
-        width = state.shape[1] if self.views is None else self.width(setting)
+        width = state.shape[1] if self.views is None else 2 * setting.n_classes + 2  # that of a rule with `plain_mean`
         return (state, None) if state.shape[1] == width else (state[:, :width], state[:, width:])
 
 
