@@ -12,6 +12,13 @@ from numpy.typing import NDArray
 from benchmarks.accuracy import _encoded, _nominal
 from benchmarks.data import manifest
 from benchmarks.doubt_kit import Measure, NotSuitedError, Rows, Study, Table, classes_of, every_other, imported
+from benchmarks.doubt_tuned import (
+    boosted_additive,
+    tuned_catboost,
+    tuned_forest,
+    tuned_lightgbm,
+    venn_abers_out_of_bag,
+)
 from benchmarks.measure import log_loss
 
 Floats = NDArray[np.float64]
@@ -151,6 +158,11 @@ MODELS: dict[str, Callable[[int, int], Any]] = {
     "LightGBM": _lightgbm,
     "CatBoost": _catboost,
     "venn-abers": _venn_abers,
+    "venn-abers, out of bag": venn_abers_out_of_bag,
+    "sklearn, tuned": tuned_forest,
+    "LightGBM, tuned and calibrated": tuned_lightgbm,
+    "CatBoost, tuned and calibrated": tuned_catboost,
+    "EBM": boosted_additive,
 }
 """Ours and their peers: trees, seed -> an estimator for data frames. Boosting has its own number of trees."""
 

@@ -1,6 +1,7 @@
 """Small tables: a few rows of real tables -> what calibration gains or costs there, in log-loss.
 
 python -m benchmarks.doubt_small [--data DIR] [--half report] [--sizes 20 50 100 200] [--seeds 3] [--more 24]
+                                 [--model forest]
 
 A cell is a set and a size: so many rows of it are drawn, scikit-learn's forest and ours are fitted to them, and other
 rows judge both. The worst of many cells is mostly noise. So the cells that look worst are drawn again with other
@@ -89,7 +90,7 @@ def _drawn(X: Any, y: NDArray[Any], size: int, seed: int, options: argparse.Name
     if len(np.unique(y[fit])) == 1:
         fit = np.append(fit[:-1], order[y[order] != y[fit[0]]][0])
     test = np.setdiff1d(order[: size + JUDGES], fit)
-    ours, theirs = (_log_loss(name, X, y, fit, test, seed, options.trees) for name in (OURS, THEIRS))
+    ours, theirs = (_log_loss(name, X, y, fit, test, seed, options.trees) for name in (options.model, THEIRS))
     return ours - theirs
 
 
@@ -100,7 +101,7 @@ def _log_loss(name: str, X: Any, y: Rows, fit: Rows, test: Rows, seed: int, tree
 
 def _print(cells: list[Cell], options: argparse.Namespace) -> None:
     """A line for each size, then the cells that were drawn again."""
-    grid = show.ruled(f"log-loss, {OURS} minus {THEIRS}, {options.trees} trees, {options.seeds} draws a cell")
+    grid = show.ruled(f"log-loss, {options.model} minus {THEIRS}, {options.trees} trees, {options.seeds} draws a cell")
     for column in ("rows", "cells", "mean ± standard error over cells", "better", "worst"):
         grid.add_column(column, justify="right")
     for size in options.sizes:
@@ -131,6 +132,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3, help="draws of each cell")
     parser.add_argument("--more", type=int, default=24, help="further draws of the cells that look worst")
     parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--model", choices=[name for name in MODELS if name != THEIRS], default=OURS)
     parser.add_argument("--json", metavar="FILE", help="write all differences to a file")
     return parser.parse_args(arguments)
 

@@ -51,6 +51,35 @@ public:
             return reader_.average_oob(columns, span_of(rows), outside, of_rows, n_threads, control);
         }));
     }
+    nb::tuple ancestors(const In<std::int64_t>& least, std::size_t n_threads) const {
+        Ancestors found =
+            without_gil([&](Control& control) { return reader_.ancestors(span_of(least), n_threads, control); });
+        return nb::make_tuple(to_numpy(std::move(found.place)), to_numpy(std::move(found.start)),
+                              to_numpy(std::move(found.label)), to_numpy(std::move(found.counts)),
+                              to_numpy(std::move(found.weights)));
+    }
+    // bags: None, or the numbers of training rows, the number of all, seed and mean of the bags, the labels of rows
+    // that leaves have counted, or None, and the groups of rows, or None.
+    using Training = std::tuple<In<std::int64_t>, std::size_t, std::uint64_t, double, std::optional<In<std::uint16_t>>,
+                                std::optional<In<std::uint32_t>>>;
+    nb::object views(const InCodes& codes, const In<std::int32_t>& place, const In<std::int64_t>& start,
+                     const In<std::uint16_t>& label, const In<double>& counts, const std::optional<In<double>>& weights,
+                     std::tuple<std::size_t, std::size_t, std::size_t> shape, const std::optional<Training>& bags,
+                     std::size_t n_threads) const {
+        const auto [n_classes, n_depths, n_kinds] = shape;
+        const ViewTable table{span_of(place),      span_of(start), span_of(label), counts.data(),
+                              pointer_to(weights), n_classes,      n_depths,       n_kinds};
+        OobRows outside;
+        std::span<const std::uint16_t> labels;
+        if (bags) {
+            const auto& [rows, n_rows, seed, mean, given, units] = *bags;
+            outside = {rows.data(), n_rows, seed, mean, pointer_to(given), units_of(units)};
+            if (given) labels = span_of(*given);
+        }
+        return to_numpy(reading(codes, [&](const auto& columns, Control& control) {
+            return reader_.views(columns, table, outside, labels, n_threads, control);
+        }));
+    }
     nb::tuple distinct(std::size_t n_threads) const {
         auto [examples, distinct] = without_gil([&](Control& control) { return reader_.distinct(n_threads, control); });
         return nb::make_tuple(to_numpy(std::move(examples)), to_numpy(std::move(distinct)));
@@ -304,6 +333,9 @@ void define_reading(nb::module_& module) {
         .def("average_known", &HeldReader::average_known, codes, "shares"_a, "distinct"_a, "n_threads"_a)
         .def("average_outside", &HeldReader::average_oob, codes, "rows"_a, "n_rows"_a, "seed"_a, "bag_mean"_a,
              "labels"_a.none(), "n_threads"_a, "units"_a.none() = nb::none())
+        .def("ancestors", &HeldReader::ancestors, "least"_a, "n_threads"_a)
+        .def("views", &HeldReader::views, codes, "place"_a, "start"_a, "label"_a, "counts"_a, "weights"_a.none(),
+             "shape"_a, "bags"_a.none(), "n_threads"_a)
         .def("leaves", &HeldReader::leaves, codes, "n_threads"_a, "as_nodes"_a)
         .def("mixed_counts", &HeldReader::mixed_counts, codes, "covers"_a, "gapless"_a, "pooled"_a, "n_threads"_a)
         .def("mixed_states", &HeldReader::mixed_states, codes, "states"_a, "rows"_a, "covers"_a, "gapless"_a,

@@ -233,6 +233,21 @@ class Reader:
     def average_known(
         self, codes: NDArray[Any], shares: NDArray[np.float64], distinct: NDArray[np.int32], n_threads: int
     ) -> NDArray[np.float64]: ...
+    def ancestors(
+        self, least: NDArray[np.int64], n_threads: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint16], NDArray[np.float64], NDArray[np.float64]]: ...
+    def views(
+        self,
+        codes: NDArray[Any],
+        place: NDArray[np.int32],
+        start: NDArray[np.int64],
+        label: NDArray[np.uint16],
+        counts: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        shape: tuple[int, int, int],
+        bags: tuple[NDArray[np.int64], int, int, float, NDArray[np.uint16] | None, NDArray[np.uint32] | None] | None,
+        n_threads: int,
+    ) -> NDArray[np.float64]: ...
     def distinct(self, n_threads: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
     def marks(
         self,

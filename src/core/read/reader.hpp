@@ -20,6 +20,7 @@
 #include "core/read/read.hpp"
 #include "core/read/shap.hpp"
 #include "core/read/shap_background.hpp"
+#include "core/read/views.hpp"
 #include "core/read/walk.hpp"
 #include "core/rows/codes.hpp"
 
@@ -78,6 +79,30 @@ public:
         hedgerow::average_oob(forest_, leaves_, outside, codes.codes, codes.n_rows, codes.n_features, n_threads,
                               probability.data.get(), control);
         return probability;
+    }
+    // For each leaf and depth the node that it is read at, and the contents of these nodes.
+    Ancestors ancestors(std::span<const std::int64_t> least, std::size_t n_threads, Control& control) const {
+        require(!least.empty(), "least must have a number for each depth");
+        return find_ancestors(forest_, leaves_, least, n_threads, control);
+    }
+    // (n, V · K): mean class shares by view; those of training rows if `outside` has row numbers. The table is that of
+    // `ancestors`; its places are not checked, which would take longer than a prediction.
+    template <class Code>
+    OwnTable<double> views(const CodeColumns<Code>& codes, const ViewTable& table, const OobRows& outside,
+                           std::span<const std::uint16_t> labels, std::size_t n_threads, Control& control) const {
+        require(table.place.size() == forest_.n_leaves() * table.n_depths && table.n_depths > 0 && table.n_kinds > 0,
+                "place must have one number per leaf and depth");
+        require(table.n_classes == leaves_.n_classes && !table.start.empty(), "nodes must be those of the forest");
+        OwnTable<double> shares(codes.n_rows, table.width());
+        if (!outside.rows) {
+            average_views(forest_, table, codes.codes, codes.n_rows, codes.n_features, n_threads, shares.data.get(),
+                          control);
+            return shares;
+        }
+        if (outside.labels) check_labels(labels, codes.n_rows);
+        average_views_oob(forest_, table, outside, codes.codes, codes.n_rows, codes.n_features, n_threads,
+                          shares.data.get(), control);
+        return shares;
     }
     // Returns the first leaf of each distinct content (D,), and the content of each leaf (L,).
     std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> distinct(std::size_t n_threads,

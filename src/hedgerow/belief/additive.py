@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.calibrate import FLOOR, Calibration, log_shares, softmax
+from hedgerow.belief.calibrate import FLOOR, Calibration, softmax
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,8 @@ def calibrated_shap(calibration: Calibration, what: str, base: Floats, values: F
     what : str
         A key of `CARRIED`.
     base : (S,)
-        Quantities without any feature: probabilities (K,), then the vacuity if `what` depends on it.
+        Quantities without any feature: probabilities (K,), or those of each view (V · K,), then the vacuity if `what`
+        depends on it.
     values : (n, p, S) or (n, p, p, S)
         Contributions of features, or of pairs of features, to the quantities of n samples.
 
@@ -67,11 +68,10 @@ def calibrated_shap(calibration: Calibration, what: str, base: Floats, values: F
 
 def calibrated(calibration: Calibration, what: str, quantities: Floats) -> Floats:
     """Return the calibrated prediction (n, K) of quantities (n, S)."""
-    n_classes = len(calibration.offsets)
-    probability = softmax(calibration.scores(log_shares(quantities[:, :n_classes])))
+    given, vacuity = _split(quantities, what)
+    probability = softmax(calibration.scores(calibration.logs(given)))
     if what == "probability":
         return np.asarray(probability)
-    vacuity = quantities[:, n_classes:]
     return np.asarray((1 - vacuity) * probability + (vacuity if what == "upper" else 0.0))
 
 
@@ -94,13 +94,25 @@ def _rates(calibration: Calibration, what: str, base: Floats, total: Floats) -> 
 def _slope(calibration: Calibration, what: str, quantities: Floats) -> Floats:
     """Return the derivatives (n, K, S) of the calibrated prediction."""
     n_classes = len(calibration.offsets)
-    probability = quantities[:, :n_classes]
-    calibrated_share = softmax(calibration.scores(log_shares(probability)))
-    by_logs = calibration.slope * np.eye(n_classes) + (0.0 if calibration.mix is None else calibration.mix.T)
-    scores = calibration.gain * by_logs / (probability + FLOOR)[:, None, :]  # (n, K, K): of each score by each share
+    probability, vacuity = _split(quantities, what)
+    calibrated_share = softmax(calibration.scores(calibration.logs(probability)))
+    slopes = np.array([calibration.slope]) if calibration.weights is None else calibration.weights
+    mix = np.zeros((n_classes, n_classes)) if calibration.mix is None else calibration.mix.T
+    first = [0] if calibration.views is None else calibration.views.first
+    mixes = [mix / len(first) if view in first else 0.0 for view in range(len(slopes))]
+    each = zip(slopes.tolist(), mixes, strict=True)
+    by_logs = np.hstack([slope * np.eye(n_classes) + mixed for slope, mixed in each])
+    scores = (
+        calibration.gain * by_logs / (probability + FLOOR)[:, None, :]
+    )  # (n, K, V · K): of each score by each share
     slope = calibrated_share[:, :, None] * (scores - np.einsum("nk,nkm->nm", calibrated_share, scores)[:, None, :])
     if what == "probability":
         return np.asarray(slope)
-    vacuity = quantities[:, n_classes:]
     by_vacuity = (1.0 if what == "upper" else 0.0) - calibrated_share
     return np.concatenate([(1 - vacuity)[:, :, None] * slope, by_vacuity[:, :, None]], axis=2)
+
+
+def _split(quantities: Floats, what: str) -> tuple[Floats, Floats]:
+    """Split quantities (n, S) into probabilities and the vacuity (n, 1), empty if `what` does not depend on it."""
+    width = quantities.shape[1] - (what != "probability")
+    return quantities[:, :width], quantities[:, width:]

@@ -44,6 +44,8 @@ class Opinion:
         Group of each sample, if the decision rule has a guarantee per group; otherwise None.
     gaps : bool (n,) or None
         Whether uncertain labels widened the bounds of each sample; None if all training labels are certain.
+    views : float64 (n, V · K) or None
+        Probabilities of the single views of a mixed forest, on which it is calibrated; otherwise None.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Opinion:
     chosen: Bools | None = None
     groups: NDArray[np.str_] | None = None
     gaps: Bools | None = None
+    views: Floats | None = None
 
     def __len__(self) -> int:
         return int(self.probability.shape[0])

@@ -53,6 +53,7 @@ class RowOpinion(NamedTuple):
             chosen=None,
             groups=None,
             gaps=None,
+            views=None,
         )
         return opinion
 
@@ -147,12 +148,17 @@ def within(number: float, low: float, high: float) -> float:
 
 
 def calibrated_shares(calibration: Calibration, floor: float, probability: Numbers) -> Numbers:
-    """Return calibrated shares (K,), by a `Calibration` and its floor."""
-    given = 1 + floor * len(probability)
+    """Return calibrated shares (K,), by a `Calibration` and its floor, from those of all trees or of each view."""
+    n_classes = len(calibration.offsets)
+    given = 1 + floor * n_classes
     logs = np.log(np.array([(share + floor) / given for share in probability])).tolist()
-    slope, gain, scores = calibration.slope, calibration.gain, []
-    for log, mixed, offset in zip(logs, *calibration.by_class, strict=True):
-        score = slope * log
+    gain, scores = calibration.gain, []
+    if len(logs) > n_classes:
+        sharpened, logs = _pooled(calibration, logs, n_classes)
+    else:
+        slope = calibration.slope
+        sharpened = [slope * log for log in logs]
+    for score, mixed, offset in zip(sharpened, *calibration.by_class, strict=True):
         for of_class, part in zip(logs, mixed, strict=False):  # empty without a mix
             score += of_class * part
         scores.append(gain * score + offset)
@@ -160,6 +166,21 @@ def calibrated_shares(calibration: Calibration, floor: float, probability: Numbe
     shares: Numbers = np.exp(np.array([score - highest for score in scores])).tolist()
     total = summed(shares)
     return [share / total for share in shares]
+
+
+def _pooled(calibration: Calibration, logs: Numbers, n_classes: int) -> tuple[Numbers, Numbers]:
+    """Return the weighted sum of the logarithms (V · K,) of views, and the mean of those that are mixed, (K,) each."""
+    assert calibration.views is not None
+    assert calibration.weights is not None
+    each = [logs[first : first + n_classes] for first in range(0, len(logs), n_classes)]
+    weights, mixed = calibration.weights.tolist(), calibration.views.first
+    pooled = [weights[0] * log for log in each[0]]
+    for weight, own in zip(weights[1:], each[1:], strict=True):
+        pooled = [score + weight * log for score, log in zip(pooled, own, strict=True)]
+    total, part = each[mixed[0]], 1 / len(mixed)
+    for view in mixed[1:]:
+        total = [sum_so_far + log for sum_so_far, log in zip(total, each[view], strict=True)]
+    return pooled, [log * part for log in total]
 
 
 def with_shares(row: RowOpinion, shares: Numbers) -> RowOpinion:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.explain.question import Array, counts_of, only_class
+from hedgerow.explain.question import Array, counts_of, only_class, views_of
 from hedgerow.explain.space import Space, costs_of
 from hedgerow.table.codebook import part_of
 
@@ -164,8 +164,8 @@ def _date_alone(
     empty = counts_of(predictor, codes[:, None]).sum(axis=2) == 0
     for begin in range(0, len(allowed), DATES_AT_ONCE):
         block = allowed[begin : begin + DATES_AT_ONCE]
-        counts = counts_of(predictor, moved[:, block])
-        alone = np.where(((counts.sum(axis=2) > 0) | empty).all(axis=1), only_class(predictor, counts), -1)
+        counts, views = counts_of(predictor, moved[:, block]), views_of(predictor, moved[:, block])
+        alone = np.where(((counts.sum(axis=2) > 0) | empty).all(axis=1), only_class(predictor, counts, views), -1)
         right = np.flatnonzero(alone >= 0 if wanted is None else alone == wanted)
         if len(right):
             code, label = int(block[right[0]]), int(alone[right[0]])

@@ -229,7 +229,8 @@ def _remedies(request: _Request, question: Question) -> dict[int, Remedies]:
     predictor, rows = request.predictor, np.flatnonzero(question.is_open)
     labels, names = labels_of(predictor), predictor.codebook.names
     widened = predictor.adjusted_rows(question.batch) is not None and len(rows) > 0
-    sure = only_class(predictor, question.counts[rows]) >= 0 if widened else np.zeros(len(rows), dtype=bool)
+    views = None if question.views is None else question.views[rows]
+    sure = only_class(predictor, question.counts[rows], views) >= 0 if widened else np.zeros(len(rows), dtype=bool)
     unsure = rows[~sure]
     by_cases = dict(zip(unsure.tolist(), confirmed_cases(question, unsure), strict=True))
     calm = dict(zip(unsure.tolist(), calm_caution(question, unsure), strict=True))

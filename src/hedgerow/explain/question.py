@@ -72,6 +72,23 @@ class Question:
         return np.asarray(self.opinion.probability.argmax(axis=1))
 
     @cached_property
+    def views(self) -> Floats | None:
+        """Probabilities of the views of the forest, (n, V · K); None if it has no views."""
+        return views_of(self.predictor, self.codes)
+
+    def views_with(
+        self, samples: NDArray[np.int64], labels: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> Floats | None:
+        """Return the probabilities of views of samples (m,) if their leaves had so many more rows of a class."""
+        views, forest = self.predictor.rule.views, self.predictor.forest
+        if views is None:
+            return None
+        more = np.zeros((len(samples), forest.n_classes))
+        more[np.arange(len(samples)), labels] = numbers
+        leaves = forest.leaves(np.ascontiguousarray(self.codes[:, samples])).astype(np.int64)
+        return forest.viewed(views).with_more(leaves, more)
+
+    @cached_property
     def leaf_nodes(self) -> NDArray[np.int32]:
         """Node of the leaf reached in each tree (n, T)."""
         return self.predictor.forest.leaf_nodes(self.codes)
@@ -122,8 +139,16 @@ def certain_counts(predictor: ClassificationPredictor, counts: Floats) -> tuple[
     return counts[..., :n_classes] - below, caution + below.sum(axis=-1)
 
 
-def opinion_of(predictor: ClassificationPredictor, counts: Floats, caution: float | None = None) -> Opinion:
-    """Combine evidence (n, T, K) by the rule, optionally with another caution."""
+def views_of(predictor: ClassificationPredictor, codes: Codes) -> Floats | None:
+    """Return the probabilities of the views of samples (p, n), (n, V · K); None if the forest has no views."""
+    views = predictor.rule.views
+    return None if views is None else predictor.forest.viewed(views).probability(np.ascontiguousarray(codes))
+
+
+def opinion_of(
+    predictor: ClassificationPredictor, counts: Floats, views: Floats | None, caution: float | None = None
+) -> Opinion:
+    """Combine evidence (n, T, K) and views (n, V · K) by the rule, optionally with another caution."""
     rule, setting = (
         predictor.wide_rule,
         predictor.setting if caution is None else replace(predictor.setting, caution=caution),
@@ -134,12 +159,15 @@ def opinion_of(predictor: ClassificationPredictor, counts: Floats, caution: floa
     states = states.reshape(*counts.shape[:2], -1)
     if predictor.weights is not None:
         states = states * predictor.weights[None, :, None]
-    return rule.finish(merge_states(states, rule.merge), setting)
+    merged = merge_states(states, rule.merge)
+    return rule.finish(merged if views is None else np.hstack([merged, views]), setting)
 
 
-def only_class(predictor: ClassificationPredictor, counts: Floats, caution: float | None = None) -> NDArray[np.int64]:
-    """Return the only class of each prediction set (n,), or -1 if it has several, from evidence (n, T, K)."""
-    chosen = predictor.decide(opinion_of(predictor, counts, caution))
+def only_class(
+    predictor: ClassificationPredictor, counts: Floats, views: Floats | None, caution: float | None = None
+) -> NDArray[np.int64]:
+    """Return the only class of each prediction set (n,), or -1, from evidence (n, T, K) and views (n, V · K)."""
+    chosen = predictor.decide(opinion_of(predictor, counts, views, caution))
     return np.where(chosen.sum(axis=1) == 1, chosen.argmax(axis=1), -1)
 
 
@@ -181,5 +209,5 @@ def questions(predictor: ClassificationPredictor, batch: Batch) -> Iterator[tupl
     for first in range(0, len(batch), block):
         part = batch[first : first + block]
         counts = counts_of(predictor, part.codes)
-        opinion = predictor.adjusted(opinion_of(predictor, counts), part)
+        opinion = predictor.adjusted(opinion_of(predictor, counts, views_of(predictor, part.codes)), part)
         yield first, Question(predictor, part, counts, opinion, chosen_classes(predictor, opinion))

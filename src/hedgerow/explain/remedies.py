@@ -7,7 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.explain.question import BLOCK_CELLS, Bools, Floats, Question, counts_of, only_class, tree_shares
+from hedgerow.explain.question import (
+    BLOCK_CELLS,
+    Bools,
+    Floats,
+    Question,
+    counts_of,
+    only_class,
+    tree_shares,
+    views_of,
+)
 from hedgerow.explain.sources import COMPLETIONS, Marginals, complete, uncertainty_from_counts
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
@@ -67,7 +76,7 @@ def confirmed_cases(question: Question, rows: NDArray[np.int64]) -> list[list[Co
     if not pairs:
         return [[] for _ in rows]
     sample, label = np.array(pairs).T
-    number = _fewest(question.predictor, question.counts, sample, label)
+    number = _fewest(question, sample, label)
     found: dict[int, list[Confirmed]] = {row: [] for row in rows.tolist()}
     for row, which, cases in zip(sample.tolist(), label.tolist(), number.tolist(), strict=True):
         if cases <= MOST_CASES:
@@ -93,10 +102,12 @@ def calm_caution(question: Question, rows: NDArray[np.int64]) -> list[Calm | Non
         None if one class remains at no caution.
     """
     predictor, counts = question.predictor, question.counts[rows]
+    views = None if question.views is None else question.views[rows]
     low, label = np.zeros(len(rows)), np.full(len(rows), -1)
     step = predictor.setting.caution / STEPS
     tried = np.arange(STEPS if step > 0 and len(rows) else 0) * step
-    for caution, alone in zip(tried, _alone_at(predictor, counts, np.tile(tried, (len(rows), 1))).T, strict=True):
+    first = _alone_at(predictor, counts, views, np.tile(tried, (len(rows), 1)))
+    for caution, alone in zip(tried, first.T, strict=True):
         label, low = np.where(alone >= 0, alone, label), np.where(alone >= 0, caution, low)
     found = np.flatnonzero(label >= 0)
     high = low + step
@@ -104,7 +115,9 @@ def calm_caution(question: Question, rows: NDArray[np.int64]) -> list[Calm | Non
     grid = np.arange(1, 2**steps) / 2**steps  # all points that these bisection steps may need
     for _ in range(0, HALVINGS if len(found) else 0, steps):
         width = (high - low)[found]
-        alone, at = _alone_at(predictor, counts[found], low[found, None] + grid * width[:, None]), np.zeros_like(found)
+        of_found = None if views is None else views[found]
+        alone = _alone_at(predictor, counts[found], of_found, low[found, None] + grid * width[:, None])
+        at = np.zeros_like(found)
         for half in range(steps):
             middle = at + 2 ** (steps - 1 - half)
             only = alone[np.arange(len(found)), middle - 1]
@@ -135,7 +148,7 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
     for feature in question.missing(row):
         filled = complete(question.codes[:, [row]], predictor, marginals, np.array([feature]), COMPLETIONS)
         counts = counts_of(predictor, filled)
-        alone = only_class(predictor, counts)
+        alone = only_class(predictor, counts, views_of(predictor, filled))
         decided = alone[alone >= 0]
         label = int(np.bincount(decided).argmax()) if len(decided) else None
         left = uncertainty_from_counts(
@@ -145,39 +158,44 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
     return [each for each, left in sorted(found, key=lambda pair: (-pair[0].resolves, pair[1]))]
 
 
-def _alone_at(predictor: ClassificationPredictor, counts: Floats, cautions: Floats) -> NDArray[np.int64]:
-    """Return the only class that remains at each caution (m, c), or -1, from evidence (m, T, K)."""
+def _alone_at(
+    predictor: ClassificationPredictor, counts: Floats, views: Floats | None, cautions: Floats
+) -> NDArray[np.int64]:
+    """Return the only class that remains at each caution (m, c), or -1, from evidence (m, T, K) and views."""
+
+    def views_at(rows: NDArray[np.int64]) -> Floats | None:
+        return None if views is None else views[rows]
+
     alone, distinct = np.empty(cautions.shape, dtype=np.int64), np.unique(cautions)
     if predictor.rule.scale_free:  # scaling the counts replaces other cautions, so all positive ones form one batch
         rows, places = np.nonzero(cautions > 0)
         block = max(1, BLOCK_CELLS // max(1, counts[0].size if len(counts) else 1))
         for first in range(0, len(rows), block):
             at = rows[first : first + block], places[first : first + block]
-            alone[at] = only_class(predictor, counts[at[0]] * (predictor.setting.caution / cautions[at])[:, None, None])
+            scaled = counts[at[0]] * (predictor.setting.caution / cautions[at])[:, None, None]
+            alone[at] = only_class(predictor, scaled, views_at(at[0]))
         distinct = distinct[distinct == 0]
     for caution in distinct:
         rows, places = np.nonzero(cautions == caution)
-        alone[rows, places] = only_class(predictor, counts[rows], float(caution))
+        alone[rows, places] = only_class(predictor, counts[rows], views_at(rows), float(caution))
     return alone
 
 
-def _fewest(
-    predictor: ClassificationPredictor, counts: Floats, sample: NDArray[np.int64], label: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _fewest(question: Question, sample: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the number of cases (m,) after which only the class remains.
 
     Above `MOST_CASES` if there is none.
     """
     few = np.arange(1, ONE_BY_ONE + 1)
     of_sample, of_label = np.repeat(sample, len(few)), np.repeat(label, len(few))
-    is_decided = _decides(predictor, counts, of_sample, of_label, np.tile(few, len(sample)))
+    is_decided = _decides(question, of_sample, of_label, np.tile(few, len(sample)))
     is_decided = is_decided.reshape(len(sample), len(few))
     number = np.where(is_decided.any(axis=1), 1 + is_decided.argmax(axis=1), MOST_CASES + 1)
     pending = np.flatnonzero(number > MOST_CASES)
     low, high = np.full(len(pending), ONE_BY_ONE), np.full(len(pending), 2 * ONE_BY_ONE)
     while (growing := np.flatnonzero((high <= 2 * MOST_CASES) & (number[pending] > MOST_CASES))).size:
         at = pending[growing]
-        is_decided = _decides(predictor, counts, sample[at], label[at], high[growing])
+        is_decided = _decides(question, sample[at], label[at], high[growing])
         number[at[is_decided]] = 0  # the number is at most `high`
         low[growing[~is_decided]] = high[growing[~is_decided]]
         high[growing[~is_decided]] *= 2
@@ -185,25 +203,22 @@ def _fewest(
     pending, low, high = pending[inside], low[inside], high[inside]
     while (wide := np.flatnonzero(high - low > 1)).size:
         middle = (low[wide] + high[wide]) // 2
-        is_decided = _decides(predictor, counts, sample[pending[wide]], label[pending[wide]], middle)
+        is_decided = _decides(question, sample[pending[wide]], label[pending[wide]], middle)
         high[wide[is_decided]], low[wide[~is_decided]] = middle[is_decided], middle[~is_decided]
     number[pending] = high
     return number
 
 
 def _decides(
-    predictor: ClassificationPredictor,
-    counts: Floats,
-    sample: NDArray[np.int64],
-    label: NDArray[np.int64],
-    number: NDArray[np.int64],
+    question: Question, sample: NDArray[np.int64], label: NDArray[np.int64], number: NDArray[np.int64]
 ) -> Bools:
     """Return whether only the class remains (m,) after adding the number of cases."""
-    is_decided = np.zeros(len(sample), dtype=bool)
+    predictor, counts, is_decided = question.predictor, question.counts, np.zeros(len(sample), dtype=bool)
     block = max(1, BLOCK_CELLS // (counts.shape[1] * counts.shape[2]))
     for first in range(0, len(sample), block):
         part = slice(first, first + block)
         more = counts[sample[part]]  # a copy
         more[np.arange(len(more)), :, label[part]] += number[part, None]
-        is_decided[part] = only_class(predictor, more) == label[part]
+        views = question.views_with(sample[part], label[part], number[part])
+        is_decided[part] = only_class(predictor, more, views) == label[part]
     return is_decided

@@ -130,8 +130,7 @@ def shap_values(
 def shap_values_of_each(predictor: ClassificationPredictor, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
     """Compute the Shapley values of several quantities for samples (p, n), in one pass over the trees."""
     explained = [_ClassOutput(predictor, what) for what in whats]
-    both = _SideBySide([part for each in explained for part in each.sums.parts])
-    groups = _leaf_values(predictor.forest.widened, both, predictor.setting, predictor.weights)
+    groups = _joined([each.groups() for each in explained])
     n_threads = predictor.threads(codes.shape[1] * predictor.forest.n_trees)
     widths = [each.width for each in explained]
     values, base = explain_values(predictor.forest, codes, groups, sum(widths), n_threads=n_threads)
@@ -140,6 +139,15 @@ def shap_values_of_each(predictor: ClassificationPredictor, codes: Codes, whats:
         each.shap(values[:, :, end - each.width : end], each.base(base[end - each.width : end]))
         for each, end in zip(explained, ends, strict=True)
     ]
+
+
+def _joined(
+    groups: list[Iterator[tuple[int, int, Floats]]],
+) -> Iterator[tuple[int, int, Floats]]:
+    """Yield the leaf values (leaves, S) of several quantities side by side."""
+    for parts in zip(*groups, strict=True):
+        first, last, _ = parts[0]
+        yield first, last, np.hstack([values for _, _, values in parts])
 
 
 def explain_values(
@@ -190,19 +198,32 @@ class _ClassOutput:
                 f"what must be 'probability' or 'log_odds' for a calibrated forest fitted to uncertain labels, got"
                 f" {self._what!r}. Set calibration=None to explain bounds."
             )
+        #: Views whose probabilities replace the sums for the probability.
+        self.views = predictor.calibration.views if self._calibrated else None
+        self._n_shares = 0 if self.views is None else self.views.number * predictor.forest.n_classes
         self.sums = _SideBySide(
-            [additive(predictor.plain_wide_rule, each, predictor.forest.n_trees, predictor.weights) for each in whats]
+            [
+                additive(predictor.plain_wide_rule, each, predictor.forest.n_trees, predictor.weights)
+                for each in whats
+                if self.views is None or each != "probability"
+            ]
         )
         self._widths = [part.width(predictor.setting) for part in self.sums.parts]
-        self.width = sum(self._widths)
+        self.width = sum(self._widths) + self._n_shares
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
-        """Yield leaf values (leaves, S) of the trees from first to last - 1."""
-        return _leaf_values(self.predictor.forest.widened, self.sums, self.predictor.setting, self.predictor.weights)
+        """Yield leaf values (leaves, S) of the trees from first to last - 1, those of views first."""
+        forest, setting = self.predictor.forest, self.predictor.setting
+        groups = _leaf_values(forest.widened, self.sums, setting, self.predictor.weights)
+        if self.views is None:
+            return groups
+        reader = forest.viewed(self.views)
+        return ((first, last, np.hstack([reader.leaf_states(first, last), own])) for first, last, own in groups)
 
     def base(self, base: Floats) -> Floats:
         """Return the sums if no feature is known, from the mean of the values (S,)."""
-        offsets = [self._of_classes(part, part.offset(self.predictor.setting)) for part in self.sums.parts]
+        offsets = [np.zeros(self._n_shares)]
+        offsets += [self._of_classes(part, part.offset(self.predictor.setting)) for part in self.sums.parts]
         return self._sums(base) + np.concatenate(offsets)
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
@@ -216,6 +237,8 @@ class _ClassOutput:
             weights=predictor.weights,
             n_threads=n_threads,
         )
+        if self.views is not None:
+            sums = np.hstack([predictor.forest.viewed(self.views).probability(codes, n_threads), sums])
         return self.base(np.asarray(sums.mean(axis=0)))
 
     def shap(self, values: Floats, base: Floats) -> ShapValues:
@@ -228,10 +251,11 @@ class _ClassOutput:
 
     def _sums(self, values: Floats) -> Floats:
         """Return the sums (..., Z) of which the quantity is a function, from the values (..., S)."""
-        ends, setting = np.cumsum(self._widths), self.predictor.setting
+        ends, setting = self._n_shares + np.cumsum(self._widths), self.predictor.setting
         parts = zip(self.sums.parts, ends, self._widths, strict=True)
         of_parts = [(part, part.of_classes(values[..., end - width : end], setting)) for part, end, width in parts]
-        return np.concatenate([self._of_classes(part, each) for part, each in of_parts], axis=-1)
+        sums = [self._of_classes(part, each) for part, each in of_parts]
+        return np.concatenate([values[..., : self._n_shares], *sums], axis=-1)
 
     def _of_classes(self, part: Additive, values: Floats) -> Floats:
         """Keep one of the values (..., K) of the vacuity, which is the same for all classes."""
@@ -331,7 +355,7 @@ class _SideBySide:
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Concatenate the values of all parts for counts (m, K)."""
-        return np.hstack([part.lift(counts, setting) for part in self.parts])
+        return np.hstack([np.zeros((len(counts), 0)), *(part.lift(counts, setting) for part in self.parts)])
 
     def finish(self, state: Floats, setting: Setting) -> Floats:
         """Return the state itself; the caller splits it."""

@@ -32,6 +32,8 @@ def margins_of(predictor: ClassificationPredictor, evidence: Floats) -> dict[str
         For a calibrated forest only, as in `calibrated_margins`.
     """
     rule, setting = predictor.plain_wide_rule, predictor.setting
+    if predictor.rule.views is not None:
+        return None
     if predictor.has_gaps and predictor.is_calibrated:  # ratios of bounds are no function of sums
         return None
     needed = {"lower", "upper", "probability"} if predictor.is_calibrated else {"lower", "upper"}
@@ -120,9 +122,9 @@ class Space:
 
     def alone(self, leaves: list[float]) -> float:
         """Return the only class that remains for one leaf of each tree (T,), or -1."""
-        return float(
-            only_class(self.predictor, self.predictor.forest.widened.evidence_at(np.array([leaves], dtype=np.int32)))[0]
-        )
+        forest, views, at = self.predictor.forest, self.predictor.rule.views, np.array([leaves], dtype=np.int32)
+        of_views = None if views is None else forest.viewed(views).of_leaves(at.astype(np.int64))
+        return float(only_class(self.predictor, forest.widened.evidence_at(at), of_views)[0])
 
     def _dates(self) -> dict[int, dict[int, str]]:
         """Find the dates, and the parts of them that trees use."""

@@ -145,6 +145,10 @@ def _checked_counts(predictor: ClassificationPredictor) -> NDArray[np.float64]:
         raise NotImplementedError(
             f"decision must be 'dominance' for export_code of a forest, got {predictor.decision!r}. Use to_onnx."
         )
+    if predictor.rule.views is not None:
+        raise NotImplementedError(
+            "export_code does not support the calibrator of a mixed forest. Use to_onnx, or set calibration=None."
+        )
     if predictor.novelty_level is not None:
         raise NotImplementedError(f"novelty must be None for export_code, got {predictor.novelty_level!r}.")
     forest = predictor.forest

@@ -16,9 +16,10 @@ from hedgerow.forest import cache as caching
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.reducers import MeanReducer, Reducer, TakesGaps, lift_distinct
+from hedgerow.forest.reducers import MeanReducer, ProbabilityReducer, Reducer, TakesGaps, lift_distinct
 from hedgerow.forest.rows import OobMask
 from hedgerow.forest.sparse_states import MANY_CLASSES, Reached, Shape, merged_by_patterns
+from hedgerow.forest.views import oob_views
 from hedgerow.rules import Rule, merge_states
 from hedgerow.table.bins import Codes
 from hedgerow.util.blocks import in_blocks, spans, with_rows
@@ -84,7 +85,7 @@ def fold_rows(
     plan = FoldPlan(forest, what, setting, oob_mask, weights, None, None, n_threads)
     if plan.has_patterns or plan.what.merge == "stack":
         return plan.along_one_path(codes).__getitem__
-    merged = plan.merged(codes)
+    merged = plan.with_views(plan.merged(codes), codes)
     return lambda rows: plan.what.finish(merged[rows], setting)
 
 
@@ -227,7 +228,20 @@ class FoldPlan(Generic[Result]):
             return self.leaves_reached(codes)
         if self.what.merge == "stack":
             return self.stacked(codes)
-        return finish_rows(self.what, self.merged(codes), self.setting, self.n_threads)
+        return finish_rows(self.what, self.with_views(self.merged(codes), codes), self.setting, self.n_threads)
+
+    def with_views(self, merged: Floats, codes: Codes) -> Floats:
+        """Return merged states (n, S), followed by the probabilities (n, V · K) of the views of a rule with views."""
+        what: Any = self.what
+        oob_mask = self.oob_mask
+        views = what.views if isinstance(what, (Rule, ProbabilityReducer)) else None
+        if views is None:
+            return merged
+        if oob_mask is None:
+            return np.hstack([merged, self.forest.viewed(views, self.n_threads).probability(codes, self.n_threads)])
+        labels = np.zeros(len(merged), dtype=np.uint16) if oob_mask.own_class is None else oob_mask.own_class
+        rows = np.arange(len(merged))
+        return np.hstack([merged, oob_views(self.forest, views, codes, rows, labels, oob_mask.bags, self.n_threads)])
 
     @property
     def known(self) -> Floats | None:
@@ -373,7 +387,8 @@ class FoldPlan(Generic[Result]):
             states = states_of(codes[:, first : first + block], first)
             if self.weights is not None:
                 states = states * self.weights[None, :, None]
-            return self.what.finish(merge_states(states, self.what.merge), self.setting)
+            merged = merge_states(states, self.what.merge)
+            return self.what.finish(self.with_views(merged, codes[:, first : first + block]), self.setting)
 
         return in_blocks(finish_from, codes.shape[1], block, 1)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.belief.calibrate import Views
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.leaf_masses import LeafMasses, label_gaps
@@ -20,6 +21,7 @@ from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.payload import LeafPayload
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.unseen import UnseenPolicy, rows_with_gaps
+from hedgerow.forest.views import ViewReader
 from hedgerow.table.bins import Bins, Codes
 
 #: Largest memory of the class shares of distinct leaves.
@@ -194,6 +196,13 @@ class Forest:
         own = np.ascontiguousarray(labels) if bags.counts_oob else None
         return self._reader.average_outside(codes, rows, bags.n_rows, bags.seed, bags.mean, own, n_threads, bags.units)
 
+    def viewed(self, views: Views, n_threads: int = 1) -> ViewReader:
+        """Return the reader of the views of the forest, which is kept."""
+        found = self._view_readers.get(views)
+        if found is None:
+            found = self._view_readers[views] = ViewReader(replace(self), views, n_threads)
+        return found
+
     def leaves(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
         """Return the number of the leaf reached within each tree, (n, T)."""
         return self._reader.leaves(codes, n_threads, False)
@@ -259,7 +268,7 @@ class Forest:
 
     def mixed_states(self, codes: Codes, states: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]:
         """Return the mean states over the leaves that rows may reach, (n, T, S)."""
-        rows = self.counts.astype(np.float64)
+        rows = self.evidence.rows.astype(np.float64)
         found = self._reader.mixed_states(np.ascontiguousarray(codes), states, rows, *self._branching, n_threads)
         return found.reshape(-1, self.n_trees, states.shape[1])
 
@@ -368,6 +377,11 @@ class Forest:
     def cache(self) -> Cache:
         """Leaf states of recently used rules, and other derived values."""
         return Cache()
+
+    @cached_property
+    def _view_readers(self) -> dict[Views, ViewReader]:
+        """Readers of views, which a cache of limited size would make again for every prediction of a large forest."""
+        return {}
 
     @cached_property
     def used_features(self) -> NDArray[np.int64]:

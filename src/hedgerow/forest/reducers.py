@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.belief.calibrate import Views
 from hedgerow.belief.leaf import vote_shares
 from hedgerow.belief.opinion import Opinion
 from hedgerow.rules import Rule, Setting
@@ -140,6 +141,11 @@ class ProbabilityReducer:
     def with_gaps(self) -> ProbabilityReducer:
         """Return the reducer of counts with the gaps of uncertain labels beside them."""
         return ProbabilityReducer(self.rule.with_gaps())
+
+    @property
+    def views(self) -> Views | None:
+        """As in the rule."""
+        return self.rule.views
 
     @property
     def merge(self) -> Merge:

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.calibrate import Calibration, cross_fitted, learn_calibrator, rows_to_learn_on, with_probability
+from hedgerow.belief.calibrate import (
+    Calibration,
+    Views,
+    cross_fitted,
+    learn_calibrator,
+    rows_to_learn_on,
+    with_probability,
+)
 from hedgerow.belief.opinion import Opinion
 from hedgerow.rules import Rule
 
@@ -33,13 +40,22 @@ class CrossCalibration:
         labels: NDArray[Any],
         weights: NDArray[Any] | None,
         groups: NDArray[Any] | None = None,
+        views: Views | None = None,
     ) -> Opinion:
-        """Return calibrated opinions, given classes, weights and groups, (n,) each."""
-        probability, last = opinion.probability, self._last
+        """Return calibrated opinions, given classes, weights and groups, (n,) each, and the views of opinions."""
+        probability, last = given_to_calibrators(opinion, views), self._last
         if last is None or not np.array_equal(last[0], probability):
-            calibrated = _calibrated_by_others(probability, labels.astype(np.int64), weights, groups)
+            calibrated = _calibrated_by_others(probability, labels.astype(np.int64), weights, groups, views)
             self._last = last = probability, calibrated
         return opinion if last[1] is probability else with_probability(opinion, last[1])
+
+
+def given_to_calibrators(opinion: Opinion, views: Views | None) -> Floats:
+    """Return the probabilities (n, K), or those of `views` (n, V · K), on which calibrators act."""
+    if views is None:
+        return opinion.probability
+    assert opinion.views is not None
+    return opinion.views
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +74,12 @@ class CrossCalibrated:
         labels: NDArray[Any],
         weights: NDArray[Any] | None,
         groups: NDArray[Any] | None = None,
+        views: Views | None = None,
     ) -> CrossCalibrated:
-        """Fit to rows (m,) with probabilities (m, K), classes, weights and groups."""
+        """Fit to rows (m,) with probabilities (m, K) or (m, V · K), classes, weights and groups."""
         of_some = labels.astype(np.int64), None if weights is None else weights.astype(np.float64), groups
-        learned = learn_calibrator(probability, *of_some)
-        return cls(learned, some, cross_fitted(probability, *of_some, start=learned))
+        learned = learn_calibrator(probability, *of_some, views=views)
+        return cls(learned, some, cross_fitted(probability, *of_some, start=learned, views=views))
 
     def of(self, probability: Floats, rows: NDArray[np.int64]) -> Floats:
         """Return calibrated probabilities (n, K) of rows (n,).
@@ -90,22 +107,25 @@ def cross_calibrated(
     Labels, weights and groups are those of all n rows.
     """
     some = rows[rows_to_learn_on(len(rows), probability.shape[1])]
-    found = CrossCalibrated.learned_on(
-        some, probability[some], labels[some], *(each if each is None else each[some] for each in (weights, groups))
-    )
+    of_some = [each if each is None else each[some] for each in (weights, groups)]
+    found = CrossCalibrated.learned_on(some, probability[some], labels[some], of_some[0], of_some[1])
     if not found.learned.why:
         for part in np.split(rows, range(CALIBRATED_ROWS, len(rows), CALIBRATED_ROWS)):
             probability[part] = found.of(probability[part], part)
 
 
 def _calibrated_by_others(
-    probability: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None, groups: NDArray[Any] | None
+    probability: Floats,
+    labels: NDArray[np.int64],
+    weights: NDArray[Any] | None,
+    groups: NDArray[Any] | None,
+    views: Views | None,
 ) -> Floats:
     """Return cross-fitted probabilities (n, K); the same array without a calibrator."""
-    some = rows_to_learn_on(*probability.shape)
-    found = CrossCalibrated.learned_on(
-        some, probability[some], labels[some], *(each if each is None else each[some] for each in (weights, groups))
-    )
+    n_rows, width = probability.shape
+    some = rows_to_learn_on(n_rows, width if views is None else width // views.number)
+    of_some = [each if each is None else each[some] for each in (weights, groups)]
+    found = CrossCalibrated.learned_on(some, probability[some], labels[some], of_some[0], of_some[1], views)
     return found.of(probability, np.arange(len(probability)))
 
 

@@ -196,8 +196,8 @@ class Evidence:
         settings = [self._setting(caution, None) for _, caution in pairs]
         opinions: dict[int, Opinion] = {}
         for group in group_by_merge(rules):
-            if len(group) == 1:
-                opinions[group[0]] = self.combine(rules[group[0]], caution=settings[group[0]].caution)
+            if len(group) == 1 or any(rules[position].views is not None for position in group):
+                opinions |= {each: self.combine(rules[each], caution=settings[each].caution) for each in group}
                 continue
             found = fold(
                 self.forest,
@@ -508,7 +508,7 @@ def try_out(
     used_clusters = None if clusters is None else clusters[is_covered]
     if calibrator is not None and not calibration_obstacle(rule):
         weights_of = None if row_weights is None else row_weights[is_covered]
-        opinion = calibrator(opinion, labels[is_covered], weights_of, used_clusters)
+        opinion = calibrator(opinion, labels[is_covered], weights_of, used_clusters, rule.views)
     names = np.arange(opinion.n_classes) if classes is None else classes
     ready = calibrated(decision, opinion, names[labels[is_covered]], names, used_clusters)
     return Trial(opinion, decide(opinion, ready), ready, weights), is_covered

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from hedgerow.belief.calibrate import Views
 from hedgerow.belief.opinion import Opinion
 
 Floats = NDArray[np.float64]
@@ -127,6 +128,8 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     exact_gaps: ClassVar[bool] = False
     plain_mean: ClassVar[bool] = False
     page: ClassVar[str | None] = None
+    #: Views of a forest whose probabilities follow the merged states; None for none.
+    views: Views | None = None
 
     def __init_subclass__(cls, **options: object) -> None:
         """Reset `exact_gaps`, `plain_mean`, `page` and `by_class` unless the subclass sets them.

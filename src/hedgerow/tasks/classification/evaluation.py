@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import rows_to_learn_on, with_probability
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import decide, resolve_decision
-from hedgerow.inference.calibration import CrossCalibrated
+from hedgerow.inference.calibration import CrossCalibrated, given_to_calibrators
 from hedgerow.inference.evaluation import BLOCK_ROWS as EVALUATED_ROWS
 from hedgerow.inference.evidence import require_certain, score_sets
 from hedgerow.metrics import SetTally, tally_sets
@@ -118,19 +118,19 @@ def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
     rows = np.flatnonzero(evidence.is_covered & evidence.known)
     if not len(rows):
         return None
-    opinion_of = evidence.as_forest().combine_rows(predictor.weights)
+    opinion_of, views = evidence.as_forest().combine_rows(predictor.weights), evidence.rule.views
     calibrator = None
     if predictor.is_calibrated:
         some = rows[rows_to_learn_on(len(rows), len(predictor.classes))]
         weights = None if target.sure_weights is None else target.sure_weights[some]
         groups = None if known.groups is None else known.groups[some]
-        learned_on = (opinion_of(some).probability, target.labels[some], weights, groups)
-        calibrator = CrossCalibrated.learned_on(some, *learned_on)
+        learned_on = (given_to_calibrators(opinion_of(some), views), target.labels[some], weights, groups)
+        calibrator = CrossCalibrated.learned_on(some, *learned_on, views)
 
     def tally_of(part: NDArray[np.int64]) -> SetTally:
         opinion = opinion_of(part)
         if calibrator is not None and not calibrator.learned.why:
-            opinion = with_probability(opinion, calibrator.of(opinion.probability, part))
+            opinion = with_probability(opinion, calibrator.of(given_to_calibrators(opinion, views), part))
         if evidence.groups is not None:
             opinion = replace(opinion, groups=evidence.groups[part])
         return _tally(predictor, target.labels[part], opinion, decide(opinion, decision))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.decisions import Decision, resolve_decision
 from hedgerow.forest.training import TrainingRows
-from hedgerow.inference.calibration import cross_calibrated
+from hedgerow.inference.calibration import cross_calibrated, given_to_calibrators
 from hedgerow.inference.evidence import Evidence, Trial, require_certain, score_sets
 from hedgerow.inference.fitted import Fitted
 from hedgerow.table.bins import Codes
@@ -35,7 +35,8 @@ def oob_metrics(
 ) -> tuple[float, Floats]:
     """Return ``oob_score_`` and ``oob_decision_function_`` of a trial."""
     if calibration.why or (used != evidence.is_covered).any():
-        probability = calibration.of(evidence.combine(weights=trial.weights).probability)
+        opinion = evidence.combine(weights=trial.weights)
+        probability = calibration.of(given_to_calibrators(opinion, evidence.rule.views))
     else:  # rows that are not in the trial are in all bags
         probability = np.zeros((len(used), len(classes)))
     if not calibration.why:
@@ -87,7 +88,7 @@ def _probability_of_all(
         return probability
     # Rows without weight are in no bag, so all trees predict them.
     everyone = replace(evidence, codes=rows.all_codes, oob_mask=None)
-    of_all = calibration.of(everyone.combine(weights=weights).probability)
+    of_all = calibration.of(given_to_calibrators(everyone.combine(weights=weights), evidence.rule.views))
     of_all[rows.kept] = probability
     return of_all
 

@@ -41,11 +41,12 @@ from hedgerow.inference.unseen import UnseenValues, widened
 from hedgerow.inference.variance import SamplingVariance, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.rules import Calibrated, Rule, Setting, Uncertainty, resolve_rule
+from hedgerow.rules.calibrated import Viewed
 from hedgerow.rules.combine import checked_weights
 from hedgerow.rules.uncertainty import UncertaintyWith
 from hedgerow.table import NamedColumns
 from hedgerow.table.bins import Codes
-from hedgerow.tasks.classification.calibration import NOT_ASKED, calibration_of
+from hedgerow.tasks.classification.calibration import NOT_ASKED, calibration_of, views_for
 from hedgerow.tasks.classification.columns import ClassificationColumns, classification_columns
 from hedgerow.tasks.classification.discounting import discount_factor, discounted
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation, evaluate_classifier
@@ -280,7 +281,10 @@ class ClassificationPredictor(Predictor):
     def plain_probability(self, codes: Codes) -> Floats:
         """Return probabilities, (n, K), as if every cell were certain."""
         if self.plain_rule.plain_mean:  # the core computes the mean of the shares from the counts
-            return self.calibration.of(self.forest.probability(codes, self.threads(codes.shape[1])))
+            threads, views = self.threads(codes.shape[1]), self.calibration.views
+            if views is not None:
+                return self.calibration.of(self.forest.viewed(views, threads).probability(codes, threads))
+            return self.calibration.of(self.forest.probability(codes, threads))
         return self.combined(codes).probability
 
     def combined(self, codes: Codes) -> Opinion:
@@ -352,10 +356,14 @@ class ClassificationPredictor(Predictor):
         return self.rule.skips_empty
 
     def leaf_states(self) -> Floats:
-        """Return the state of every leaf under the rule, (L, S)."""
+        """Return the state of every leaf under the rule, (L, S).
+
+        Those of a rule with views end with the probabilities of the views (L, V · K), which are also added over trees.
+        """
         forest = self.forest
         evidence = (forest.evidence_in(tree) for tree in range(forest.n_trees))
-        return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
+        states, views = np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence]), self.rule.views
+        return states if views is None else np.hstack([states, forest.viewed(views).leaf_states(0, forest.n_trees)])
 
     @property
     def has_gaps(self) -> bool:
@@ -408,7 +416,15 @@ class ClassificationPredictor(Predictor):
         """Calibrator, fitted when first needed, or the reason why there is none."""
         if self.params.calibration != "oob":
             return NOT_ASKED
-        return calibration_of(self.fitted, self.given_rule, self.plain_rule, self.threads)
+        reads_views = self.plain_rule.plain_mean and not self.has_gaps  # views have no gaps
+        views = views_for(self.params.splitter) if reads_views else None
+        return calibration_of(self.fitted, self.given_rule, self.plain_rule, self.threads, views)
+
+    @lazy_property
+    def viewed_rule(self) -> Rule:
+        """Uncalibrated combination rule, with the views of the forest that its calibrator acts on."""
+        views = self.calibration.views
+        return self.plain_rule if views is None else Viewed(self.plain_rule, views)
 
     @property
     def is_calibrated(self) -> bool:  # type: ignore[override]
@@ -503,7 +519,8 @@ class ClassificationPredictor(Predictor):
         if not (metric or self.rule.needs_weights or decision.needs_calibration):
             return fitted
         evidence = replace(self.oob_evidence(), n_threads=thread_count(self.n_jobs), cache=Cache())
-        if not (needs_trial(metric) or self.rule.needs_weights or decision.needs_calibration):
+        needs_opinions = needs_trial(metric) or self.calibration.views is not None
+        if not (needs_opinions or self.rule.needs_weights or decision.needs_calibration):
             score, answers = soft_label_metrics(metric, self.classes, rows, evidence, self.calibration)
             return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=answers))
         trial, used = self.try_out(evidence, self.plain_rule, caution, decision, calibrator=calibrator)
@@ -519,7 +536,7 @@ class ClassificationPredictor(Predictor):
     def oob_evidence(self) -> Evidence:
         """Return out-of-bag evidence about the training rows, without their own counts."""
         rows = self.oob_rows()
-        return replace(self.evidence(rows.codes, rows.oob_mask), rule=self.plain_rule)
+        return replace(self.evidence(rows.codes, rows.oob_mask), rule=self.viewed_rule)
 
     def cross_calibration(self) -> CrossCalibration | None:
         """Return a calibrator that trials can share; None without calibration."""
@@ -545,6 +562,8 @@ class ClassificationPredictor(Predictor):
             calibrator = None
         elif calibrator is None:
             calibrator = self.cross_calibration()
+        if rule.plain_mean and self.calibration.views is not None:
+            rule = Viewed(rule, self.calibration.views)
         how = (target.labels, rule, caution, decision)
         known = {"classes": self.classes, "row_weights": target.sure_weights, "clusters": rows.groups}
         return try_out(evidence, *how, calibrator=calibrator, **known)

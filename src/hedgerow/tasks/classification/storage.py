@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from hedgerow.belief.calibrate import Calibration
+from hedgerow.belief.calibrate import Calibration, Views
 from hedgerow.criteria import Criterion
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.decisions.base import ActionDecision, checked_utility
@@ -280,8 +280,12 @@ def calibration_to_contents(learned: Calibration) -> tuple[dict[str, Any], Array
     """Return the JSON and arrays of a calibrator; empty if there is none."""
     if learned.why:
         return {}, {}
-    numbers = {"slope": learned.slope, "gain": learned.gain, "rows": learned.n_rows, "mixes": learned.mix is not None}
+    numbers: dict[str, Any] = {"slope": learned.slope, "gain": learned.gain, "rows": learned.n_rows}
+    numbers["mixes"] = learned.mix is not None
     arrays: Arrays = {"calibration_offsets": learned.offsets}
+    if learned.views is not None and learned.weights is not None:
+        numbers["views"] = {"kinds": learned.views.kinds, "least": list(learned.views.least)}
+        arrays["calibration_weights"] = learned.weights
     if learned.mix is not None:
         arrays["calibration_mix"] = learned.mix.ravel()
     return {"calibration_": numbers}, arrays
@@ -294,20 +298,39 @@ def calibration_from_contents(given: dict[str, Any], arrays: Arrays, n_classes: 
     numbers = given["calibration_"]
     if not isinstance(numbers, dict):
         raise ModelFileError(f"malformed 'calibration_': must be an object, got {str(numbers)[:40]}")
-    check_known(numbers, {"slope", "gain", "rows", "mixes"})
+    check_known(numbers, {"slope", "gain", "rows", "mixes", "views"})
     offsets = _ordinary(take(arrays, "calibration_offsets", np.float64, length=n_classes))
     mix, mixes = None, numbers.get("mixes")
     if not isinstance(mixes, bool):
         raise ModelFileError(f"malformed 'calibration_': mixes must be true or false, got {str(mixes)[:40]}")
     if mixes:
         mix = _ordinary(take(arrays, "calibration_mix", np.float64, length=n_classes**2)).reshape(n_classes, n_classes)
-    return Calibration(
-        checked_number("slope", numbers.get("slope"), float, 1.0, MOST),
-        mix,
-        offsets,
-        checked_number("gain", numbers.get("gain"), float, 0.0, MOST),
-        checked_number("rows", numbers.get("rows"), int, 0, 2**31),
-    )
+    slope = checked_number("slope", numbers.get("slope"), float, 1.0, MOST)
+    gain = checked_number("gain", numbers.get("gain"), float, 0.0, MOST)
+    n_rows = checked_number("rows", numbers.get("rows"), int, 0, 2**31)
+    return Calibration(slope, mix, offsets, gain, n_rows, "", *_views_from(numbers, arrays, slope))
+
+
+#: Largest numbers of kinds of trees, of depths, and of rows of a node.
+MOST_KINDS, MOST_DEPTHS, MOST_LEAST = 16, 16, 2**31
+
+
+def _views_from(numbers: dict[str, Any], arrays: Arrays, slope: float) -> tuple[Views | None, Any]:
+    """Read the views of a calibrator and their weights, and check everything; None if it has none."""
+    if "views" not in numbers:
+        return None, None
+    given = numbers["views"]
+    least = given.get("least") if isinstance(given, dict) else None
+    if not isinstance(least, list) or not 1 <= len(least) <= MOST_DEPTHS or set(given) != {"kinds", "least"}:
+        raise ModelFileError(f"malformed 'views': must have kinds and a list of depths, got {str(given)[:40]}")
+    kinds = checked_number("kinds", given["kinds"], int, 1, MOST_KINDS)
+    views = Views(kinds, tuple(checked_number("least", each, int, 1, MOST_LEAST) for each in least))
+    weights = _ordinary(take(arrays, "calibration_weights", np.float64, length=views.number))
+    if (weights < 0).any() or not abs(weights.sum() - slope) <= 1e-9 * slope:
+        raise ModelFileError(
+            f"malformed 'calibration_weights': must be >= 0 and sum to the slope, got {weights.tolist()[:5]}"
+        )
+    return views, weights
 
 
 def _ordinary(numbers: Any) -> Any:
