@@ -54,7 +54,7 @@ def importance_test(
     as in the given one. Under the null hypothesis forests are exchangeable, so p-values are uniform (up to ties) for
     any number of rows and trees. Tests over trees or rows of one forest are not valid, because trees share rows and
     rows share trees. Data-dependent choices of the fit are kept (``max_features="oob"``, the ``lam`` of a
-    criterion). In a forest fitted with groups, groups of the same number of rows exchange all their values, in the
+    criterion). In a forest fitted with groups, whole groups of the same number of rows exchange their values, in the
     order of their rows; under the null hypothesis, groups are exchangeable.
 
     Parameters
