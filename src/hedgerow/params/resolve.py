@@ -30,6 +30,8 @@ def resolve_settings(
     `n_rows` counts the rows of weight above zero.
     """
     checked = {name: row.check(name, getattr(estimator, name)) for name, row in parameters_of(estimator).items()}
+    min_samples_leaf = estimator.min_samples_leaf
+    assert not isinstance(min_samples_leaf, str)  # a task that takes a word has replaced it by a number
     return GrowthParams(
         splitter=estimator.splitter,
         criterion=checked["criterion"] if "criterion" in checked else _fixed_criterion(estimator.criterion),
@@ -38,7 +40,7 @@ def resolve_settings(
         constant_features=estimator.constant_features,
         max_depth=NO_LIMIT if estimator.max_depth is None else min(int(estimator.max_depth), NO_LIMIT),
         min_samples_split=rows_from(estimator.min_samples_split, n_rows, 2),
-        min_samples_leaf=rows_from(estimator.min_samples_leaf, n_rows, 1),
+        min_samples_leaf=rows_from(min_samples_leaf, n_rows, 1),
         min_weight_fraction_leaf=float(estimator.min_weight_fraction_leaf),
         max_leaf_nodes=0 if estimator.max_leaf_nodes is None else min(int(estimator.max_leaf_nodes), NO_LIMIT),
         min_impurity_decrease=float(estimator.min_impurity_decrease),

@@ -14,6 +14,9 @@ from hedgerow.rules.registry import register
 
 FAINT = 1e-250  # sums below this may have lost digits
 
+#: Larger exponents overflow.
+_LARGEST_EXPONENT = 700.0
+
 
 @register(lambda: Dempster(normalised=False), lambda: Dempster(prior="log"), lambda: Dempster(dependence=0.5))
 class Dempster(Rule):
@@ -254,7 +257,9 @@ class Eva(Rule):
         raised = state[:, k : 2 * k] + leaves * lift_of_zero - correction
         raised = np.where(leaves > 0, np.maximum(raised, plain), 0.0)
         log_odds = _log_normalised(plain)
-        ranks = plain if self.score == "log_odds" else np.exp(plain - state[:, -2:-1])  # total 0: no leaf
+        ranks = plain  # the difference stays finite for any number of trees; total 0: no leaf
+        if self.score == "difference":
+            ranks = np.exp(np.minimum(plain - state[:, -2:-1], _LARGEST_EXPONENT))
         lower, upper = _raised_bounds(plain, raised)
         shares = np.exp((state[:, :k] - state[:, -2:-1]) / np.where(leaves > 0, leaves, 1.0))
         return opinion_from_bounds(
