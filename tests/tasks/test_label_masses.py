@@ -22,7 +22,9 @@ from hedgerow.belief.leaf import idm_bounds, undominated, undominated_with_gaps
 from hedgerow.export import export_code, to_onnx, to_sklearn
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets
+from hedgerow.metrics import accuracy_bounds, evidential_error, u65, u80, utility_bounds
 from hedgerow.rules import Average, Setting, all_rules, merge_states
+from hedgerow.tasks.classification.distributed import DistributedClasses
 from hedgerow.tasks.classification.soft_labels import expected_shares
 from hedgerow.tasks.classification.target import SoftLabels, own_weights
 
@@ -377,6 +379,8 @@ def test_contributions_of_bounds_add_up():
     ("call", "words"),
     [
         (lambda: PairwiseTreesClassifier().fit(X, blurred(0.5)), "pairwise trees do not support uncertain labels"),
+        (lambda: DistributedClasses(None).read([{0, 1}, 1], 2), "Fit uncertain labels in one process"),
+        (lambda: u65([{0, 1}], [[True, False]]), "Use utility_bounds or accuracy_bounds"),
         (lambda: to_onnx(FOREST), "does not support classifiers fitted to uncertain labels"),
         (lambda: export_code(FOREST), "does not support classifiers fitted to uncertain labels"),
         (lambda: FOREST.predict_mass(X, model="multinomial"), "need certain labels"),
@@ -392,3 +396,55 @@ def test_whatever_cannot_be_done_says_why(call, words):
 def test_probabilities_of_uncertain_labels_are_exported():
     model = RandomForestClassifier(4, calibration=None, random_state=1).fit(X, blurred(0.5))
     np.testing.assert_allclose(to_sklearn(model).predict_proba(X), model.predict_proba(X), atol=1e-12)
+
+
+# ---- metrics -------------------------------------------------------------------------------------------------
+
+
+def test_metrics_of_sets_are_the_extremes_over_all_completions():
+    told = [{"a"}, {"a", "b"}, {"b", "c"}, {"a", "b", "c"}]
+    predicted = ["a", "b", "a", "c"]
+    sets = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 1, 1]], dtype=bool)
+    every = list(itertools.product(*map(sorted, told)))
+    right = [np.mean(np.array(each) == predicted) for each in every]
+    assert accuracy_bounds(told, predicted) == pytest.approx((min(right), max(right)))
+    for metric, z in ((u65, 0.65), (u80, 0.80)):
+        found = [metric(each, sets, classes=["a", "b", "c"]) for each in every]
+        assert utility_bounds(told, sets, z=z) == pytest.approx((min(found), max(found)))
+    weight = [1, 2, 0, 1]
+    found = [u65(each, sets, classes=["a", "b", "c"], sample_weight=weight) for each in every]
+    assert utility_bounds(told, sets, sample_weight=weight) == pytest.approx((min(found), max(found)))
+
+
+def test_metrics_of_certain_labels_are_the_ordinary_ones():
+    predicted = np.where(np.arange(150) % 7 == 0, (Y + 1) % 3, Y)
+    accuracy, sets = float((predicted == Y).mean()), predicted[:, None] == np.arange(3)
+    assert accuracy_bounds(Y, predicted) == pytest.approx((accuracy, accuracy))
+    assert utility_bounds(Y, sets) == pytest.approx((u65(Y, sets), u65(Y, sets)))
+    assert evidential_error(Y, predicted) == pytest.approx(1 - accuracy, abs=1e-12)
+
+
+def test_metrics_of_masses_by_hand():
+    labels = from_masses([[0, 0.5, 0.2, 0.3], [0, 0.0, 0.6, 0.4]], classes=["a", "b"])
+    assert accuracy_bounds(labels, ["a", "a"]) == pytest.approx((0.25, (0.8 + 0.4) / 2))
+    assert utility_bounds(labels, [[True, True], [True, False]]) == pytest.approx(((0.65 + 0) / 2, (0.65 + 0.4) / 2))
+    assert utility_bounds(labels, [[True, True], [False, True]], classes=["b", "a"]) == pytest.approx((0.325, 0.525))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12))
+def test_evidential_error_maximises_the_likelihood_of_the_labels(pairs):
+    contour = np.array([[max(a, 1e-6), b] if a >= b else [a, max(b, 1e-6)] for a, b in pairs])
+    labels = from_plausibilities(contour / contour.max())
+    found = evidential_error(labels, [0] * len(pairs))
+    grid = np.append(np.linspace(0, 1, 2001), found)[:, None]
+    plausible = labels.contour  # the same as pl(right) and the largest pl of another class
+    with np.errstate(divide="ignore"):
+        logs = np.log((1 - grid) * plausible[:, 0] + grid * plausible[:, 1]).sum(axis=1)
+    assert logs[-1] >= logs.max() - 1e-9
+    assert 0 <= found <= 1
+
+
+def test_evidential_error_ignores_labels_that_say_nothing():
+    assert evidential_error([{0, 1}] * 5, [0] * 5) == 0.0
+    told = [{0}] * 3 + [{1}] + [{0, 1}] * 20
+    assert evidential_error(told, [0] * 24) == pytest.approx(0.25)

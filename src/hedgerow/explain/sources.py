@@ -60,7 +60,8 @@ def uncertainty_from_counts(
     counts: Floats,
     caution: ArrayLike,
     *,
-    as_is: tuple[Floats, Floats] | None = None,
+    as_is: Floats | None = None,
+    caution_as_is: ArrayLike | None = None,
     distrust: Floats | None = None,
     tree_shares: Floats | None = None,
 ) -> UncertaintySources:
@@ -72,8 +73,10 @@ def uncertainty_from_counts(
         Class counts in the leaves reached; with missing values, for each of C completions.
     caution : float, or float64 of the shape of counts without its last axis
         Pseudo-count s of the imprecise Dirichlet model, for each leaf plus its rows of uncertain class.
-    as_is : float64 (n, T, K) and (n, T), optional
-        With missing values: counts and pseudo-counts of the leaves reached by the sample itself.
+    as_is : float64 (n, T, K), optional
+        With missing values: the leaves reached by the sample itself.
+    caution_as_is : float, or float64 (n, T), optional
+        Pseudo-counts of these leaves; by default, `caution`.
     distrust : float64, shape of counts without its last axis, optional
         Discount of the leaf, 0 to 1, because values of the sample are outside the training range.
     tree_shares : float64 (T,), optional
@@ -109,7 +112,7 @@ def uncertainty_from_counts(
     rivals = np.maximum(by_class.sum(axis=2) - margin, 0.0)
     present = _margin(by_class.mean(axis=1))
     if as_is is not None:
-        present = np.minimum(present, _margin(_held(*as_is, trees)))
+        present = np.minimum(present, _margin(_held(as_is, caution if caution_as_is is None else caution_as_is, trees)))
     apart = _disagreement(held, shares, ways.sum(axis=3))
     amounts = np.stack(
         [
@@ -231,19 +234,22 @@ def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int
     shape = (len(rows), COMPLETIONS, predictor.forest.n_trees)
     counts = counts_of(predictor, filled).reshape(*shape, -1)
     distrust = None if distrust is None else distrust.reshape(shape)
+    as_is, caution_as_is = certain_counts(predictor, question.counts[rows])
     found = uncertainty_from_counts(
         *certain_counts(predictor, counts),
-        as_is=certain_counts(predictor, question.counts[rows]),
+        as_is=as_is,
+        caution_as_is=caution_as_is,
         distrust=distrust,
         tree_shares=tree_shares(predictor),
     )
     return found.amounts
 
 
-def _held(counts: Floats, caution: Floats, trees: Floats) -> Floats:
+def _held(counts: Floats, caution: ArrayLike, trees: Floats) -> Floats:
     """Return the mass of each class (n, K) from counts (n, T, K)."""
     leaves = counts.reshape(-1, counts.shape[2])
-    shares = (1 - leaf_vacuity(leaves, caution.ravel()))[:, None] * class_shares(leaves)
+    pseudo = np.broadcast_to(np.asarray(caution, dtype=np.float64), counts.shape[:-1]).ravel()
+    shares = (1 - leaf_vacuity(leaves, pseudo))[:, None] * class_shares(leaves)
     return np.asarray(np.einsum("t,ntk->nk", trees, shares.reshape(counts.shape)))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.belief.leaf import class_shares, idm_bounds
+from hedgerow.belief.leaf import bounds_with_gaps, class_shares
 from hedgerow.export.svg import colour_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.plot.canvas import INK, SOFT, Classifier, Display, Floats, calm, class_legend, class_names, percent_axis
@@ -46,8 +46,11 @@ class LeafEvidenceDisplay(Display):
     'no'
     """
 
-    def __init__(self, counts: Floats, classes: list[str], caution: float, of: int) -> None:
+    def __init__(self, counts: Floats, classes: list[str], caution: float, of: int, gaps: Floats | None = None) -> None:
         self.counts, self.classes, self.caution, self.of = counts, classes, caution, of
+        none = np.zeros_like(counts)
+        below, above = (none, none) if gaps is None else np.hsplit(gaps, 2)
+        self.lower, self.upper = bounds_with_gaps(counts, below, above, caution)
 
     @classmethod
     def from_estimator(cls, forest: Classifier, X: object, *, of: object = None, ax: Axes | None = None) -> Self:
@@ -71,8 +74,10 @@ class LeafEvidenceDisplay(Display):
         evidence = forest.evidence(X)
         if evidence.n_samples != 1:
             raise ValueError(f"X must have one row, got {evidence.n_samples}. Pass X[:1].")
-        caution = predictor_of(forest).caution
-        return cls.from_predictions(evidence.counts[0], classes=forest.classes_, caution=caution, of=of, ax=ax)
+        predictor = predictor_of(forest)
+        wide = predictor.forest.widened.counts_reached(evidence.codes)[0]
+        held, gaps = wide[:, : len(forest.classes_)], wide[:, len(forest.classes_) :]
+        return cls._of_leaves(held, forest.classes_, predictor.caution, of, gaps if gaps.size else None).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -103,6 +108,13 @@ class LeafEvidenceDisplay(Display):
         -------
         LeafEvidenceDisplay
         """
+        return cls._of_leaves(counts, classes, caution, of).plot(ax)
+
+    @classmethod
+    def _of_leaves(
+        cls, counts: ArrayLike, classes: ArrayLike | None, caution: float, of: object, gaps: Floats | None = None
+    ) -> Self:
+        """Return the display, unplotted, of counts with the gaps of uncertain labels."""
         table = np.asarray(counts, dtype=np.float64)
         if table.ndim != 2 or not table.size or (table < 0).any():
             raise ValueError(f"counts must be non-negative and of shape (leaves, classes), got shape {table.shape}.")
@@ -111,7 +123,7 @@ class LeafEvidenceDisplay(Display):
         if of is not None and of not in given:
             raise ValueError(f"of must be one of the classes {given[:8]}, got {of!r}.")
         which = int(class_shares(table).mean(axis=0).argmax()) if of is None else given.index(of)
-        return cls(table, names, float(caution), which).plot(ax)
+        return cls(table, names, float(caution), which, gaps)
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.2 + 0.34 * len(self.classes) if len(self.counts) == 1 else 4.6
@@ -125,7 +137,7 @@ class LeafEvidenceDisplay(Display):
 
     def _one_leaf(self, ax: Axes) -> None:
         """Draw a line per class, with its number of rows."""
-        lower, upper = idm_bounds(self.counts, self.caution)
+        lower, upper = self.lower, self.upper
         for k, count in enumerate(self.counts[0]):
             ax.plot([lower[0, k], upper[0, k]], [k, k], color=colour_of(k), linewidth=9, solid_capstyle="butt")
             ax.plot(class_shares(self.counts)[0, k], k, "|", color=INK, markersize=13)
@@ -137,7 +149,7 @@ class LeafEvidenceDisplay(Display):
 
     def _many_leaves(self, ax: Axes) -> None:
         """Draw a line per leaf, sorted by share."""
-        lower, upper = idm_bounds(self.counts, self.caution)
+        lower, upper = self.lower, self.upper
         share, size = class_shares(self.counts)[:, self.of], self.counts.sum(axis=1)
         order = np.lexsort((size, share))
         colours = [colour_of(int(k)) for k in self.counts.argmax(axis=1)[order]]

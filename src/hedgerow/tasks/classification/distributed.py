@@ -26,6 +26,7 @@ from hedgerow.forest.rows import Bags, times_counted
 from hedgerow.inference.calibration import calibration_obstacle
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
+from hedgerow.labels import read_labels
 from hedgerow.params.checks import check_class_weight
 from hedgerow.rules import resolve_rule
 from hedgerow.table.sums import Spread, exact_sums_by
@@ -73,6 +74,10 @@ class DistributedClasses(DistributedTarget):
 
     def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
         """Read the labels of a partition as class numbers, and the classes."""
+        if read_labels(y) is not None:
+            raise ValueError(
+                "y must have certain labels on Dask, got sets of classes. Fit uncertain labels in one process."
+            )
         with warnings.catch_warnings():  # a partition of few rows may have many classes
             warnings.simplefilter("ignore")
             classes, values = read_classes(y, n_rows)
