@@ -1,10 +1,10 @@
 """Doubt: real tables and the same folds for all -> is it any good? One table for each question, and a verdict.
 
-python -m benchmarks.doubt [--question probabilities errors sets strangers intervals] [--quick]
+python -m benchmarks.doubt [--question probabilities errors sets strangers intervals stopping distributions] [--quick]
                            [--half choose|report|all] [--models NAME ...] [--sets NAME ...] [--json FILE]
 
 A question is a `Study` of its own module: `doubt_probabilities` (probabilities, errors), `doubt_sets`,
-`doubt_intervals`; strangers are those of `benchmarks.strangers`. What they share is in `doubt_kit`.
+`doubt_intervals`, `doubt_numbers` (stopping), `doubt_distributions`; strangers are those of `benchmarks.strangers`. What they share is in `doubt_kit`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import doubt_intervals, doubt_numbers, doubt_probabilities, doubt_sets, show, strangers
+from benchmarks import (
+    doubt_distributions,
+    doubt_intervals,
+    doubt_numbers,
+    doubt_probabilities,
+    doubt_sets,
+    show,
+    strangers,
+)
 from benchmarks.data import folder_or_none
 from benchmarks.doubt_kit import Study, chosen_sets, examine, figures, print_table, sentences
 from benchmarks.measure import quiet
@@ -29,6 +37,7 @@ STUDIES: tuple[Study, ...] = (
     doubt_sets.STUDY,
     doubt_intervals.STUDY,
     doubt_numbers.STUDY,
+    doubt_distributions.STUDY,
 )
 #: Studies whose means the pages quote, by section; all of their questions must be asked.
 RECORDED = {"probabilities": doubt_probabilities.STUDY, "intervals": doubt_intervals.STUDY}

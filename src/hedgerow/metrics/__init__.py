@@ -15,6 +15,7 @@ from hedgerow.metrics.curves import (
     area_under_accuracy_rejection,
     risk_coverage_curve,
 )
+from hedgerow.metrics.distributions import crps
 from hedgerow.metrics.scorers import (
     SetScorer,
     discounted_accuracy_scorer,
@@ -51,6 +52,7 @@ __all__ = [
     "area_under_accuracy_rejection",
     "confusion_matrix_with_sets",
     "coverage",
+    "crps",
     "determinacy",
     "discounted_accuracy",
     "discounted_accuracy_scorer",

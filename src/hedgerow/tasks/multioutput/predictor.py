@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 LISTED = (
     "bounds",
     "confidence",
+    "distribution",
     "evidence",
     "interval",
     "jackknife",

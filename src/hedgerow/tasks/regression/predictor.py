@@ -27,6 +27,7 @@ from hedgerow.inference.variance import SamplingVariance, jackknife_variance
 from hedgerow.metrics import RegressionTally, tally_numbers
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.regression.columns import RegressionColumns, regression_columns
+from hedgerow.tasks.regression.distribution import LeafDistribution, PredictedDistribution, ScaledDistribution
 from hedgerow.tasks.regression.evaluation import RegressionEvaluation, evaluate_regressor
 from hedgerow.tasks.regression.oob import (
     MAX_ROWS,
@@ -49,6 +50,8 @@ COVERAGE = 0.9
 ROWS_OF_NOISE = 10
 #: Sources of quantiles: the rows in the leaves reached, or scaled residuals.
 QUANTILE_METHODS = ("leaves", "scaled")
+#: The same for distributions; the first is the default.
+DISTRIBUTION_METHODS = ("scaled", "leaves")
 
 
 class TargetVariance(NamedTuple):
@@ -270,6 +273,23 @@ class RegressionPredictor(Predictor):
             return scaled_quantiles(self.moments(codes), residuals, wanted)
         leaves, threads = self._reached(codes, "predict_quantiles")
         return quantiles_of(self.forest, leaves, self.leaf_rows(), wanted, weighting, interpolation, threads)
+
+    def distribution(self, codes: Codes | None, method: str, weighting: str) -> PredictedDistribution:
+        """Return the distributions of the targets; out of bag for the training rows if `codes` is None."""
+        checked_quantiles(0.5, weighting, "linear")
+        if method not in DISTRIBUTION_METHODS:
+            raise ValueError(f"method must be one of {', '.join(DISTRIBUTION_METHODS)}, got {method!r}.")
+        if method == "leaves":
+            leaves, threads = self._reached(codes, "predict_distribution")
+            leaf_rows = self.leaf_rows("predict_distribution")
+            return LeafDistribution(self.forest, leaves, leaf_rows, weighting, threads)
+        if codes is None:
+            raise ValueError('X must be samples for method="scaled", got None. Use method="leaves".')
+        residuals = self.residuals("predict_distribution")
+        _check_scaled(residuals, "predict_distribution", 'method="leaves"')
+        if residuals.scaled is None or not len(residuals.scaled):
+            raise ValueError("predict_distribution requires rows that are out of bag for two trees. Grow more trees.")
+        return ScaledDistribution(self.moments(codes), residuals)
 
     def quantile_ranks(self, codes: Codes | None, y: Any, weighting: str, kind: str) -> Floats:
         """Return the rank of each target in its predicted distribution, (n,).
