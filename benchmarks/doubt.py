@@ -4,7 +4,8 @@ python -m benchmarks.doubt [--question probabilities errors sets strangers inter
                            [--half choose|report|all] [--models NAME ...] [--sets NAME ...] [--json FILE]
 
 A question is a `Study` of its own module: `doubt_probabilities` (probabilities, errors), `doubt_sets`,
-`doubt_intervals`, `doubt_numbers` (stopping), `doubt_distributions`; strangers are those of `benchmarks.strangers`. What they share is in `doubt_kit`.
+`doubt_intervals`, `doubt_numbers` (stopping), `doubt_distributions`; strangers are those of `benchmarks.strangers`.
+What they share is in `doubt_kit`.
 """
 
 from __future__ import annotations

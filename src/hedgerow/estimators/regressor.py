@@ -234,6 +234,40 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.bounds(predictor.read(X, uncertain=True))
 
+    def predict_belief(self, X: Any, interval: tuple[float, float]) -> Floats:
+        """Predict belief and plausibility that the target lies in an interval.
+
+        In a leaf of n rows, each target has the mass 1 / (n + s), and the range of all training targets has the mass
+        s / (n + s), where s is ``caution``. Belief is the mass of targets and ranges within the interval, plausibility
+        the mass of those that meet it; both are means over the leaves reached. With ``caution=0``, both are the share
+        of the training targets in the interval.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
+            Samples.
+        interval : (float, float)
+            Ends, which belong to the interval; they may be infinite.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples, 2), or a list with one per output
+
+        Raises
+        ------
+        ValueError
+            If the model has not kept its training rows: it was loaded or unpickled and ``leaf_rows`` was False.
+
+        Examples
+        --------
+        >>> from hedgerow import DecisionTreeRegressor
+        >>> tree = DecisionTreeRegressor(max_depth=1).fit([[0], [0], [0], [1]], [1.0, 2.0, 3.0, 9.0])
+        >>> tree.predict_belief([[0]], (0, 2.5))  # two of three rows, and one more that may be anywhere from 1 to 9
+        array([[0.5 , 0.75]])
+        """
+        predictor = self._predictor()
+        return predictor.belief_between(predictor.read(X, uncertain=True), interval)
+
     def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "auto") -> Floats:
         """Predict an interval for each target, calibrated on out-of-bag rows.
 

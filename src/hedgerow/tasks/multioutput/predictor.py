@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 
 #: Methods that return a list with the result of each output.
 LISTED = (
+    "belief_between",
     "bounds",
     "confidence",
     "distribution",

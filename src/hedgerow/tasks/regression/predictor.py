@@ -18,7 +18,7 @@ from hedgerow.forest.reducers import MeanReducer, predictions
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.completions import Completions, mean_of_groups, values_over_completions
-from hedgerow.inference.evidence import checked_caution
+from hedgerow.inference.evidence import checked_caution, checked_interval
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import BootstrapErrors, Trace, regression_errors
 from hedgerow.inference.predictor import Predictor
@@ -145,6 +145,24 @@ class RegressionPredictor(Predictor):
 
         def ask(codes: Codes) -> Floats:
             return self.mean(codes, lambda at: np.column_stack(self.leaf_bounds(at)))
+
+        return self._widened(batch, ask, mean_of_groups)
+
+    def belief_between(self, batch: Batch, interval: Any) -> Floats:
+        """Return belief and plausibility that targets lie in an interval, (n, 2)."""
+        low, high = checked_interval(interval)
+        rows = self.leaf_rows("predict_belief")
+        first, last = np.searchsorted(rows.values, low, side="left"), np.searchsorted(rows.values, high, side="right")
+        found = np.append(0, np.cumsum((rows.ranks >= first) & (rows.ranks < last)))
+        within = found[rows.row_start[1:]] - found[rows.row_start[:-1]]
+        known = np.array(
+            [low <= self.info.low and self.info.high <= high, low <= self.info.high and self.info.low <= high]
+        )
+        amount = np.diff(rows.row_start)[:, None] + self.caution
+        states = (within[:, None] + self.caution * known) / amount
+
+        def ask(codes: Codes) -> Floats:
+            return self.mean(codes, lambda at: states[at])
 
         return self._widened(batch, ask, mean_of_groups)
 
