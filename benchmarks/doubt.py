@@ -1,11 +1,11 @@
 """Doubt: real tables and the same folds for all -> is it any good? One table for each question, and a verdict.
 
-python -m benchmarks.doubt [--question probabilities errors sets strangers intervals groups] [--quick]
-                           [--half choose|report|all] [--models NAME ...] [--sets NAME ...] [--json FILE]
+python -m benchmarks.doubt [--question probabilities errors sets strangers intervals groups stopping distributions]
+                           [--quick] [--half choose|report|all] [--models NAME ...] [--sets NAME ...] [--json FILE]
 
 A question is a `Study` of its own module: `doubt_probabilities` (probabilities, errors), `doubt_sets`,
-`doubt_intervals`; strangers are those of `benchmarks.strangers`, and groups those of `benchmarks.groups`. What they
-share is in `doubt_kit`.
+`doubt_intervals`, `doubt_numbers` (stopping), `doubt_distributions`; strangers are those of `benchmarks.strangers`,
+and groups those of `benchmarks.groups`. What they share is in `doubt_kit`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import doubt_intervals, doubt_numbers, doubt_probabilities, doubt_sets, groups, show, strangers
+from benchmarks import (
+    doubt_distributions,
+    doubt_intervals,
+    doubt_numbers,
+    doubt_probabilities,
+    doubt_sets,
+    groups,
+    show,
+    strangers,
+)
 from benchmarks.data import folder_or_none
 from benchmarks.doubt_kit import Study, chosen_sets, examine, figures, print_table, sentences
 from benchmarks.measure import quiet
@@ -30,6 +39,7 @@ STUDIES: tuple[Study, ...] = (
     doubt_sets.STUDY,
     doubt_intervals.STUDY,
     doubt_numbers.STUDY,
+    doubt_distributions.STUDY,
 )
 #: Studies whose means the pages quote, by section; all of their questions must be asked.
 RECORDED = {"probabilities": doubt_probabilities.STUDY, "intervals": doubt_intervals.STUDY}

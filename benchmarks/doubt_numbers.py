@@ -50,11 +50,13 @@ TREES: dict[str, Callable[[int, int], Any]] = {
     "tree": _tree(),
     "tree, 5 rows per leaf": _tree(min_samples_leaf=5),
     "tree, 10 rows per leaf": _tree(min_samples_leaf=10),
-    **{f"tree, belief {lam}": _tree(lam) for lam in (0.3, 0.5, 0.7, 0.9, "auto")},
+    **{f"tree, belief {lam}": _tree(lam) for lam in (0.5, "auto")},
+    **{f"tree, belief auto, caution {caution}": _tree("auto", caution) for caution in (0.1, 0.01)},
 }
 FORESTS: dict[str, Callable[[int, int], Any]] = {
     "forest": _forest(),
-    **{f"forest, belief {lam}": _forest(lam) for lam in (0.5, 0.9, 1.0)},
+    **{f"forest, belief {lam}": _forest(lam) for lam in (0.5,)},
+    "forest, belief 0.5, caution 0.01": _forest(0.5, 0.01),
 }
 
 
@@ -80,5 +82,5 @@ STUDY = Study(
     halves=halves,
     truth=lambda y: y.astype(np.float64),
     quick_sets=("energy-heating", "boston-housing", "airfoil"),
-    quick_models=("tree", "tree, belief 0.5", "tree, belief auto", "forest", "forest, belief 0.9"),
+    quick_models=("tree", "tree, belief 0.5", "tree, belief auto", "forest", "forest, belief 0.5"),
 )

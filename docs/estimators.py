@@ -115,9 +115,11 @@ TRIES: Mapping[str, Callable[[Any], Any]] = {
     "`predict_bounds`": lambda model: model.predict_bounds(X[:3]),
     "`predict_uncertainty`": lambda model: model.predict_uncertainty(X[:3]),
     "`predict_mass`": lambda model: model.predict_mass(X[:3]),
+    "`predict_belief`": lambda model: model.predict_belief(X[:3], (0.2, 0.9)),
     "`predict_interval`": lambda model: model.predict_interval(X[:3]),
-    "`predict_quantiles`, `quantile_ranks`": lambda model: (
+    "`predict_quantiles`, `quantile_ranks`, `predict_distribution`": lambda model: (
         model.predict_quantiles(X[:3], [0.5]),
+        model.predict_distribution(X[:3], method="leaves"),
         model.quantile_ranks(X[:3], NUMBERS[:3]),
     ),
     "`predict_survival_function`, `predict_rmst`, `predict_quantile`": lambda model: (

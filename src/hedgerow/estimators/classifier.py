@@ -299,6 +299,43 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.bounds(predictor.read(X, uncertain=True))
 
+    def predict_belief(self, X: TableLike, interval: tuple[float, float], *, weights: str = "equal") -> Floats:
+        """Predict belief and plausibility that the probability of a class lies in an interval.
+
+        The leaf of each tree gives an interval of the probability, from n_k / (n + s) to (n_k + s) / (n + s), where s
+        is ``caution``. Belief is the share of the trees whose intervals lie within the given one, plausibility of those
+        whose intervals meet it [1]_. The combination rule and the calibrator are not used; out-of-support values do not
+        widen the result.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        interval : (float, float)
+            Ends, which belong to the interval. With (0.5, 1) and two classes, it is the rule `Belief` up to ties.
+        weights : {"equal", "size", "precision"}, default="equal"
+            Weights of the trees, as in the rule `Belief`.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples, n_classes, 2), or a list with one per output
+
+        References
+        ----------
+        .. [1] H. Zhang, B. Quost, M.-H. Masson: Cautious random forests: a new decision strategy and some experiments.
+           ISIPTA, 2021.
+
+        Examples
+        --------
+        >>> from hedgerow import DecisionTreeClassifier
+        >>> tree = DecisionTreeClassifier(caution=1).fit([[0], [0], [0], [1]], list("aaab"))
+        >>> tree.predict_belief([[0]], (0.5, 0.9))[0]  # of a: from 3/4 to 1, of b: from 0 to 1/4
+        array([[0., 1.],
+               [0., 0.]])
+        """
+        predictor = self._predictor()
+        return predictor.belief_between(predictor.read(X).codes, interval, weights)
+
     def predict_mass(self, X: TableLike, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
         """Predict a mass function over all subsets of the classes.
 

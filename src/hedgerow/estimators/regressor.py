@@ -28,6 +28,7 @@ from hedgerow.util.disk import Path_
 
 if TYPE_CHECKING:
     from hedgerow.inference.fitted import Fitted
+    from hedgerow.tasks.regression.distribution import PredictedDistribution
     from hedgerow.tasks.regression.predictor import RegressionPredictor
 
 Floats = NDArray[np.float64]
@@ -243,6 +244,40 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         predictor = self._predictor()
         return predictor.bounds(predictor.read(X, uncertain=True))
 
+    def predict_belief(self, X: TableLike, interval: tuple[float, float]) -> Floats:
+        """Predict belief and plausibility that the target lies in an interval.
+
+        In a leaf of n rows, each target has the mass 1 / (n + s), and the range of all training targets has the mass
+        s / (n + s), where s is ``caution``. Belief is the mass of targets and ranges within the interval, plausibility
+        the mass of those that meet it; both are means over the leaves reached. With ``caution=0``, both are the share
+        of the training targets in the interval.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
+            Samples.
+        interval : (float, float)
+            Ends, which belong to the interval; they may be infinite.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples, 2), or a list with one per output
+
+        Raises
+        ------
+        ValueError
+            If the model has not kept its training rows: it was loaded or unpickled and ``leaf_rows`` was False.
+
+        Examples
+        --------
+        >>> from hedgerow import DecisionTreeRegressor
+        >>> tree = DecisionTreeRegressor(max_depth=1).fit([[0], [0], [0], [1]], [1.0, 2.0, 3.0, 9.0])
+        >>> tree.predict_belief([[0]], (0, 2.5))  # two of three rows, and one more that may be anywhere from 1 to 9
+        array([[0.5 , 0.75]])
+        """
+        predictor = self._predictor()
+        return predictor.belief_between(predictor.read(X, uncertain=True), interval)
+
     def predict_interval(self, X: TableLike, coverage: float = 0.9, *, method: str = "auto") -> Floats:
         """Predict an interval for each target, calibrated on out-of-bag rows.
 
@@ -332,6 +367,50 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         return predictor.quantiles(
             None if X is None else predictor.read(X).codes, quantiles, weighting, interpolation, method
         )
+
+    def predict_distribution(
+        self, X: TableLike, *, method: str = "scaled", weighting: str = "tree"
+    ) -> PredictedDistribution:
+        """Predict the whole distribution of each target.
+
+        The result has ``cdf``, ``ppf`` (quantiles), ``interval``, ``histogram``, ``sample``, ``mean``, ``std``, ``pit``
+        (the probability of at most each target) and ``crps`` (the continuous ranked probability score).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features) or None
+            Samples. None means the training rows, evaluated out of bag; only for ``method="leaves"``.
+        method : {"scaled", "leaves"}, default="scaled"
+            "scaled" is the prediction plus the scale of `predict_interval` times the scaled out-of-bag residuals, so it
+            is calibrated out of bag. It requires bootstrap and works for loaded models. Its intervals are those of
+            `predict_interval` and its quantiles those of `predict_quantiles` with the same method, where these are
+            finite; out-of-support values do not widen it. "leaves" weights the training targets in the leaves reached,
+            as `predict_quantiles` does. Its shape may differ between samples, but it is not calibrated.
+        weighting : {"tree", "row"}, default="tree"
+            Only for "leaves", as in `predict_quantiles`.
+
+        Returns
+        -------
+        PredictedDistribution, or a list with one per output
+
+        Raises
+        ------
+        ValueError
+            If the forest lacks out-of-bag residuals ("scaled") or its training rows ("leaves").
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hedgerow import RandomForestRegressor
+        >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+        >>> y = X[:, 0] + np.random.default_rng(1).normal(size=500)
+        >>> forest = RandomForestRegressor(min_samples_leaf=5, random_state=0).fit(X, y)
+        >>> distribution = forest.predict_distribution([[0.0], [2.0]])
+        >>> distribution.cdf(1.0).round(1)  # probability of a target up to 1
+        array([0.8, 0.2])
+        """
+        predictor = self._predictor()
+        return predictor.distribution(None if X is None else predictor.read(X).codes, method, weighting)
 
     def quantile_ranks(self, X: TableLike, y: TargetLike, *, weighting: str = "tree", kind: str = "rank") -> Floats:
         """Return the rank of each target in its predicted distribution.

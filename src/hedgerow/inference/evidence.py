@@ -25,7 +25,9 @@ from hedgerow.forest.rows import OobMask, spread_evenly
 from hedgerow.inference.calibration import CrossCalibration, calibration_obstacle
 from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
+from hedgerow.rules.base import one_of
 from hedgerow.rules.combine import check_prior, checked_weights
+from hedgerow.rules.mean import leaf_weights
 from hedgerow.rules.uncertainty import UncertaintyOfTrees
 from hedgerow.table.bins import Codes
 from hedgerow.table.schema import TableLike
@@ -249,6 +251,44 @@ class Evidence:
         return self._mean_mass(
             lambda counts: mass_from_counts(counts, model, caution=amount, alpha=alpha, ordinal=ordinal)
         )
+
+    def belief_between(
+        self, interval: Any, *, weights: str = "equal", caution: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return belief and plausibility that the probability of each class lies in an interval.
+
+        Each leaf is a random interval from n_k / (n + s) to (n_k + s) / (n + s). Belief is the weight of the trees
+        whose intervals lie within the given one, plausibility of those whose intervals meet it (equations 2 and 3 of
+        Zhang, Quost and Masson, 2021).
+
+        Parameters
+        ----------
+        interval : (float, float)
+            Ends, which belong to the interval.
+        weights : {"equal", "size", "precision"}, default="equal"
+            Weights of the trees, as in the rule `Belief`.
+        caution : float, default=None
+            Pseudo-count s; None means the caution of the forest.
+
+        Returns
+        -------
+        bounds : float64 (n, K, 2)
+        """
+        low, high = checked_interval(interval)
+        one_of(weights, ("equal", "size", "precision"), "weights")
+        amount, k = self.caution if caution is None else caution, self.forest.n_classes
+
+        def lift(counts: Floats) -> Floats:
+            lower, upper = idm_bounds(counts, amount)
+            heavy = np.ones(len(counts)) if weights == "equal" else leaf_weights(counts, weights, amount)
+            within, meets = (lower >= low) & (upper <= high), (upper >= low) & (lower <= high)
+            return np.column_stack([heavy[:, None] * within, heavy[:, None] * meets, heavy])
+
+        found = self._mean_mass(lift)
+        total = found[:, -1:]
+        vacuous = np.repeat([float(low <= 0 and high >= 1), float(high >= 0 and low <= 1)], k)
+        share = np.where(total > 0, found[:, :-1] / np.where(total > 0, total, 1.0), vacuous)
+        return np.stack([share[:, :k], share[:, k:]], axis=2)
 
     def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
         """Return the mean over trees, (n, S), of the masses of leaves.
@@ -521,6 +561,17 @@ def require_certain(known: NDArray[np.bool_]) -> None:
             "Out-of-bag learning requires rows of certain class. Leave out oob_score, caution='auto',"
             " n_estimators='auto', max_features='oob', learned tree weights and calibrated decisions."
         )
+
+
+def checked_interval(interval: Any) -> tuple[float, float]:
+    """Return the ends of an interval, checked; they may be infinite."""
+    try:
+        low, high = (float(end) for end in interval)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not low <= high:
+        raise ValueError(f"interval must be two ascending numbers, got {interval!r}.")
+    return low, high
 
 
 def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -> float:

@@ -15,6 +15,7 @@ from hedgerow.metrics.curves import (
     area_under_accuracy_rejection,
     risk_coverage_curve,
 )
+from hedgerow.metrics.distributions import crps
 from hedgerow.metrics.scorers import (
     SetScorer,
     discounted_accuracy_scorer,
@@ -66,6 +67,7 @@ __all__ = [
     "area_under_accuracy_rejection",
     "confusion_matrix_with_sets",
     "coverage",
+    "crps",
     "d_calibration",
     "determinacy",
     "discounted_accuracy",

@@ -171,6 +171,10 @@ class ClassificationPredictor(Predictor):
         """Return the masses of all sets of classes, (n, 2**K)."""
         return self.evidence(codes).mass(model, alpha=alpha, ordinal=ordinal)
 
+    def belief_between(self, codes: Codes, interval: Any, weights: str) -> Floats:
+        """Return belief and plausibility that probabilities lie in an interval, (n, K, 2)."""
+        return self.evidence(codes).belief_between(interval, weights=weights)
+
     def evidence(self, codes: Codes, oob_mask: OobMask | None = None) -> Evidence:
         """Return the evidence of the leaves that samples reach."""
         fitted, threads = self.fitted, self.threads(codes.shape[1])

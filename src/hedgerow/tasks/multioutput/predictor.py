@@ -22,9 +22,11 @@ Floats = NDArray[np.float64]
 
 #: Methods that return a list with the result of each output.
 LISTED = (
+    "belief_between",
     "bounds",
     "confidence",
     "credal_uncertainty",
+    "distribution",
     "evidence",
     "interval",
     "jackknife",

@@ -134,13 +134,18 @@ def scaled_quantiles(moments: TreeMoments, residuals: Residuals, quantiles: Floa
     """
     assert residuals.scaled is not None
     scaled = residuals.scaled
-    place = np.round(quantiles * (len(scaled) + 1), 9) - 1
+    place = scaled_place(quantiles, len(scaled))
     inside = (place >= 0) & (place <= len(scaled) - 1)
     found = np.tile(np.where(place < 0, -np.inf, np.inf), (len(moments.mean), 1))
     if inside.any():
         at = np.interp(place[inside], np.arange(len(scaled)), scaled)
         found[:, inside] = moments.mean[:, None] + moments.spread(residuals.mean_square)[:, None] * at
     return found
+
+
+def scaled_place(quantiles: Floats, n: int) -> Floats:
+    """Return the places of quantiles among n scaled residuals; the first is 0."""
+    return np.asarray(np.round(quantiles * (n + 1), 9) - 1)
 
 
 def jackknife_plus(

@@ -18,7 +18,7 @@ from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import ancestor_moments
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.completions import Completions, mean_of_groups, values_over_completions
-from hedgerow.inference.evidence import checked_caution
+from hedgerow.inference.evidence import checked_caution, checked_interval
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import BootstrapErrors, Trace, regression_errors
 from hedgerow.inference.predictor import Predictor
@@ -27,6 +27,7 @@ from hedgerow.inference.variance import SamplingVariance, jackknife_variance
 from hedgerow.metrics import RegressionTally, tally_numbers
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.regression.columns import RegressionColumns, regression_columns
+from hedgerow.tasks.regression.distribution import LeafDistribution, PredictedDistribution, ScaledDistribution
 from hedgerow.tasks.regression.evaluation import RegressionEvaluation, evaluate_regressor
 from hedgerow.tasks.regression.oob import (
     MAX_ROWS,
@@ -49,6 +50,8 @@ COVERAGE = 0.9
 ROWS_OF_NOISE = 10
 #: Sources of quantiles: the rows in the leaves reached, or scaled residuals.
 QUANTILE_METHODS = ("leaves", "scaled")
+#: The same for distributions; the first is the default.
+DISTRIBUTION_METHODS = ("scaled", "leaves")
 
 
 class TargetVariance(NamedTuple):
@@ -142,6 +145,24 @@ class RegressionPredictor(Predictor):
 
         def ask(codes: Codes) -> Floats:
             return self.mean(codes, lambda at: np.column_stack(self.leaf_bounds(at)))
+
+        return self._widened(batch, ask, mean_of_groups)
+
+    def belief_between(self, batch: Batch, interval: Any) -> Floats:
+        """Return belief and plausibility that targets lie in an interval, (n, 2)."""
+        low, high = checked_interval(interval)
+        rows = self.leaf_rows("predict_belief")
+        first, last = np.searchsorted(rows.values, low, side="left"), np.searchsorted(rows.values, high, side="right")
+        found = np.append(0, np.cumsum((rows.ranks >= first) & (rows.ranks < last)))
+        within = found[rows.row_start[1:]] - found[rows.row_start[:-1]]
+        known = np.array(
+            [low <= self.info.low and self.info.high <= high, low <= self.info.high and self.info.low <= high]
+        )
+        amount = np.diff(rows.row_start)[:, None] + self.caution
+        states = (within[:, None] + self.caution * known) / amount
+
+        def ask(codes: Codes) -> Floats:
+            return self.mean(codes, lambda at: states[at])
 
         return self._widened(batch, ask, mean_of_groups)
 
@@ -270,6 +291,23 @@ class RegressionPredictor(Predictor):
             return scaled_quantiles(self.moments(codes), residuals, wanted)
         leaves, threads = self._reached(codes, "predict_quantiles")
         return quantiles_of(self.forest, leaves, self.leaf_rows(), wanted, weighting, interpolation, threads)
+
+    def distribution(self, codes: Codes | None, method: str, weighting: str) -> PredictedDistribution:
+        """Return the distributions of the targets; out of bag for the training rows if `codes` is None."""
+        checked_quantiles(0.5, weighting, "linear")
+        if method not in DISTRIBUTION_METHODS:
+            raise ValueError(f"method must be one of {', '.join(DISTRIBUTION_METHODS)}, got {method!r}.")
+        if method == "leaves":
+            leaves, threads = self._reached(codes, "predict_distribution")
+            leaf_rows = self.leaf_rows("predict_distribution")
+            return LeafDistribution(self.forest, leaves, leaf_rows, weighting, threads)
+        if codes is None:
+            raise ValueError('X must be samples for method="scaled", got None. Use method="leaves".')
+        residuals = self.residuals("predict_distribution")
+        _check_scaled(residuals, "predict_distribution", 'method="leaves"')
+        if residuals.scaled is None or not len(residuals.scaled):
+            raise ValueError("predict_distribution requires rows that are out of bag for two trees. Grow more trees.")
+        return ScaledDistribution(self.moments(codes), residuals)
 
     def quantile_ranks(self, codes: Codes | None, y: Any, weighting: str, kind: str) -> Floats:
         """Return the rank of each target in its predicted distribution, (n,).
