@@ -27,6 +27,7 @@ from hedgerow.explain import (
     correct_pvalues,
     correlated_groups,
     debiased_importance,
+    drop_column_importance,
     first_use_depth,
     importance_test,
     oob_permutation_importance,
@@ -360,3 +361,30 @@ def test_options_that_mean_nothing_are_refused(options, message):
 def test_tests_that_do_not_exist_are_refused(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
         importance_test(mixed_forest()[0], **({"n_permutations": 1} | options))
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_dropping_a_column_costs_what_a_forest_without_it_scores_less(kind):
+    """All features compete, so a forest that never tries a column has the trees of a table without it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=150)
+    y = y if kind is RandomForestRegressor else (y > 0).astype(int)
+    forest = kind(15, max_features=None, min_samples_leaf=3, oob_score=True, random_state=0)
+    whole = forest.fit(X, y).oob_score_
+    expected = [whole - forest.fit(np.delete(X, column, axis=1), y).oob_score_ for column in range(4)]
+    np.testing.assert_allclose(drop_column_importance(forest, X, y), expected, atol=1e-12)
+    both = whole - forest.fit(X[:, [2, 3]], y).oob_score_
+    found = drop_column_importance(forest, X, y, groups=[[0, 1], [2]])
+    np.testing.assert_allclose(found, [both, expected[2]], atol=1e-12)
+
+
+def test_a_copy_of_a_column_adds_nothing_and_names_and_weights_are_kept():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    table = X[["petal width (cm)"]].assign(copy=X["petal width (cm)"], noise=0.0)
+    forest = RandomForestClassifier(20, feature_weights={"noise": 2.0}, random_state=0)
+    found = drop_column_importance(forest, table, y, groups=["petal width (cm)", "copy", ["petal width (cm)", "copy"]])
+    assert np.abs(found[:2]).max() < 0.05
+    assert found[2] > 0.5
+    with pytest.raises(ValueError, match="bootstrap=True"):
+        drop_column_importance(ExtraTreesClassifier(5), X, y)

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import DecisionTreeClassifier as TheirTree
+from sklearn.tree import DecisionTreeRegressor as SklearnTree
 
 from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor, theory
 from hedgerow.study.experiments.frame import Results
-from hedgerow.study.experiments.lectures import protocol, summary
+from hedgerow.study.experiments.lectures import protocol, shown, summary
 from hedgerow.theory.tables import decomposed, disagreement, fits
 
 small = st.integers(-20, 20)
@@ -120,22 +121,52 @@ def test_too_few_rows_are_refused():
         theory.bias_and_variance(DecisionTreeClassifier(), np.eye(2), [0, 1], share=0.1)
 
 
-def test_the_study_of_the_lectures_from_units_to_report(data_folder, tmp_path):
+def test_the_tree_of_scikit_learns_example_has_its_bias_and_variance():
+    """scikit-learn's page: 0.0255 = 0.0003 (bias²) + 0.0152 (variance) + 0.0098 (noise) for one tree."""
+    own, theirs = (shown.parts_of_curve(make) for make in (DecisionTreeRegressor, SklearnTree))
+    assert own == pytest.approx(theirs, abs=1e-12)
+    assert own == pytest.approx((0.0255, 0.0003, 0.0152, 0.0098), abs=1e-4)
+
+
+def test_the_bias_of_a_forest_is_that_of_one_random_tree():
+    """S4: E f(x) = E T(x, Θ(Z)), so the mean over many tables is the same, whatever the number of trees."""
+    rng = np.random.default_rng(0)
+    X_test = np.linspace(-2, 2, 40)[:, None]
+    answers = {1: [], 20: []}
+    for table in range(150):
+        X = rng.normal(size=(60, 1))
+        y = np.sin(2 * X[:, 0]) + rng.normal(scale=0.5, size=60)
+        for size, found in answers.items():
+            forest = RandomForestRegressor(size, min_samples_leaf=5, random_state=table).fit(X, y)
+            found.append(forest.predict(X_test))
+    means = {size: np.mean(found, axis=0) for size, found in answers.items()}
+    spread = np.sqrt(sum(np.var(found, axis=0) for found in answers.values()) / 150)
+    assert (np.abs(means[1] - means[20]) < 4.5 * spread).all()
+    assert (np.abs(means[20] - np.sin(2 * X_test[:, 0])) > 4.5 * spread).any()  # the bias is not zero
+
+
+def test_the_study_of_the_lectures_from_units_to_report(data_folder, tmp_path, monkeypatch):
     """Two tables a unit: the report is written, and the errors of its table are sums of their parts."""
     done = []
+    monkeypatch.setattr(shown, "TABLES", 2)
+    monkeypatch.setattr(shown, "REPEATS", 2)
     for unit in protocol.plan(["sonar", "yacht"], True):
-        if unit.arguments["size"] in (1, 100):
+        if "figure" in unit.arguments:
+            done.append((unit.arguments, protocol.work(unit.arguments, data_folder)))
+        elif unit.arguments["size"] in (1, 100):
             arguments = {**unit.arguments, "tables": 2}
             done.append((arguments, protocol.work(arguments, data_folder)))
         else:  # figures need every size
             done.append(
                 (unit.arguments, {"error": 0.2, "bias": 0.1, "variance": 0.1, "errors": [0.2], "disagreement": 0.1})
             )
-    for _, result in done:
+    for arguments, result in done:
+        if "figure" in arguments:
+            continue
         assert result["error"] == pytest.approx(result["bias"] + result["variance"])
     report = summary.report(Results(tuple(done), {}, True))
     report.write(tmp_path)
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "| sonar |" in page
     assert "| yacht |" in page
-    assert len(list((tmp_path / "figures").iterdir())) == 4
+    assert len(list((tmp_path / "figures").iterdir())) == 6

@@ -245,3 +245,20 @@ def gains_of(tree):
     rows, impurity = tree.n_node_samples, tree.impurity
     below = rows[left] * impurity[left] + rows[left + 1] * impurity[left + 1]
     return impurity[inner] - below / rows[inner]
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_binary_subsets_reach_the_gain_of_a_split_into_every_value(criterion, n_classes):
+    """The lectures' split of a nominal column into V children, against all subset splits of a tree on that column."""
+    rng = np.random.default_rng(n_classes)
+    shares = rng.dirichlet(np.ones(n_classes), 7)
+    values = np.concatenate([np.arange(7), rng.integers(0, 7, 300)])
+    y = np.array([rng.choice(n_classes, p=shares[value]) for value in values])
+    tree = DecisionTreeClassifier(criterion=criterion, categorical_features=[0], random_state=0)
+    tree = tree.fit(values[:, None].astype(float), y).tree_
+    rows = tree.n_node_samples[~tree.is_leaf]
+    counts = np.array([np.bincount(y[values == value], minlength=n_classes) for value in range(7)], dtype=float)
+    impurity = resolve_criterion(criterion).impurity
+    multiway = impurity(counts.sum(axis=0)[None])[0] - counts.sum(axis=1) @ impurity(counts) / len(y)
+    assert rows @ gains_of(tree) / len(y) == pytest.approx(multiway, abs=1e-4)

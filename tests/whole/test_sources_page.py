@@ -13,10 +13,11 @@ import hedgerow
 from hedgerow import belief, criteria, explain, metrics, rules, theory
 from hedgerow.criteria import resolve_criterion
 from hedgerow.decisions.registry import all_decisions
-from hedgerow.rules import resolve_rule
+from hedgerow.rules import resolve_rule, rule_names
 from hedgerow.study.experiments import find_experiment
 
-PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "sources.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "explanation" / "sources.md").read_text(encoding="utf-8")
 CODE = sorted(set(re.findall(r"`([^`]+)`", PAGE)))
 #: Where a bare name may live: the public rooms, and the estimators.
 ROOMS = (hedgerow, belief, criteria, rules, theory, metrics, explain)
@@ -82,6 +83,21 @@ def check_call(code: str) -> None:
         assert there_is(name), code
     else:  # ``("beta")``: the same call as the one before with another value
         ast.literal_eval(code)
+
+
+ROWS = [line for line in PAGE.split("## Left out")[0].splitlines() if re.search(r"`tests/|^\| [^|]+ \|.*`", line)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[2:40])
+def test_every_row_names_a_test_that_mentions_it(row: str) -> None:
+    *_, where, tests, _ = row.split("|")
+    paths = [ROOT / path for path in re.findall(r"`(tests/[\w/]+\.py)`", tests)]
+    assert paths
+    text = "".join(path.read_text(encoding="utf-8") for path in paths)
+    names = {name for code in re.findall(r"`([^`]+)`", where) for name in re.findall(r"[A-Za-z_]\w{2,}", code)}
+    names |= {type(resolve_rule(name)).__name__ for name in names & set(rule_names())}
+    names -= {"rule", "criterion", "forest", "hedgerow", "belief", "theory", "metrics", "reproduce"}
+    assert not names or any(name in text for name in names), names
 
 
 def test_nothing_is_waiting() -> None:

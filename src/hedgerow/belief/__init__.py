@@ -54,10 +54,12 @@ from hedgerow.belief.masses import (
     total_uncertainty_from_counts,
 )
 from hedgerow.belief.opinion import concatenate
+from hedgerow.belief.pairs import PairwisePreference, pairwise_preference, partial_order
 from hedgerow.belief.plausibility import Preference, contour_from_counts, plausibility_degrees, preference
 from hedgerow.belief.venn import venn_abers
 
 __all__ = [
+    "PairwisePreference",
     "Preference",
     "belief_from_mass",
     "class_shares",
@@ -99,6 +101,8 @@ __all__ = [
     "mass_rules",
     "non_specificity",
     "normalise_mass",
+    "pairwise_preference",
+    "partial_order",
     "pignistic_from_mass",
     "plausibility_degrees",
     "plausibility_from_mass",

@@ -6,6 +6,7 @@
 `shap_values`                  Shapley values
 `oob_permutation_importance`   loss of trees on their out-of-bag rows when a feature is permuted
 `permutation_importance`       loss of the forest on any rows, as scikit-learn measures it
+`drop_column_importance`       fall of the out-of-bag score of a forest grown without the feature
 `debiased_importance`          decrease of impurity on out-of-bag rows, zero for an uninformative feature
 `first_use_depth`              depth of the first split on a feature
 `split_counts`                 numbers of splits on a feature, anywhere and at the root
@@ -27,6 +28,7 @@ from hedgerow.explain.importance import (
     SplitCounts,
     correlated_groups,
     debiased_importance,
+    drop_column_importance,
     first_use_depth,
     oob_permutation_importance,
     permutation_importance,
@@ -51,6 +53,7 @@ __all__ = [
     "correlated_groups",
     "debiased_importance",
     "describe",
+    "drop_column_importance",
     "explain",
     "first_use_depth",
     "importance_test",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
@@ -16,6 +18,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import predictor_of
+from hedgerow.params.resolve import weights_from
 from hedgerow.table.bins import Codes
 
 if TYPE_CHECKING:
@@ -143,6 +146,58 @@ def oob_permutation_importance(
     chosen = read_groups(forest, groups)
     each = oob_permuted(forest.forest_, rows, chosen, worth or worths[0], int(n_repeats), key, threads_of(forest))
     return Importance(each)
+
+
+def drop_column_importance(
+    forest: BaseEstimator, X: object, y: object, *, groups: Groups | None = None, **fit_params: Any
+) -> Floats:
+    """Measure the fall of the out-of-bag score when a forest is grown without a feature.
+
+    Permutation asks how much these trees rely on a feature; this asks what the feature adds to the others. A copy of
+    another feature adds nothing. The forest is grown once for each feature, which is never tried for a split, and once
+    with all of them.
+
+    Parameters
+    ----------
+    forest : forest with bootstrap=True
+        Its parameters are used; it need not be fitted. With ``random_state=None``, all forests have the seed 0.
+    X, y : training table and targets
+        As in ``forest.fit``.
+    groups : list of feature numbers, names or lists of them, default=None
+        Features of a list are dropped together. None drops every feature alone.
+    **fit_params
+        Further arguments of ``forest.fit``.
+
+    Returns
+    -------
+    importance : ndarray of shape (n_features,) or (n_groups,)
+        ``oob_score_`` with all features, minus that without the group; by the metric of ``forest.oob_score``, or else
+        accuracy or R². Differences of less than the noise of ``oob_score_`` mean nothing, and may be negative.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> drop_column_importance(RandomForestClassifier(random_state=0), X, y, groups=[[0, 1], [2, 3]]).round(2)
+    array([0.  , 0.26])
+    """
+    chosen = clone(forest)
+    missing = {"oob_score", "feature_weights"} - chosen.get_params().keys()
+    if missing or not chosen.bootstrap:
+        raise ValueError(f"forest must be a forest with bootstrap=True and feature_weights, got {forest!r}.")
+    seed = 0 if chosen.random_state is None else chosen.random_state
+    chosen.set_params(oob_score=chosen.oob_score or True, random_state=seed)
+    whole = clone(chosen).fit(X, y, **fit_params)
+    given = weights_from(chosen.feature_weights, whole.n_features_in_, predictor_of(whole).fitted.schema.names)
+    features, starts = read_groups(whole, groups)
+    scores = []
+    for start, end in pairwise(starts):
+        weights = np.ones(whole.n_features_in_) if given is None else np.array(given)
+        weights[features[start:end]] = 0.0
+        without = clone(chosen).set_params(feature_weights=weights)
+        scores.append(float(without.fit(X, y, **fit_params).oob_score_))
+    return np.asarray(float(whole.oob_score_) - np.array(scores))
 
 
 def debiased_importance(forest: BaseEstimator) -> Importance:

@@ -16,6 +16,7 @@ from hedgerow.belief import learn_tree_weights, mass_from_counts
 from hedgerow.belief.leaf import bounds_with_gaps, idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.opinion import Opinion
+from hedgerow.belief.pairs import PairwisePreference, completed_preference, pairwise_preference
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import Result, fold, fold_rows
@@ -358,6 +359,24 @@ class Evidence:
     def uncertainty(self) -> UncertaintyParts:
         """Return entropies and uncertainties by relative likelihood, (n,) each."""
         return self._fold(Uncertainty(), self._setting(None, None), Uncertainty)
+
+    def preference(self) -> PairwisePreference:
+        """Return the mean over trees of the preferences between pairs of classes.
+
+        Returns
+        -------
+        PairwisePreference
+            ``strict``, ``indifferent`` and ``incomparable``, (n, K, K) each; ``belief.partial_order(strict)`` orders
+            the classes. Pairs are incomparable if no tree counts for the sample.
+        """
+        n_classes = self.forest.n_classes
+
+        def degrees(counts: Floats) -> Floats:
+            found = pairwise_preference(counts)
+            return np.concatenate([found.strict, found.incomparable], axis=1).reshape(len(counts), -1)
+
+        both = self._mean_mass(degrees).reshape(self.n_samples, 2, n_classes, n_classes)
+        return completed_preference(both[:, 0], both[:, 1])
 
     def uncertainty_of_trees(self) -> Floats:
         """Return the largest and smallest entropy of a tree, and the Hartley measure of all, (n, 3)."""

@@ -12,6 +12,7 @@ import numpy as np
 from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier, RandomForestRegressor
 from hedgerow.datasets import describe_dataset, load_dataset
 from hedgerow.study.experiments.frame import Arguments, Result, Unit
+from hedgerow.study.experiments.lectures import shown
 from hedgerow.theory.tables import bias_and_variance, fits
 
 CLASSES = (
@@ -38,11 +39,23 @@ def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
             arguments = {"set": name, "kind": kind, "size": size, "share": share, "tables": TABLES}
             key = f"{kind}-{size:03d}-{share:g}-{name}"
             units.append(Unit(key, arguments, cost=describe_dataset(name).rows * (2 + size)))
+    return units + _figures(sets)
+
+
+def _figures(sets: Sequence[str]) -> list[Unit]:
+    """Return a unit for each figure of the lectures."""
+    units = [Unit(f"figure-{name}", {"figure": name}, cost=1e4) for name in ("votes", "curve")]
+    for name in sets:
+        if name in CLASSES:
+            cost = 9.0 * describe_dataset(name).rows
+            units.append(Unit(f"figure-features-{name}", {"figure": "features", "on": name}, cost=cost))
     return units
 
 
 def work(arguments: Arguments, data: Path | None) -> Result:
     """Run a unit; squared errors of regression are relative to the target variance."""
+    if "figure" in arguments:
+        return shown.work(arguments, data)
     dataset = load_dataset(arguments["set"], data=data)
     X, y = dataset.as_floats(), dataset.y
     learner = learner_of(arguments["kind"], arguments["size"], numbers=arguments["set"] in NUMBERS)
