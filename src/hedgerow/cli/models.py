@@ -54,7 +54,7 @@ def model_for(options: ModelOptions, *, explained: bool = False) -> SupervisedTr
 
 def target_columns(presenter: Presenter, options: Any) -> tuple[str, ...]:
     """Return the target columns, or () if an option is not given."""
-    names = tuple(getattr(options, option, None) for option in presenter.target_options)
+    names: tuple[Any, ...] = tuple(getattr(options, option, None) for option in presenter.target_options)
     more = (getattr(options, option, None) for option in presenter.more_target_options)
     return () if None in names else (*names, *(name for name in more if name is not None))
 
