@@ -373,6 +373,14 @@ def test_nominal_columns_missing_values_and_weights() -> None:
     assert np.array_equal(twice.apply(frame), once.apply(frame))
 
 
+@pytest.mark.parametrize("estimator", [SurvivalTree, RandomSurvivalForest])
+def test_exports_of_classes_are_refused(estimator: Any) -> None:
+    """The shares of cells in a leaf are no prediction."""
+    model = estimator(random_state=0).fit(*table(60))
+    with pytest.raises(NotImplementedError, match="does not support"):
+        hedgerow.export_code(model)
+
+
 def test_competing_causes_are_refused() -> None:
     X, y = table(50)
     with pytest.raises(ValueError, match="Competing"):

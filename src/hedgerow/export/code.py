@@ -20,6 +20,7 @@ from hedgerow.export.describe import (
     tree_of,
 )
 from hedgerow.forest.walk import RegressionTree, Tree, node_evidence
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.table import TreeEstimator
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ def export_code(tree: Tree | BaseEstimator, *, language: str = "python", name: s
     if language == "javascript":
         raise ValueError("language must be 'python' or 'c' for a Tree, got 'javascript'. Pass the estimator instead.")
     found = tree_of(tree)
+    if not isinstance(tree, Tree | RegressionTree) and type(found) is Tree and not len(predictor_of(tree).classes):
+        raise NotImplementedError(f"This export does not support {type(tree).__name__}.")
     languages: dict[tuple[str, type[Tree]], type[_Language]] = {
         ("python", Tree): _Python,
         ("python", RegressionTree): _PythonNumbers,

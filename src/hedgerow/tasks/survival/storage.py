@@ -12,7 +12,7 @@ from hedgerow.inference.fitted import FitMetrics, Learned, fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.storage.state import checked_number, checked_score
 from hedgerow.storage.values import Arrays, take
-from hedgerow.tasks.survival.oob import LEAF_SIZES, MAX_ROWS, CurveCalibration, LowerLevels
+from hedgerow.tasks.survival.oob import LEAF_SIZES, MOST_LEVELS, CurveCalibration, LowerLevels
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def _pair(arrays: Arrays, name: str, second: str) -> tuple[Floats, Floats]:
     """Read two arrays of the same length."""
     levels = take(arrays, f"{name}.levels", np.float64).copy()
     values = take(arrays, f"{name}.{second}", np.float64).copy()
-    sound = levels.ndim == 1 and levels.shape == values.shape and 1 <= len(levels) <= MAX_ROWS
+    sound = levels.ndim == 1 and levels.shape == values.shape and 1 <= len(levels) <= MOST_LEVELS
     if not sound or not np.isfinite(levels).all() or not np.isfinite(values).all() or values.min() < 0:
         raise ModelFileError(f"malformed {name!r}: must be two finite arrays of one length.")
     return levels, values
