@@ -226,7 +226,7 @@ class FoldPlan(Generic[Result]):
         """Return merged states (n, S), followed by the probabilities (n, V · K) of the views of a rule with views."""
         what: Any = self.what
         oob_mask = self.oob_mask
-        views = what.views if isinstance(what, (Rule, ProbabilityReducer)) else None  # noqa: UP038
+        views = what.views if isinstance(what, (Rule, ProbabilityReducer)) else None
         if views is None:
             return merged
         if oob_mask is None:
