@@ -378,7 +378,7 @@ class ClassificationPredictor(Predictor):
         """Calibrator, fitted when first needed, or the reason why there is none."""
         if self.params.calibration != "oob":
             return NOT_ASKED
-        views = views_for(self.params.splitter) if self.plain_rule.plain_mean else None
+        views = views_for(self.params.splitter, self.forest.n_classes) if self.plain_rule.plain_mean else None
         return calibration_of(self.fitted, self.given_rule, self.plain_rule, self.threads, views)
 
     @lazy_property
