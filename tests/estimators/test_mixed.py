@@ -176,13 +176,16 @@ def test_to_onnx_keeps_the_views(forest):
     np.testing.assert_allclose(lower, forest.predict_bounds(X)[..., 0], atol=1e-12)
 
 
-def test_export_code_needs_a_forest_without_calibrator(forest):
-    with pytest.raises(NotImplementedError, match="to_onnx, or set calibration=None"):
-        export_code(forest)
-    X, y = load_iris(return_X_y=True)
-    plain, program = MixedForestClassifier(30, calibration=None, random_state=0).fit(X, y), {}
-    exec(export_code(plain), program)
-    assert program["tree_predict"](X[0].tolist()) == plain.predict(X[:1])[0]
+def test_exported_code_keeps_the_views(forest):
+    X, program = noisy()[0][300:320], {}
+    exec(export_code(forest), program)
+    for row, probability, bounds in zip(X, forest.predict_proba(X), forest.predict_bounds(X), strict=True):
+        np.testing.assert_allclose(program["tree_probability"](row.tolist()), probability, atol=1e-12)
+        if not program["tree_out_of_support"](row.tolist()):
+            np.testing.assert_allclose(program["tree_bounds"](row.tolist()), bounds, atol=1e-12)
+    small = MixedForestClassifier(2, random_state=0).fit(*noisy(100))
+    with pytest.raises(NotImplementedError, match="at least 3"):
+        export_code(small)
 
 
 def test_a_file_without_weights_that_sum_to_the_slope_is_rejected(forest, tmp_path):

@@ -17,6 +17,7 @@ from tests.reference.models import frame, numbers
 
 from hedgerow import (
     DecisionTreeClassifier,
+    MixedForestClassifier,
     PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
@@ -61,6 +62,12 @@ def _empty_leaves() -> tuple[Any, Any]:
     return model.fit(X, np.arange(60) % 2), numbers(1, ROWS)
 
 
+def _mixed() -> tuple[Any, Any]:
+    X = frame(0, 150)
+    y = np.array(["a", "b", "c"])[np.arange(150) % 3]
+    return MixedForestClassifier(7, max_depth=5, random_state=0, unseen="larger").fit(X, y), frame(3, ROWS)
+
+
 def _regressor() -> tuple[Any, Any]:
     X = frame(0, 150)
     y = X["height"].fillna(0) + X["old"]
@@ -70,7 +77,7 @@ def _regressor() -> tuple[Any, Any]:
 
 CLASSIFIERS = {
     "plain": _plain, "uncalibrated": _uncalibrated, "nominal": _nominal, "each category": _each_category,
-    "empty leaves": _empty_leaves,
+    "empty leaves": _empty_leaves, "mixed": _mixed,
 }  # fmt: skip
 MODELS = {**CLASSIFIERS, "regressor": _regressor}
 
@@ -200,7 +207,7 @@ def test_a_program_flags_rows_out_of_support_and_never_decides_them(kind: Any, r
 def test_programs_have_a_map_and_sets_of_several_sizes() -> None:
     """So that the test above sees them."""
     model, asked = _plain()
-    assert "'slope'" in export_code(model)
+    assert "'weights'" in export_code(model)
     assert "MAP = None" in export_code(_uncalibrated()[0])
     assert len(set(model.predict_set(asked).sum(axis=1))) > 1
     assert (np.asarray(_empty_leaves()[0].evidence(numbers(1, 50)).counts).sum(axis=2) == 0).any()

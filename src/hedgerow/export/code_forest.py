@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.belief.calibrate import Calibration, Views
 from hedgerow.decisions.credal import Dominance
 from hedgerow.export.describe import (
     Array,
@@ -133,7 +134,7 @@ def _nodes_of(tree: Tree, root: int) -> _Nodes:
 
 
 def _checked_counts(predictor: ClassificationPredictor) -> NDArray[np.float64]:
-    """Return the class counts (L, K) of all leaves.
+    """Return the class counts (L, K) of all leaves; with views, also their class shares at each depth, (L, K + D · K).
 
     Raise an error for unsupported settings.
     """
@@ -145,14 +146,18 @@ def _checked_counts(predictor: ClassificationPredictor) -> NDArray[np.float64]:
         raise NotImplementedError(
             f"decision must be 'dominance' for export_code of a forest, got {predictor.decision!r}. Use to_onnx."
         )
-    if predictor.rule.views is not None:
-        raise NotImplementedError(
-            "export_code does not support the calibrator of a mixed forest. Use to_onnx, or set calibration=None."
-        )
     if predictor.novelty_level is not None:
         raise NotImplementedError(f"novelty must be None for export_code, got {predictor.novelty_level!r}.")
-    forest = predictor.forest
-    return np.concatenate([np.asarray(forest.evidence_in(tree), dtype=np.float64) for tree in range(forest.n_trees)])
+    forest, views = predictor.forest, predictor.rule.views
+    counts = [np.asarray(forest.evidence_in(tree), dtype=np.float64) for tree in range(forest.n_trees)]
+    if views is None:
+        return np.concatenate(counts)
+    if forest.n_trees < views.kinds:
+        raise NotImplementedError(
+            f"n_estimators must be at least {views.kinds} for export_code of a mixed forest, got {forest.n_trees}."
+        )
+    shares = forest.viewed(views).shares_at(np.arange(forest.leaf_start[-1]))
+    return np.hstack([np.concatenate(counts), shares.reshape(len(shares), -1)])
 
 
 def _numbers(predictor: RegressionPredictor) -> NDArray[np.float64]:
@@ -172,8 +177,16 @@ def _classes(predictor: ClassificationPredictor) -> dict[str, Any]:
     """Return the classes, and the parameters of the calibrator if there is one."""
     return {
         "classes": predictor.classes.tolist(),
-        "calibrator": predictor.calibration.numbers() if predictor.is_calibrated else None,
+        "calibrator": _constants(predictor.calibration) if predictor.is_calibrated else None,
     }
+
+
+def _constants(learned: Calibration) -> dict[str, Any]:
+    """Return the constants of a calibrator: those of one view if it acts on the probabilities of the forest."""
+    views = Views(1, (1,)) if learned.views is None else learned.views
+    weights = [learned.slope] if learned.weights is None else learned.weights.tolist()
+    found = {name: value for name, value in learned.numbers().items() if name != "slope"}
+    return found | {"kinds": views.kinds, "depths": len(views.least), "weights": weights}
 
 
 def _python(tables: Tables, info: Info, name: str) -> str:
@@ -233,12 +246,14 @@ def _c_categories(nominal: dict[int, Array], n_features: int, name: str) -> list
 
 def _c_calibrator(learned: Mapping[str, Any] | None, n_classes: int, name: str) -> list[str]:
     """Write the calibrator in C; without one, unused numbers."""
-    blank: dict[str, Any] = {"floor": 0.0, "slope": 1.0, "gain": 1.0, "mix": None, "offsets": [0.0] * n_classes}
-    constants = learned or blank
+    blank: dict[str, Any] = {"floor": 0.0, "gain": 1.0, "mix": None, "offsets": [0.0] * n_classes}
+    constants = learned or blank | {"kinds": 1, "depths": 1, "weights": [1.0]}
     mix = np.zeros((n_classes, n_classes)) if constants["mix"] is None else np.array(constants["mix"])
-    lines = [f"enum {{ {name}_is_mapped = {int(learned is not None)} }};"]
-    lines += [f"static const double {name}_{key} = {c_number(constants[key])};" for key in ("floor", "slope", "gain")]
-    for key, values in (("mix", mix.ravel().tolist()), ("offsets", constants["offsets"])):
+    sizes = {"is_mapped": int(learned is not None), "n_kinds": constants["kinds"], "n_depths": constants["depths"]}
+    lines = [f"enum {{ {name}_{key} = {size} }};" for key, size in sizes.items()]
+    lines += [f"static const double {name}_{key} = {c_number(constants[key])};" for key in ("floor", "gain")]
+    arrays = {"weights": constants["weights"], "mix": mix.ravel().tolist(), "offsets": constants["offsets"]}
+    for key, values in arrays.items():
         lines.append(f"static const double {name}_{key}[] = {{{', '.join(map(c_number, values))}}};")
     return lines
 

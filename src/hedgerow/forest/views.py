@@ -51,8 +51,7 @@ class NodeContents:
     @property
     def rows(self) -> Floats:
         """Number of rows of each node, (N,)."""
-        rows: Floats = np.diff(np.concatenate([[0.0], np.cumsum(self.counts)])[self.start])
-        return rows
+        return np.asarray(np.diff(np.concatenate([[0.0], np.cumsum(self.counts)])[self.start]))
 
     @property
     def shares(self) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import (
+    MOST_MIXED,
     Calibration,
     Views,
     gain_of,
@@ -38,9 +39,12 @@ ROWS_LOST = Calibration(why="the training rows are not available")
 MIXED_VIEWS = Views(3, (1, 5, 20))
 
 
-def views_for(splitter: str) -> Views | None:
-    """Return the views that a forest with this splitter is calibrated on; None for its mean alone."""
-    return MIXED_VIEWS if splitter == "mixed" else None
+def views_for(splitter: str, n_classes: int) -> Views | None:
+    """Return the views that a forest with this splitter is calibrated on; None for its mean alone.
+
+    With more than `MOST_MIXED` classes, views would need too much memory.
+    """
+    return MIXED_VIEWS if splitter == "mixed" and n_classes <= MOST_MIXED else None
 
 
 def calibration_of(

@@ -421,7 +421,7 @@ class ClassificationPredictor(Predictor):
         if self.params.calibration != "oob":
             return NOT_ASKED
         reads_views = self.plain_rule.plain_mean and not self.has_gaps  # views have no gaps
-        views = views_for(self.params.splitter) if reads_views else None
+        views = views_for(self.params.splitter, self.forest.n_classes) if reads_views else None
         return calibration_of(self.fitted, self.given_rule, self.plain_rule, self.threads, views)
 
     @lazy_property
