@@ -51,7 +51,8 @@ class NodeContents:
     @property
     def rows(self) -> Floats:
         """Number of rows of each node, (N,)."""
-        return np.asarray(np.diff(np.concatenate([[0.0], np.cumsum(self.counts)])[self.start]))
+        rows: Floats = np.diff(np.concatenate([[0.0], np.cumsum(self.counts)])[self.start])
+        return rows
 
     @property
     def shares(self) -> Floats:
