@@ -106,7 +106,7 @@ def test_eva_agrees_with_rational_products(n_classes, caution):
     bounds = [slow.eva_bounds(sample, prior, tenth, caution) for sample in table]
     assert_near(opinion.lower, [lower for lower, _ in bounds])
     assert_near(opinion.upper, [upper for _, upper in bounds])
-    plain = combine(counts, Eva(prior=None), prior=floats)
+    plain = combine(counts, Eva(prior=None))
     assert_near(plain.probability, [slow.eva(sample, prior, tenth, power=0) for sample in table])
 
 
