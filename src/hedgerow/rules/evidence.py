@@ -13,9 +13,7 @@ from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
 from hedgerow.rules.registry import register
 
 FAINT = 1e-250  # sums below this may have lost digits
-
-#: Larger exponents overflow.
-_LARGEST_EXPONENT = 700.0
+MOST_LOG = 700.0  # exp of more does not fit into a double
 
 
 @register(lambda: Dempster(normalised=False), lambda: Dempster(prior="log"), lambda: Dempster(dependence=0.5))
@@ -257,9 +255,6 @@ class Eva(Rule):
         raised = state[:, k : 2 * k] + leaves * lift_of_zero - correction
         raised = np.where(leaves > 0, np.maximum(raised, plain), 0.0)
         log_odds = _log_normalised(plain)
-        ranks = plain  # the difference stays finite for any number of trees; total 0: no leaf
-        if self.score == "difference":
-            ranks = np.exp(np.minimum(plain - state[:, -2:-1], _LARGEST_EXPONENT))
         lower, upper = _raised_bounds(plain, raised)
         shares = np.exp((state[:, :k] - state[:, -2:-1]) / np.where(leaves > 0, leaves, 1.0))
         return opinion_from_bounds(
@@ -268,8 +263,15 @@ class Eva(Rule):
             np.where(leaves > 0, upper, 1.0),
             np.where(leaves[:, 0] > 0, 1.0 - shares.sum(axis=1), 0.0),
             log_odds=log_odds,
-            score=ranks[:, 1] - ranks[:, 0] if k == 2 else log_odds if self.score == "log_odds" else ranks,
+            score=self._ranks(plain, log_odds, state[:, -2:-1]),
         )
+
+    def _ranks(self, plain: Floats, log_odds: Floats, log_total: Floats) -> Floats:
+        """Return the score (n,) of two classes or (n, K), of log-scores before and after division by `log_total`."""
+        if self.score == "log_odds":
+            return plain[:, 1] - plain[:, 0] if plain.shape[1] == 2 else log_odds
+        logs = plain - log_total
+        return _difference_of_exp(logs) if plain.shape[1] == 2 else np.exp(np.minimum(logs, MOST_LOG))
 
     @property
     def uses_prior(self) -> bool:
@@ -413,6 +415,14 @@ def sum_of_others(values: Floats) -> Floats:
     others[:, 1:] = np.cumsum(values[:, :-1], axis=1)
     others[:, :-1] += np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]
     return others
+
+
+def _difference_of_exp(logs: Floats) -> Floats:
+    """Return exp of the second column minus exp of the first, which may be too large for a double: then about 1e304."""
+    lead = logs[:, 1] - logs[:, 0]
+    apart = np.where(lead == 0, 1.0, -np.expm1(-np.abs(lead)))
+    size = np.exp(np.minimum(logs.max(axis=1) + np.log(apart), MOST_LOG))
+    return np.asarray(np.sign(lead) * size)
 
 
 def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
