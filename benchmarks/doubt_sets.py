@@ -52,13 +52,13 @@ def _group_column(X: Any) -> Any:
 # ---- the models: training rows, their classes, rows to ask about -> sets ---------------------------
 
 
-def _ours(**options: Any) -> Callable[[int, int], Any]:
+def _ours(kind: str = "RandomForestClassifier", kinds: int = 1, **options: Any) -> Callable[[int, int], Any]:
     def make(trees: int, seed: int) -> Any:
-        from hedgerow import RandomForestClassifier
+        import hedgerow
         from hedgerow.decisions import Coverage
 
         def answer(X: Any, y: Rows, asked: Any) -> Sets:
-            forest = RandomForestClassifier(trees, random_state=seed, **options).fit(X, y)
+            forest = getattr(hedgerow, kind)(kinds * trees, random_state=seed, **options).fit(X, y)
             wishes = {"u65": "u65", "u80": "u80", "coverage": Coverage(COVERAGE)}
             return {what: forest.set_params(decision=wish).predict_set(asked) for what, wish in wishes.items()}
 
@@ -173,6 +173,7 @@ def _set_aside(y: Rows, seed: int) -> tuple[Rows, Rows]:
 
 MODELS: dict[str, Callable[[int, int], Any]] = {
     "forest": _ours(calibration="oob"),
+    "mixed forest": _ours("MixedForestClassifier", kinds=3),
     "forest, plain": _ours(calibration=None),
     'forest, plain, caution="auto"': _cautious,
     "forest, by group": _by_group,
@@ -243,9 +244,9 @@ STUDY = Study(
                     Measure("u80, points", _utility("u80"), larger=True, scale=100),
                     Measure("u65, points", _utility("u65"), larger=True, scale=100),
                 ),
-                ("forest", "forest, plain", 'forest, plain, caution="auto"', "sklearn"),
+                ("forest", "mixed forest", "forest, plain", 'forest, plain, caution="auto"', "sklearn"),
                 "sklearn",
-                ("forest", "forest, plain", 'forest, plain, caution="auto"'),
+                ("forest", "mixed forest", "forest, plain", 'forest, plain, caution="auto"'),
             ),
             Table(
                 f"sets that promise to hold {COVERAGE:.0%}",
@@ -255,9 +256,9 @@ STUDY = Study(
                     Measure("mean of classes", _mean_of_classes, how="level"),
                     Measure("worst class", _worst_class, how="level"),
                 ),
-                ("forest", "forest, plain", "sklearn", "MAPIE split", "MAPIE cross", "crepes"),
+                ("forest", "mixed forest", "forest, plain", "sklearn", "MAPIE split", "MAPIE cross", "crepes"),
                 "sklearn",
-                ("forest", "forest, plain"),
+                ("forest", "mixed forest", "forest, plain"),
             ),
             Table(
                 f"sets that promise to hold {COVERAGE:.0%} of each group",

@@ -27,6 +27,8 @@ QUOTES: dict[str, tuple[str, ...]] = {
         "CatBoost with its defaults is tied: the difference is"
         " {{probabilities/forest, compared with CatBoost/log-loss:~.3f}}",
         "(`{{probabilities/command}}`, {{probabilities/date}})",
+        "`MixedForestClassifier` lowers log-loss by {{mixed forests/mixed forest/log-loss:~.3f}} on"
+        " {{mixed forests/sets}} sets",
     ),
     "explanation/guarantees": (
         "Log-loss fell on {{probabilities, up to 13,000 rows/forest/log-loss/better}} of"

@@ -72,7 +72,7 @@ def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
     assert now.is_calibrated == kind.startswith("calibrated")
     batch = now.read(X, all_features=True)
     columns, codes = batch.columns, batch.codes
-    open_rows = np.flatnonzero(only_class(now, counts_of(now, codes)) < 0)[:4]
+    open_rows = np.flatnonzero(only_class(now, counts_of(now, codes), None) < 0)[:4]
     assert len(open_rows)
     for row in open_rows.tolist():
         values = [float(column[row]) for column in columns]
@@ -92,7 +92,7 @@ def test_a_wanted_class_is_reached_at_the_least_cost():
     space = Space(now)
     batch = now.read(X, all_features=True)
     columns, codes = batch.columns, batch.codes
-    row = int(np.flatnonzero(only_class(now, counts_of(now, codes)) < 0)[0])
+    row = int(np.flatnonzero(only_class(now, counts_of(now, codes), None) < 0)[0])
     values = [float(column[row]) for column in columns]
     for wanted in range(3):
         found = smallest_change(space, codes[:, row], values, Limits(), time_limit=60, wanted=wanted)

@@ -81,11 +81,11 @@ def test_just_above_the_caution_found_it_is_open(table, rule):
     for row, calm in zip(rows.tolist(), found, strict=True):
         counts = question.counts[[row]]
         if calm is None:
-            assert only_class(question.predictor, counts, 0.0)[0] < 0
+            assert only_class(question.predictor, counts, None, 0.0)[0] < 0
             continue
-        assert only_class(question.predictor, counts, calm.caution)[0] == calm.label
+        assert only_class(question.predictor, counts, None, calm.caution)[0] == calm.label
         assert calm.caution < 3.0
-        assert only_class(question.predictor, counts, calm.caution + 3.0 / 4096)[0] < 0
+        assert only_class(question.predictor, counts, None, calm.caution + 3.0 / 4096)[0] < 0
 
 
 def test_a_decision_that_ignores_caution_is_not_settled_by_less_of_it(table):

@@ -63,7 +63,7 @@ def cheapest(space: Space, codes: np.ndarray, values: list[float], limits: Limit
     points = np.array(list(product(*choices)))
     filled = np.repeat(codes[:, None], len(points), axis=1)
     filled[space.features] = points.T
-    alone = only_class(now, counts_of(now, filled))
+    alone = only_class(now, counts_of(now, filled), None)
     fine = (alone >= 0 if wanted is None else alone == wanted) & _plausible(now, codes, filled)
     costs = [_cost(now, space, codes, values, point) for point in points[fine]]
     return min(costs, default=None)

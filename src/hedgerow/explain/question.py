@@ -79,7 +79,7 @@ class Question:
     def views_with(
         self, samples: NDArray[np.int64], labels: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> Floats | None:
-        """Return the probabilities of views of samples (m,) if their leaves had so many more rows of a class."""
+        """Return the views of samples (m,) with a number of further rows of a class in their leaves."""
         views, forest = self.predictor.rule.views, self.predictor.forest
         if views is None:
             return None

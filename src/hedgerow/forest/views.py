@@ -44,7 +44,7 @@ class NodeContents:
 
     @classmethod
     def of(cls, forest: Forest, least: tuple[int, ...], n_threads: int = 1) -> NodeContents:
-        """Return the smallest ancestor of each leaf with so many rows, for each depth."""
+        """Return the smallest ancestor of each leaf with a least number of rows, for each depth."""
         place, start, label, counts, weights = forest._reader.ancestors(np.array(least, dtype=np.int64), n_threads)
         return cls(place, start, label, counts, weights if len(weights) else None)
 
