@@ -121,7 +121,7 @@ def missing_features(predictor: ClassificationPredictor | RegressionPredictor, c
 def counts_of(predictor: ClassificationPredictor, codes: Codes) -> Floats:
     """Return the evidence in the leaves that samples (p, n) reach, (n, T, K).
 
-    If training labels were uncertain, their gaps are beside the counts, (n, T, 3K).
+    If training labels were uncertain, their gaps are next to the counts, (n, T, 3K).
     """
     return predictor.forest.widened.counts_reached(np.ascontiguousarray(codes))
 

@@ -43,7 +43,7 @@ class ClassCounts(LeafPayload):
     masses : LeafMasses or None
         Masses of the sets of classes, if labels were uncertain (requires `weights`). Then weights are refined shares.
     wide : bool
-        Whether `read` returns the gaps of uncertain labels beside the counts (requires `masses`).
+        Whether `read` returns the gaps of uncertain labels next to the counts (requires `masses`).
     """
 
     TYPES: ClassVar[dict[str, Any]] = {
@@ -146,7 +146,7 @@ class ClassCounts(LeafPayload):
         return 3 * self.n_classes if self.wide else self.n_classes
 
     def with_gaps(self) -> ClassCounts:
-        """Return the leaves with the gaps of uncertain labels beside the counts that are read."""
+        """Return the leaves with the gaps of uncertain labels next to the counts that are read."""
         return self if self.wide or self.masses is None else replace(self, wide=True)
 
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
@@ -164,7 +164,7 @@ class ClassCounts(LeafPayload):
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
         """Return the evidence of leaves, (m, K): row totals, in proportion to weights.
 
-        Wide leaves have `label_gaps` beside them, (m, 3K).
+        Wide leaves have `label_gaps` next to them, (m, 3K).
         """
         counts = self.table(which).astype(np.float64)
         if self.weights is None:
@@ -180,7 +180,7 @@ class ClassCounts(LeafPayload):
 
         `own` has the class of each row, or the weights it added, with belief and plausibility if labels are uncertain,
         (m, 3K). In a weighted forest, a row is assumed to have the mean weight of its class in the leaf. The amount of
-        evidence is the number of remaining rows. Wide leaves have `label_gaps` beside them, (m, 3K).
+        evidence is the number of remaining rows. Wide leaves have `label_gaps` next to them, (m, 3K).
         """
         if own.ndim == 2 and self.masses is not None:
             return self._read_without_masses(leaves, own)

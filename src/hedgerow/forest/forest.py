@@ -218,7 +218,7 @@ class Forest:
     def counts_reached(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
         """Return counts of the leaves reached, (n, T, K); mixed if out of support.
 
-        Those of a `wide` forest have label gaps beside them, (n, T, 3K).
+        Those of a `wide` forest have label gaps next to them, (n, T, 3K).
         """
         counts, unseen = self.evidence_at(self.leaves(codes, n_threads)), self.unseen_rows(codes)
         if len(unseen):
@@ -240,7 +240,7 @@ class Forest:
         return found.reshape(-1, self.n_trees, self.n_classes)
 
     def mixed_evidence(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
-        """Return `mixed_counts`, in a wide forest with label gaps beside them, (n, T, 3K).
+        """Return `mixed_counts`, in a wide forest with label gaps next to them, (n, T, 3K).
 
         The gaps of a virtual leaf are as large a share of its rows as those of the leaves are on average.
         """
@@ -346,7 +346,7 @@ class Forest:
 
     @cached_property
     def widened(self) -> Forest:
-        """The forest with label gaps beside its counts; the forest itself if all labels are certain."""
+        """The forest with label gaps next to its counts; the forest itself if all labels are certain."""
         return self if self.evidence.masses is None else replace(self, evidence=self.evidence.with_gaps())
 
     def with_unseen(self, unseen: UnseenPolicy | None) -> Forest:

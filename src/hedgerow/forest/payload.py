@@ -118,7 +118,7 @@ class LeafPayload(ABC):
         return self.n_classes
 
     def with_gaps(self) -> LeafPayload:
-        """Return the leaves with the gaps of uncertain labels beside the counts that are read."""
+        """Return the leaves with the gaps of uncertain labels next to the counts that are read."""
         return self
 
     def arrays(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class TakesGaps(Protocol):
     """Reducer of class counts that can account for the gaps of uncertain labels."""
 
     def with_gaps(self) -> Reducer[Any]:
-        """Return the reducer of counts with gaps beside them, (m, 3K)."""
+        """Return the reducer of counts with gaps next to them, (m, 3K)."""
 
 
 class RuleStack:
@@ -57,7 +57,7 @@ class RuleStack:
         self.rules = tuple(rules)
 
     def with_gaps(self) -> RuleStack:
-        """Return the rules on counts with the gaps of uncertain labels beside them."""
+        """Return the rules on counts with the gaps of uncertain labels next to them."""
         return RuleStack([(rule.with_gaps(), setting) for rule, setting in self.rules])
 
     @property
@@ -139,7 +139,7 @@ class ProbabilityReducer:
     rule: Rule
 
     def with_gaps(self) -> ProbabilityReducer:
-        """Return the reducer of counts with the gaps of uncertain labels beside them."""
+        """Return the reducer of counts with the gaps of uncertain labels next to them."""
         return ProbabilityReducer(self.rule.with_gaps())
 
     @property

@@ -169,7 +169,7 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         return np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
 
     def with_gaps(self) -> Rule:
-        """Return the rule on counts (m, K) with the gaps of uncertain labels beside them, (m, 3K)."""
+        """Return the rule on counts (m, K) with the gaps of uncertain labels next to them, (m, 3K)."""
         from hedgerow.rules.gaps import WithGaps  # a rule itself
 
         return WithGaps(self)

@@ -68,7 +68,7 @@ class _OfRule(Rule):
         return self.rule.lift(counts, setting)
 
     def with_gaps(self) -> Calibrated:
-        """Return the calibrated rule on counts with the gaps of uncertain labels beside them."""
+        """Return the calibrated rule on counts with the gaps of uncertain labels next to them."""
         return Calibrated(self.rule.with_gaps(), self.calibration)
 
     def class_blocks(self, setting: Setting) -> tuple[int, ...]:

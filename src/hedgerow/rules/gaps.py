@@ -19,7 +19,7 @@ from hedgerow.rules.base import Floats, Rule, Setting
 
 
 class WithGaps(Rule):
-    """Rule on counts with the gaps of uncertain labels beside them, (m, 3K).
+    """Rule on counts with the gaps of uncertain labels next to them, (m, 3K).
 
     Rules with `Rule.lift_gaps` account for the gaps of every leaf. For the others, the lower probability of a class is
     multiplied by the share of the evidence for it that does not depend on how labels are shared out, and one minus the

@@ -72,7 +72,7 @@ class Uncertainty:
         return np.hstack([shares, np.stack(columns, axis=1)])
 
     def with_gaps(self) -> Uncertainty:
-        """Return the fold of counts with the gaps of uncertain labels beside them."""
+        """Return the fold of counts with the gaps of uncertain labels next to them."""
         return UncertaintyWithGaps()
 
     def finish(self, state: Floats, setting: Setting) -> UncertaintyParts:
@@ -96,7 +96,7 @@ class Uncertainty:
 
 
 class UncertaintyWithGaps(Uncertainty):
-    """Total uncertainty and its parts, from counts with the gaps of uncertain labels beside them, (m, 3K).
+    """Total uncertainty and its parts, from counts with the gaps of uncertain labels next to them, (m, 3K).
 
     The aleatoric part of a leaf is the entropy of the counts that do not depend on how uncertain labels are shared out,
     times their share of its rows, and relative likelihoods are those of these counts. More labels could remove the
@@ -140,7 +140,7 @@ class UncertaintyWith:
         self.parts = Uncertainty() if parts is None else parts
 
     def with_gaps(self) -> UncertaintyWith:
-        """Return the fold of counts with the gaps of uncertain labels beside them."""
+        """Return the fold of counts with the gaps of uncertain labels next to them."""
         return UncertaintyWith(self.rule.with_gaps(), self.parts.with_gaps())
 
     def class_blocks(self, setting: Setting) -> tuple[int, ...]:
