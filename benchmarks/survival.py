@@ -67,11 +67,14 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=[], choices=["scikit-survival", "comprisk"])
     parser.add_argument("--settings", nargs="*", default=[""], help="of our forest, as name=value,name=value")
     parser.add_argument("--speed", action="store_true", help="time fits and predictions instead")
+    parser.add_argument("--coverage", type=int, metavar="DRAWS", help="simulate the coverage of lower bounds instead")
     parser.add_argument("--shapes", nargs="*", default=[f"{n}x{p}" for n, p in SHAPES])
     parser.add_argument("--leaf", type=int, default=15, help="of the timed fits")
     given = parser.parse_args()
     if given.speed:
         speed(given.shapes, given.trees, given.leaf, given.peers)
+    elif given.coverage:
+        coverage(given.coverage, given.trees)
     elif (place := folder_or_none(given.data)) is not None:
         quality(place / "survival", given)
 
@@ -275,6 +278,61 @@ def _value(word: str) -> Any:
         return float(word)
     except ValueError:
         return word
+
+
+# ---- coverage ------------------------------------------------------------------------------------
+
+
+def coverage(n_draws: int, n_trees: int, n_rows: int = 500) -> None:
+    """Print how many of 2,000 new times exceed their 90% lower bound, before censoring, and the largest bound's use."""
+    print("censoring                        coverage of 0.9      bound as a share of the true 10% quantile")
+    for name, censor in CENSORING.items():
+        each = []
+        for draw in range(n_draws):
+            rng = np.random.default_rng(draw)
+            X, fresh = rng.normal(size=(n_rows, 5)), rng.normal(size=(2000, 5))
+            scale, fresh_scale = (np.exp(X[:, 0]) for X in (X, fresh))
+            times, ends, later = rng.exponential(scale), censor(rng, X), rng.exponential(fresh_scale)
+            model = hedgerow.RandomSurvivalForest(n_trees, random_state=draw)
+            bound = model.fit(X, (np.minimum(times, ends), times <= ends), groups=None).predict_lower(fresh, 0.9)
+            true = -np.log(0.9) * fresh_scale
+            each.append(
+                [(later >= bound).mean(), float(np.median(np.minimum(bound, 1e9) / true)), (times <= ends).mean()]
+            )
+        covered, size, seen = np.array(each).T
+        error = covered.std(ddof=1) / np.sqrt(n_draws)
+        print(
+            f"{name:<24} {1 - seen.mean():>6.0%} {covered.mean():>9.4f} ± {error:.4f} {size.mean():>12.2f}", flush=True
+        )
+
+
+def _none(rng: np.random.Generator, X: Floats) -> Floats:
+    return np.full(len(X), np.inf)
+
+
+def _independent(rng: np.random.Generator, X: Floats) -> Floats:
+    return rng.exponential(1.5, len(X))
+
+
+def _end_of_study(rng: np.random.Generator, X: Floats) -> Floats:
+    return rng.uniform(0.5, 2.0, len(X))
+
+
+def _other_feature(rng: np.random.Generator, X: Floats) -> Floats:
+    return np.asarray(rng.exponential(1.5 * np.exp(X[:, 1])))
+
+
+def _same_feature(rng: np.random.Generator, X: Floats) -> Floats:
+    return np.asarray(rng.exponential(1.5 * np.exp(-X[:, 0])))
+
+
+CENSORING: dict[str, Callable[[np.random.Generator, Floats], Floats]] = {
+    "none": _none,
+    "independent": _independent,
+    "end of study": _end_of_study,
+    "by another feature": _other_feature,
+    "by the same feature": _same_feature,
+}
 
 
 # ---- speed ---------------------------------------------------------------------------------------

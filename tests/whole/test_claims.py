@@ -21,7 +21,9 @@ from hedgerow.rules import rule_names
 
 ROOT = DOCS.parent
 ESTIMATORS = [
-    getattr(hedgerow, name) for name in hedgerow.__all__ if name.endswith(("Classifier", "Regressor", "Forest"))
+    getattr(hedgerow, name)
+    for name in hedgerow.__all__
+    if name.endswith(("Classifier", "Regressor", "Forest", "SurvivalTrees", "SurvivalTree"))
 ]
 
 
@@ -39,6 +41,7 @@ def having(parameter: str) -> list[Any]:
 
 FOREST, EXTRA = hedgerow.RandomForestClassifier, hedgerow.ExtraTreesClassifier
 INTERVAL, MIXED = hedgerow.RandomForestRegressor.predict_interval, hedgerow.MixedForestClassifier
+SURVIVAL = (hedgerow.RandomSurvivalForest, hedgerow.ExtraSurvivalTrees)
 
 PREDICTING = {kind for kind in ESTIMATORS if hasattr(kind, "predict")}
 
@@ -84,7 +87,7 @@ DEFAULTS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
     ("explanation/bootstrap", "The default here, a Poisson draw for each row",
      lambda: default("bootstrap", FOREST) is True and len(set(bag_sizes())) > 1),
     ("explanation/calibration", "correct this by default (`calibration=\"oob\"`)",
-     lambda: default("calibration") == "oob" and set(having("calibration")) == {EXTRA, FOREST, MIXED}),
+     lambda: default("calibration") == "oob" and set(having("calibration")) == {EXTRA, FOREST, MIXED, *SURVIVAL}),
     ("explanation/comparison", "| by default |", lambda: default("unseen") == "shares"),
     ("explanation/guarantees", "`calibration=\"oob\"`, the default of forests with a bootstrap",
      lambda: default("calibration") == "oob"),

@@ -88,10 +88,10 @@ def oob_curves(
 
 @dataclass(frozen=True, eq=False)
 class CurveCalibration:
-    """Piecewise linear map of survival probabilities, learned out of bag.
+    """Piecewise linear calibrator of survival probabilities, learned out of bag.
 
     If curves are right, one minus the curve of each row at its own time is a uniform sample, censored like the times.
-    Its Kaplan–Meier estimate K maps probabilities S to K(1 - S), which keeps their order. With few events the map
+    Its Kaplan–Meier estimate K maps probabilities S to K(1 - S), which keeps their order. With few events it
     stays close to the identity.
 
     Parameters
@@ -109,9 +109,9 @@ class CurveCalibration:
 
 
 def learn_calibration(dead: Floats, events: NDArray[np.bool_]) -> CurveCalibration | None:
-    """Learn the map from 1 - S at the own time of each row (k,); None with too few events.
+    """Learn the calibrator from 1 - S at the own time of each row (k,); None with too few events.
 
-    Beyond the last event the map goes straight to zero.
+    Beyond the last event it goes straight to zero.
     """
     n_knots = min(MOST_KNOTS, int(events.sum()) // EVENTS_PER_KNOT)
     if n_knots < 2:
