@@ -33,7 +33,8 @@ def classes() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", sorted(classes()))
 def test_every_option_is_used(name: str) -> None:
-    through = {"leaf_counts", "max_bins", "trees", "regression"}  # by the table in `cli/fit`, and by presenters
+    # by the table in `cli/fit`, and by presenters
+    through = {"leaf_counts", "max_bins", "trees", "regression", "event", "since"}
     assert {field.name for field in fields(classes()[name])} - READ - through == set()
 
 
