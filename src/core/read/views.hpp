@@ -1,7 +1,7 @@
 // Views of a forest: class shares by kind of tree and by depth of the node.
 //
-// A view is a kind of trees, which take turns, and a depth: the leaf that a row reaches, or its smallest ancestor with a
-// least number of rows.
+// A view is a kind of trees, which take turns, and a depth: the leaf that a row reaches, or its smallest ancestor with
+// a least number of rows.
 #pragma once
 #include <algorithm>
 #include <cstddef>

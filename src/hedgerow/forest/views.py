@@ -61,7 +61,7 @@ class NodeContents:
         totals = np.add.reduceat(np.append(amounts, 0.0), self.start[:-1])
         totals[self.start[:-1] == self.start[1:]] = 0.0
         each = np.repeat(totals, np.diff(self.start))
-        return np.divide(amounts, each, out=np.zeros(len(amounts)), where=each > 0)
+        return np.asarray(np.divide(amounts, each, out=np.zeros(len(amounts)), where=each > 0))
 
 
 class ViewReader:
