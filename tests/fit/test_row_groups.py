@@ -21,6 +21,7 @@ from tests.reference.fold import prior_for
 import hedgerow
 from hedgerow import (
     DecisionTreeClassifier,
+    ExtraSurvivalTrees,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     MixedForestClassifier,
@@ -648,6 +649,7 @@ MODELS = [
     (RandomSurvivalForest(12, random_state=8), SURVIVAL),
     (MixedForestClassifier(12, random_state=9), Y),
     (MixedForestRegressor(12, random_state=10), NUMBER),
+    (ExtraSurvivalTrees(12, bootstrap=True, random_state=11), SURVIVAL),
 ]
 
 

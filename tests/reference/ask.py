@@ -45,8 +45,8 @@ REFUSALS: dict[type[Exception], str] = {
         row_weights tune LeafEvidenceDisplay
     """,
     ValueError: """
-        predict_frame predict_interval predict_lower predict_mass predict_novelty predict_quantiles predict_set
-        quantile_ranks
+        predict_action predict_belief predict_distribution predict_frame predict_interval predict_lower predict_mass
+        predict_novelty predict_quantiles predict_set predict_uncertainty quantile_ranks
         describe explain report score_samples shap_values
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
         drift fit grow_more merge partial_fit to_onnx importance_test cost_complexity_pruning_path fit_transform
@@ -195,6 +195,9 @@ def _of_classes(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "score", lambda: model.score(X, y)
     yield "predict_confidence", lambda: _p_values(model.predict_confidence(X))
     yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
+    yield "predict_uncertainty credal", lambda: _finite(*model.predict_uncertainty(X, "credal"))
+    yield "predict_action", lambda: model.predict_action(X, _costs(model))
+    yield "predict_belief", lambda: _ordered(model.predict_belief(X, (0.2, 0.8)))
     yield "predict_frame", lambda: model.predict_frame(X)
     for mass in ("idm",) if pairs else ("idm", "multinomial"):
         yield f"predict_mass {mass}", lambda mass=mass: model.predict_mass(X, **({} if pairs else {"model": mass}))
@@ -239,6 +242,8 @@ def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "predict_interval", lambda: _ordered(model.predict_interval(X))
     yield "predict_interval", lambda: _ordered(model.predict_interval(X, method="jackknife+"))
     yield "predict_quantiles", lambda: _finite(model.predict_quantiles(X, weighting="row"), model.predict_quantiles(X))
+    yield "predict_belief", lambda: _ordered(model.predict_belief(X, (-1.0, 1.0)))
+    yield "predict_distribution", lambda: _finite(model.predict_distribution(X).mean)
     yield "quantile_ranks", lambda: _finite(model.quantile_ranks(X, y))
     yield "score", lambda: model.score(X, y)
     yield "shap_values", lambda: _finite(explain.shap_values(model, X).values)
@@ -276,12 +281,16 @@ def _of_several(model: Any, X: Any) -> Iterator[Question]:
         for name in ("predict_proba", "predict_bounds", "predict_set", "predict_uncertainty"):
             yield name, lambda name=name: _each_output(model, outputs, X, name)
         yield "predict_variance", lambda: model.predict_variance(X)
+        yield "predict_action", lambda: model.predict_action(X, {"a": [0.0, 1.0]})
+        yield "predict_belief", lambda: [_ordered(each) for each in model.predict_belief(X, (0.2, 0.8))]
         yield "predict_mass", lambda: model.predict_mass(X)
         yield "evidence", lambda: model.evidence(X)
     else:
         y = np.column_stack([_some_numbers(output, X.shape[0]) for output in outputs])
         for name in ("predict_bounds", "predict_uncertainty", "predict_interval", "predict_quantiles"):
             yield name, lambda name=name: _each_output(model, outputs, X, name)
+        yield "predict_belief", lambda: [_ordered(each) for each in model.predict_belief(X, (-1.0, 1.0))]
+        yield "predict_distribution", lambda: [_finite(each.mean) for each in model.predict_distribution(X)]
     yield "predict", lambda: _each_column(model.predict(X), [output.predict(X) for output in outputs])
     yield "score", lambda: model.score(X, y)
     yield from _later(model, X, y)
@@ -290,6 +299,11 @@ def _of_several(model: Any, X: Any) -> Iterator[Question]:
     for name in ("shap_values", "permutation_importance"):
         given = {} if name == "shap_values" else {"y": y, "n_repeats": 1}
         yield name, lambda name=name, given=given: getattr(explain, name)(model, X, **given)
+
+
+def _costs(model: Any) -> dict[str, list[float]]:
+    """Two actions, of which the first costs nothing for the first class."""
+    return {"wait": [float(k > 0) for k in range(len(model.classes_))], "act": [0.5] * len(model.classes_)}
 
 
 def _of_rows(model: Any, X: Any) -> Iterator[Question]:

@@ -71,6 +71,16 @@ def questions(model: Any) -> dict[str, Callable[[Any], Any]]:
     asked = {name: getattr(model, name) for name in names}
     if isinstance(model.decision_path(ASKED[:1]), tuple):  # the second is about nodes
         asked["decision_path"] = lambda X: model.decision_path(X)[0]
+    if "predict_action" in asked and hasattr(model, "predict_uncertainty"):
+        asked["credal"] = lambda X: model.predict_uncertainty(X, "credal")
+    if "predict_action" in asked:
+        costs = {"wait": np.arange(len(model.classes_)), "act": np.ones(len(model.classes_))}
+        asked["predict_action"] = lambda X: model.predict_action(X, costs)
+    if "predict_belief" in asked:
+        asked["predict_belief"] = lambda X: model.predict_belief(X, (0.2, 0.8))
+    if "predict_distribution" in asked:
+        method = "scaled" if getattr(model, "bootstrap", False) else "leaves"
+        asked["predict_distribution"] = lambda X: model.predict_distribution(X, method=method).cdf(0.0)
     if getattr(model, "bootstrap", False) and hasattr(model, "predict_interval"):
         asked["jackknife+"] = lambda X: model.predict_interval(X, method="jackknife+")
         asked["scaled quantiles"] = lambda X: model.predict_quantiles(X, method="scaled")

@@ -112,13 +112,19 @@ def generalised_hartley(lower: ArrayLike, upper: ArrayLike) -> Floats:
     low, high = _checked(lower, upper)
     n_classes = low.shape[1]
     spare = 1.0 - low.sum(axis=1, keepdims=True)
-    if (high >= low + spare - _TIE).all():  # only single classes and the frame have mass
-        return np.asarray(np.maximum(spare[:, 0], 0.0) * np.log2(n_classes))
+    simple = (high >= low + spare - _TIE).all(axis=1)  # only single classes and the frame have mass
+    of_frame = np.maximum(spare[:, 0], 0.0) * np.log2(n_classes)
+    if simple.all():
+        return np.asarray(of_frame)
     check_few_classes(n_classes)
     low = np.maximum(low, 1.0 - (high.sum(axis=1, keepdims=True) - high))  # what can be reached
     high = np.minimum(high, 1.0 - (low.sum(axis=1, keepdims=True) - low))
     members = members_of_subsets(n_classes)
-    return hartley_of_lower(np.maximum(low @ members, 1.0 - high @ (1.0 - members)))
+    inside, outside = np.zeros((2, len(low), 1 << n_classes))
+    for label, member in enumerate(members):  # class by class: the order of sums in a matrix product is undefined
+        inside += low[:, label : label + 1] * member
+        outside += high[:, label : label + 1] * (1.0 - member)
+    return np.where(simple, of_frame, hartley_of_lower(np.maximum(inside, 1.0 - outside)))
 
 
 def hartley_of_lower(lower: Floats) -> Floats:
@@ -129,7 +135,7 @@ def hartley_of_lower(lower: Floats) -> Floats:
         halves = mass.reshape(len(mass), -1, 2, 1 << label)
         halves[:, :, 1] -= halves[:, :, 0]
     sizes = members_of_subsets(n_classes).sum(axis=0)
-    return np.asarray(np.clip(mass @ np.log2(np.maximum(sizes, 1.0)), 0.0, np.log2(n_classes)))
+    return np.asarray(np.clip((mass * np.log2(np.maximum(sizes, 1.0))).sum(axis=1), 0.0, np.log2(n_classes)))
 
 
 def members_of_subsets(n_classes: int) -> Floats:

@@ -35,8 +35,6 @@ _ODD_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DEEPEST = 20
 #: Maximum number of threads that a file or a command may request.
 MAX_THREADS = 1024
-#: Criteria by their names in files; "belief" is that of classes.
-_CRITERIA = CRITERIA | {"belief_variance": BeliefVariance}
 #: Parameters that do not affect results: omitted, so that files are equal on all machines.
 _UNSAVED = frozenset({"n_jobs"})
 
@@ -106,9 +104,10 @@ class Encoder:
         return {"rule": name, "parameters": self.parameters(rule, f"{where}__")}
 
     def _criterion(self, criterion: Criterion, where: str) -> Json:
-        name = next((name for name, kind in _CRITERIA.items() if kind is type(criterion)), None)
+        known = _criteria()
+        name = next((name for name, kind in known.items() if kind is type(criterion)), None)
         if name is None:
-            raise ValueError(f"{where} must be one of {', '.join(_CRITERIA)} to be saved, got {criterion!r}.")
+            raise ValueError(f"{where} must be one of {', '.join(known)} to be saved, got {criterion!r}.")
         return {"criterion": name, "parameters": self.parameters(criterion, f"{where}__")}
 
     def _decision(self, decision: Decision, where: str) -> Json:
@@ -200,9 +199,10 @@ class Decoder:
         return kind(**self.parameters(given, kind, depth))
 
     def _criterion(self, name: str, given: Json, depth: int) -> Criterion:
-        kind = _CRITERIA.get(name)
+        known = _criteria()
+        kind = known.get(name)
         if kind is None:
-            raise ModelFileError(f"criterion must be one of {', '.join(_CRITERIA)}, got {name[:40]!r}.")
+            raise ModelFileError(f"criterion must be one of {', '.join(known)}, got {name[:40]!r}.")
         criterion = kind(**self.parameters(given, kind, depth))
         try:
             criterion.check()
@@ -251,6 +251,11 @@ def _checked_threads(n_jobs: Any) -> int | None:
             f"n_jobs must be None or an int from -{MAX_THREADS} to {MAX_THREADS}, not 0, got {str(n_jobs)[:40]}."
         )
     return min(n_jobs, int(cpu_count()))
+
+
+def _criteria() -> dict[str, type[Criterion]]:
+    """Return the classes of all criteria by their names in files; "belief" is that of classes."""
+    return CRITERIA | {"belief_variance": BeliefVariance}
 
 
 def _decision_classes() -> dict[str, type[Decision]]:
