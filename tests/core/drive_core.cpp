@@ -176,9 +176,9 @@ GrowOptions random_options(Draws& draws, std::uint32_t n_features, std::uint32_t
     if (draws.below(4) == 0) options.min_samples_leaf = 1 + draws.below(8);
     if (draws.below(4) == 0) options.min_weight_fraction_leaf = draws.unit() / 4;
     if (draws.below(4) == 0) options.min_impurity_decrease = draws.unit() / 50;
-    if (draws.below(4) == 0) options.min_gain = draws.unit() / 50;
     if (draws.below(4) == 0 && splitter != Splitter::random_decision) options.max_leaf_nodes = 2 + draws.below(12);
     options.seed = draws.next();
+    if (options.seed % 4 == 0) options.min_gain = static_cast<double>(options.seed % 1000) / 50000;
     if (n_classes <= 2 && splitter != Splitter::random_decision && draws.below(3) == 0)
         for (const Feature& feature : features)
             options.monotonic.push_back(
