@@ -152,7 +152,7 @@ def test_actions_that_are_no_classes_are_refused(flowers):
         lambda: plot.IntervalDisplay.from_estimator(other, X[:2]),
         lambda: plot.CautionPathDisplay.from_estimator(other, X[:9], forest.predict(X[:9])),
     ):
-        with pytest.raises(ValueError, match="decision must choose among the 3 classes to be explained"):
+        with pytest.raises(ValueError, match="decision must choose classes to be explained, got Maximin"):
             ask()
 
 

@@ -75,7 +75,7 @@ def test_actions_are_not_explained_as_if_they_were_classes(forest):
     hedgerow.save(acting, file)
     assert hedgerow.load(io.BytesIO(file.getvalue())).decision.actions == list(utility)
     for method in (acting.explain, acting.report):
-        with pytest.raises(ValueError, match="does not support a decision with a utility, got Dominance"):
+        with pytest.raises(ValueError, match="must choose classes to be explained, got Dominance with a utility"):
             method(X[:2])
 
 

@@ -456,7 +456,7 @@ def _bounds(model: Any, X: Any) -> None:
 
 
 def _ordered(bounds: NDArray[Any]) -> None:
-    assert (bounds[:, 0] <= bounds[:, 1]).all(), "an interval is none"
+    assert (bounds[..., 0] <= bounds[..., 1]).all(), "an interval is none"
 
 
 def _finite(*arrays: Any) -> None:

@@ -53,7 +53,6 @@ def explain_classes(forest: BaseEstimator, X: TableLike, request: ExplainRequest
     if request.coverage is not None:
         raise ValueError(f"coverage must be None for a classifier, got {request.coverage!r}.")
     predictor: ClassificationPredictor = predictor_of(forest)
-    require_classes(predictor, "explain")
     batch = predictor.read(X, all_features=True)
     limits = limits_of(predictor, request.immutable, request.increasing, request.decreasing)
     return explain_batch(
@@ -67,15 +66,6 @@ def explain_classes(forest: BaseEstimator, X: TableLike, request: ExplainRequest
         limits=limits,
         wanted=request.wanted,
     )
-
-
-def require_classes(predictor: ClassificationPredictor, method: str) -> None:
-    """Raise if the decision chooses actions instead of classes."""
-    if predictor.decision.has_actions:
-        raise ValueError(
-            f"{method} does not support a decision with a utility, got {type(predictor.decision).__name__}. Set"
-            " decision='auto', and pass the costs to predict_action or report."
-        )
 
 
 def explain_batch(

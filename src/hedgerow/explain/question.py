@@ -188,13 +188,12 @@ def chosen_classes(predictor: ClassificationPredictor, opinion: Opinion) -> NDAr
 
     Raise a ValueError if the decision chooses actions.
     """
-    chosen = predictor.decide(opinion)
-    if chosen.shape[1] != len(predictor.classes):
+    if predictor.decision.has_actions:
         raise ValueError(
-            f"decision must choose among the {len(predictor.classes)} classes to be explained, got"
-            f" {predictor.decision!r}, which chooses among {chosen.shape[1]} actions."
+            f"decision must choose classes to be explained, got {type(predictor.decision).__name__} with a utility. Set"
+            " decision='auto', and pass the costs to predict_action or report."
         )
-    return chosen
+    return predictor.decide(opinion)
 
 
 def questions(predictor: ClassificationPredictor, batch: Batch) -> Iterator[tuple[int, Question]]:

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import DependentRowsWarning
-from hedgerow.table.bins import Bins, Codes
+from hedgerow.table.binned import BinnedTable
+from hedgerow.table.bins import MAX_BINS, Bins, Codes
 from hedgerow.table.schema import Table
 from hedgerow.util.runtime import user_level
 
@@ -86,7 +87,9 @@ class Likeness(NamedTuple):
         return float(self.mean_gaps.max(initial=0.0))
 
 
-def warn_of_dependent_rows(table: Table, kept: NDArray[np.uint32] | None, codes: Codes, bins: Bins) -> None:
+def warn_of_dependent_rows(
+    table: Table | BinnedTable, kept: NDArray[np.uint32] | None, codes: Codes, bins: Bins
+) -> None:
     """Warn once if the rows `kept`, with codes (p, n), are too similar, or a column looks like an identifier."""
     if codes.shape[1] < FEWEST_ROWS or codes.shape[0] == 0:
         return
@@ -108,7 +111,7 @@ def warn_of_dependent_rows(table: Table, kept: NDArray[np.uint32] | None, codes:
         warnings.warn(warning, stacklevel=user_level())
 
 
-def identifier(table: Table, kept: NDArray[np.uint32] | None, bins: Bins) -> tuple[str, int] | None:
+def identifier(table: Table | BinnedTable, kept: NDArray[np.uint32] | None, bins: Bins) -> tuple[str, int] | None:
     """Return name and number of values of the first column like an identifier."""
     n_rows = table.n_rows if kept is None else len(kept)
     for feature, name in enumerate(table.schema.names or ()):
@@ -117,7 +120,7 @@ def identifier(table: Table, kept: NDArray[np.uint32] | None, bins: Bins) -> tup
             continue
         n_values = int(bins.n_bins[feature])
         if not bins.nominal[feature]:  # a bin may have several values
-            n_values = _n_values(table, kept, feature)
+            n_values = _n_values(table, kept, bins, feature)
         if n_values < FEWEST_VALUES or not REPEATS[0] <= n_rows / n_values <= REPEATS[1]:
             continue
         if by_name or (n_values >= MANY_VALUES and n_rows / n_values <= FEW_REPEATS):
@@ -125,8 +128,14 @@ def identifier(table: Table, kept: NDArray[np.uint32] | None, bins: Bins) -> tup
     return None
 
 
-def _n_values(table: Table, kept: NDArray[np.uint32] | None, feature: int) -> int:
-    """Return the number of distinct values of a numeric column."""
+def _n_values(table: Table | BinnedTable, kept: NDArray[np.uint32] | None, bins: Bins, feature: int) -> int:
+    """Return the number of distinct values of a numeric column.
+
+    A binned table has lost its values. If a bin may have several of them, they are taken as distinct.
+    """
+    if isinstance(table, BinnedTable):
+        n_bins = int(bins.n_bins[feature])
+        return n_bins if n_bins < MAX_BINS else table.n_rows
     column = np.asarray(table.columns.read(feature, feature + 1)[0])
     column = column if kept is None else column[kept]
     return len(np.unique(column[~np.isnan(column)]))

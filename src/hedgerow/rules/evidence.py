@@ -422,7 +422,7 @@ def _difference_of_exp(logs: Floats) -> Floats:
     lead = logs[:, 1] - logs[:, 0]
     apart = np.where(lead == 0, 1.0, -np.expm1(-np.abs(lead)))
     size = np.exp(np.minimum(logs.max(axis=1) + np.log(apart), MOST_LOG))
-    return np.asarray(np.sign(lead) * size)
+    return np.where(lead > 0, size, np.where(lead < 0, -size, 0.0))
 
 
 def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
