@@ -501,7 +501,7 @@ class BeliefVariance(Criterion):
                 f" {high:g}. None means their range."
             )
         ends = {"low": low if self.low is None else self.low, "high": high if self.high is None else self.high}
-        return cast(BeliefVariance, clone(self).set_params(**ends))
+        return cast("BeliefVariance", clone(self).set_params(**ends))
 
     @property
     def is_resolved(self) -> bool:

@@ -13,7 +13,7 @@ from tests.cli.test_back import answers_from, one
 from hedgerow import load
 from hedgerow.explain import describe
 from hedgerow.inference.fitted import fitted_of
-from hedgerow.util.blocks import one_of_each
+from hedgerow.util.runtime import one_of_each
 
 
 @pytest.fixture

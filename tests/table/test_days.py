@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.table import NamedColumns, read_training_table
-from hedgerow.table.codebook import date_words, type_of_days
+from hedgerow.table.bins import date_words, type_of_days
 
 
 @given(st.datetimes(min_value=datetime.datetime(1000, 1, 1), max_value=datetime.datetime(9998, 1, 1)))

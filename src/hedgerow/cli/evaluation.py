@@ -20,7 +20,7 @@ from hedgerow.inference.leakage import training_overlap
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.tasks.classification.costs import Costs
-from hedgerow.util.blocks import one_of_each
+from hedgerow.util.runtime import one_of_each
 from hedgerow.util.text import listed, number_of
 
 if TYPE_CHECKING:

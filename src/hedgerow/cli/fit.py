@@ -36,8 +36,7 @@ from hedgerow.params.table import Parameter
 from hedgerow.storage.parameters import MAX_THREADS
 from hedgerow.table import Factors
 from hedgerow.table.binned import BinnedTable, bin_columns
-from hedgerow.table.bins import MAX_BINS, MOST_BINS
-from hedgerow.table.codebook import PARTS
+from hedgerow.table.bins import MAX_BINS, MOST_BINS, PARTS
 from hedgerow.util.runtime import thread_count
 from hedgerow.util.text import in_groups, listed, number_of
 

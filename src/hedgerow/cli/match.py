@@ -19,8 +19,8 @@ from hedgerow.cli.options import ReadOptions
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import Factors, NamedColumns, Schema
 from hedgerow.table.binned import compacted
-from hedgerow.table.codebook import PARTS
-from hedgerow.table.named import Listed
+from hedgerow.table.bins import PARTS
+from hedgerow.table.frames import Listed
 from hedgerow.util.text import folded, listed, number_of
 
 if TYPE_CHECKING:

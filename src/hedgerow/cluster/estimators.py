@@ -23,11 +23,10 @@ from hedgerow.fit.engine import Engine
 from hedgerow.fit.groups import settings_for_groups
 from hedgerow.fit.run import check_constraints
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.grow import Fingerprint, GrowthParams
+from hedgerow.forest.nodes import unseen_from
 from hedgerow.forest.prune import prune
 from hedgerow.forest.rows import Groups
-from hedgerow.forest.training import Fingerprint
-from hedgerow.forest.unseen import unseen_from
 from hedgerow.inference.fitted import Fitted, publish
 from hedgerow.params.checks import check_parameters, require_resolved
 from hedgerow.params.resolve import most_trees, resolve_settings

@@ -12,10 +12,9 @@ from hedgerow import _core
 from hedgerow.cluster.limits import Rows
 from hedgerow.fit.distributed import DistributedTarget, PartitionTarget, Targets, Weighed
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowthParams, grow_forest
+from hedgerow.forest.grow import GrowthParams, bags_of, grow_forest
 from hedgerow.forest.rows import Bags, Groups
 from hedgerow.forest.target import CoreTarget, read_weights_of_part
-from hedgerow.forest.training import bags_of
 from hedgerow.table import Schema, Table, read_table, read_training_table, values_of_one_type
 from hedgerow.table.bins import Bins, Codes, bins_from_columns, encode
 from hedgerow.table.schema import Kind

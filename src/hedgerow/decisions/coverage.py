@@ -22,7 +22,7 @@ from hedgerow.decisions.base import (
 )
 from hedgerow.decisions.intervals import Floats
 from hedgerow.decisions.labels import columns_of_rows
-from hedgerow.util.blocks import cluster_numbers
+from hedgerow.util.runtime import cluster_numbers
 
 
 class Coverage(Decision):

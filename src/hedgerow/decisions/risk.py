@@ -23,7 +23,7 @@ from hedgerow.decisions.base import (
 )
 from hedgerow.decisions.intervals import Floats
 from hedgerow.decisions.labels import columns_of_rows
-from hedgerow.util.blocks import cluster_numbers, one_of_each
+from hedgerow.util.runtime import cluster_numbers, one_of_each
 
 #: Number of nested calibration subsets tested, most confident rows first.
 LEVELS = 50

@@ -25,7 +25,7 @@ from hedgerow.decisions.base import (
 from hedgerow.decisions.intervals import Floats
 from hedgerow.decisions.labels import columns_of_rows
 from hedgerow.decisions.risk import decisions_needed, thresholds_with_guarantee
-from hedgerow.util.blocks import cluster_numbers, one_of_each
+from hedgerow.util.runtime import cluster_numbers, one_of_each
 
 #: Limits on errors among rows without the class, and among rows with it.
 LIMITS = ("sensitivity", "npv", "specificity", "ppv")

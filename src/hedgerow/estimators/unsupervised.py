@@ -13,7 +13,6 @@ from sklearn.base import TransformerMixin
 from hedgerow.estimators.members import SingleTreeMixin, each_member, how_many, member_at, members
 from hedgerow.estimators.trees import BaseTrees
 from hedgerow.fit.groups import GroupsLike
-from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import publish
 from hedgerow.params.checks import check_on_fitted
@@ -27,7 +26,7 @@ from hedgerow.params.table import (
 )
 from hedgerow.table import Table
 from hedgerow.table.schema import TableLike, TargetLike
-from hedgerow.tasks.unsupervised import RandomEmbedding, RealOrPermuted
+from hedgerow.tasks.unsupervised import RandomEmbedding, RealOrPermuted, forest_log_density, leaf_log_density
 
 Floats = NDArray[np.float64]
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hedgerow.explain.question import Array, Question, labels_of
-from hedgerow.forest.lines import as_limit
 from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
-from hedgerow.forest.walk import Tree
-from hedgerow.table.bins import Codes
-from hedgerow.table.codebook import DATES, date_words, plain
+from hedgerow.forest.walk import Tree, as_limit
+from hedgerow.table.bins import DATES, Codes, date_words, plain
 from hedgerow.table.schema import Kind
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor

@@ -13,7 +13,7 @@ import numpy as np
 
 from hedgerow.explain.question import Array, counts_of, only_class, views_of
 from hedgerow.explain.space import Space, costs_of
-from hedgerow.table.codebook import part_of
+from hedgerow.table.bins import part_of
 
 #: The cost of a move to or from infinity.
 MOST_COST = 1e6

@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from hedgerow.explain.question import Array
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.training import TrainingRows
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.resolve import weights_from

@@ -11,13 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from hedgerow.explain.importance import oob_gained, oob_permuted, read_groups, rows_with_bags, threads_of
+from hedgerow.forest.add import count_groups
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.group_counts import count_groups
-from hedgerow.forest.grow import grow_forest
-from hedgerow.forest.importance import impurity_importance
-from hedgerow.forest.impurity import impurities_of
-from hedgerow.forest.prune import prune_by_rows
-from hedgerow.forest.training import TrainingRows
+from hedgerow.forest.grow import TrainingRows, grow_forest
+from hedgerow.forest.prune import impurities_of, prune_by_rows
+from hedgerow.forest.walk import impurity_importance
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.resolve import resolve_settings
 

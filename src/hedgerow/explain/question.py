@@ -14,8 +14,7 @@ from hedgerow.belief.opinion import Opinion
 from hedgerow.forest.reducers import lift_distinct
 from hedgerow.inference.batch import Batch
 from hedgerow.rules import merge_states
-from hedgerow.table.bins import Codes
-from hedgerow.table.codebook import plain
+from hedgerow.table.bins import Codes, plain
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor
 

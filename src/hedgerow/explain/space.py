@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import FLOOR, Calibration
 from hedgerow.explain.question import Array, Floats, only_class, tree_shares
-from hedgerow.table.codebook import DATES, PARTS
+from hedgerow.table.bins import DATES, PARTS
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 #: With more classes, boxes are ordered by cost only, because the margins of all pairs would need too much memory.

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import idm_bounds
-from hedgerow.forest.lines import MOST_DEPTH, as_limit
-from hedgerow.forest.walk import Held, Tree, TreeNode
+from hedgerow.forest.walk import MOST_DEPTH, Held, Tree, TreeNode, as_limit
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.predictor import predictor_of
 

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from hedgerow.errors import CheckpointError
 from hedgerow.fit.progress import progress_from
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, trees_between
-from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.grow import GrowthParams, bags_of
 from hedgerow.forest.rows import Bags, Groups
 from hedgerow.forest.target import CoreTarget
-from hedgerow.forest.training import bags_of
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.util.disk import clear_partials, write_whole
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar, progress_from
+from hedgerow.forest.add import count_groups
 from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.forest.group_counts import count_groups
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import prune_by_rows
 from hedgerow.inference.fitted import Fitted

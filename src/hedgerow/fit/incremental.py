@@ -21,14 +21,12 @@ from hedgerow.fit.groups import (
 )
 from hedgerow.fit.run import FitRun, evaluate_oob, finish, fit, task_of
 from hedgerow.fit.task import SupervisedTask
-from hedgerow.forest.add import add_rows, adopt_borrowed
+from hedgerow.forest.add import add_rows, adopt_borrowed, count_groups
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.group_counts import count_groups
-from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.grow import Fingerprint, GrowthParams, TrainingRows
 from hedgerow.forest.join import Side, merge_forests
 from hedgerow.forest.rows import NO_GRID, Groups, Provenance, ProvenanceGrid, drawn_once
 from hedgerow.forest.target import TargetInfo, among_classes, columns_of
-from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.inference.fitted import Fitted, Learned, fitted_of, publish
 from hedgerow.inference.predictor import Predictor, current_predictor, predictor_of
 from hedgerow.params.checks import MAX_ROWS, check_parameters, require_count

@@ -12,12 +12,11 @@ from hedgerow.fit.dependence import warn_of_dependent_rows
 from hedgerow.fit.groups import NOT_GIVEN, GroupsLike, read_groups, settings_for_groups, split_groups
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowthParams, grow_forest
-from hedgerow.forest.impurity import impurities_of
+from hedgerow.forest.grow import Fingerprint, GrowthParams, TrainingRows, grow_forest
+from hedgerow.forest.nodes import unseen_of, unseen_of_all
+from hedgerow.forest.prune import impurities_of
 from hedgerow.forest.rows import Provenance
 from hedgerow.forest.target import columns_of
-from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.forest.unseen import unseen_of, unseen_of_all
 from hedgerow.inference.fitted import FitMetrics, Fitted
 from hedgerow.inference.oob import warn_of_unjudged
 from hedgerow.params.checks import check_n_rows, check_parameters

@@ -22,7 +22,7 @@ from hedgerow.forest.sparse_states import MANY_CLASSES, Reached, Shape, merged_b
 from hedgerow.forest.views import oob_views
 from hedgerow.rules import Rule, merge_states
 from hedgerow.table.bins import Codes
-from hedgerow.util.blocks import in_blocks, spans, with_rows
+from hedgerow.util.runtime import in_blocks, spans, with_rows
 
 Floats = NDArray[np.float64]
 Result = TypeVar("Result")

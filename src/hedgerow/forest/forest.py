@@ -17,10 +17,9 @@ from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.leaf_masses import LeafMasses, label_gaps
 from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.multioutput import MultiOutputLeaves
-from hedgerow.forest.nodes import Nodes
+from hedgerow.forest.nodes import Nodes, UnseenPolicy, rows_with_gaps
 from hedgerow.forest.payload import LeafPayload
 from hedgerow.forest.rows import Bags
-from hedgerow.forest.unseen import UnseenPolicy, rows_with_gaps
 from hedgerow.forest.views import ViewReader
 from hedgerow.table.bins import Bins, Codes
 

@@ -30,8 +30,7 @@ from hedgerow.forest.cache import Cache
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.table import Table
-from hedgerow.table.bins import Bins, Codes
-from hedgerow.table.codebook import Codebook
+from hedgerow.table.bins import Bins, Codebook, Codes
 
 Floats = NDArray[np.float64]
 RowSketch = NDArray[np.uint16]

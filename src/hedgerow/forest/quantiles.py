@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.rows import Bags
-from hedgerow.forest.training import TrainingRows
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.forest.target import FINEST_WEIGHT
 from hedgerow.labels import FocalMasses
-from hedgerow.util.blocks import one_of_each
+from hedgerow.util.runtime import one_of_each
 
 Floats = NDArray[np.float64]
 

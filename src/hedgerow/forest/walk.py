@@ -1,7 +1,8 @@
-"""Trees of a fitted model: arrays over nodes, nodes to walk, and text."""
+"""Trees of a fitted model: arrays over nodes, nodes to walk, importances and text."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,8 +15,6 @@ from scipy import sparse
 from hedgerow import _core
 from hedgerow.criteria import Criterion
 from hedgerow.forest.forest import Forest, trees_between
-from hedgerow.forest.importance import impurity_gains, impurity_importance
-from hedgerow.forest.lines import MOST_DEPTH, lines_of, questions_of
 from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import MULTIWAY, SUBSET, depths_of, parents_of
 from hedgerow.forest.payload import LeafPayload
@@ -451,3 +450,130 @@ def ancestor_at(tree: TreeArrays, least: int) -> NDArray[np.int64]:
         if not few.any():
             return at
         at[few] = tree.parent[at[few]]
+
+
+# ---- Trees as text: one line per branch, and the conditions of nodes -------------------------------------------------
+
+
+#: Largest depth of text; each level adds indentation to all lines below.
+MOST_DEPTH = 200
+#: Largest number of categories listed in a condition.
+MOST_CATEGORIES = 20
+
+
+def lines_of(tree: Tree, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None) -> Iterator[str]:
+    """Yield one line per branch, with the counts of leaves."""
+    waiting: list[tuple[str, int, int]] = [("", 0, 0)]  # condition that leads to a node, node, depth
+    leaves = tree.leaf_evidence
+    while waiting:
+        condition, number, depth = waiting.pop()
+        if depth:
+            yield "|   " * (depth - 1) + "|--- " + condition
+        node, prefix = tree.at(number), "|   " * depth + "|--- "
+        if node.is_leaf:
+            words = leaves.words(int(tree.nodes.payload[number]), tree.classes, decimals)
+            yield f"{prefix}{words}{note(node) if note else ''}"
+        elif depth > max_depth:
+            yield f"{prefix}… {int(tree.rows[number])} rows"
+        else:
+            below = zip(questions_of(node, decimals), node.children, strict=True)
+            waiting += [(condition, child.number, depth + 1) for condition, child in below][::-1]
+
+
+def questions_of(node: TreeNode, decimals: int) -> list[str]:
+    """Return the condition of each child as text."""
+    if node.is_leaf:
+        return []
+    tree, number = node.tree, node.number
+    feature = int(tree.feature[number])
+    name, known = tree.name_of(feature), tree.schema.categories[feature]
+    if tree._kind[number] == MULTIWAY:
+        return [f"{name} = {value}" for value in (() if known is None else known.tolist())] + [f"{name} missing or new"]
+    missing = " or missing"
+    left, right = (missing, "") if tree.missing_left[number] else ("", missing)
+    if known is not None:
+        goes_left = tree.codes_left(np.array([number]))[0]
+        return [f"{name} in {_listed(known[goes_left])}{left}", f"{name} in {_listed(known[~goes_left])}{right}"]
+    threshold = tree.threshold[number]
+    if np.isinf(threshold):
+        return [f"{name} known", f"{name} missing"]
+    at, below = as_limit(threshold)
+    less, more = ("<", ">=") if below else ("<=", ">")
+    return [f"{name} {less} {at:.{decimals}f}{left}", f"{name} {more} {at:.{decimals}f}{right}"]
+
+
+def as_limit(threshold: float) -> tuple[float, bool]:
+    """Return a number to print for a threshold, and whether values must be below it.
+
+    The threshold is the highest value that goes left. It is printed itself, unless the next number above is shorter:
+    thresholds of random decision trees can be just below a value.
+
+    Examples
+    --------
+    >>> as_limit(2.5), as_limit(9.999999999999998)
+    ((2.5, False), (10.0, True))
+    """
+    here = float(threshold)
+    above = math.nextafter(here, math.inf)
+    return (above, True) if math.isfinite(above) and len(repr(above)) < len(repr(here)) else (here, False)
+
+
+def _listed(values: NDArray[Any]) -> str:
+    """Return categories (m,) as text, at most `MOST_CATEGORIES` by name."""
+    named, more = str(values[:MOST_CATEGORIES].tolist()), len(values) - MOST_CATEGORIES
+    return f"{named[:-1]}, … {more:,} more]" if more > 0 else named
+
+
+# ---- Impurity-based feature importances ------------------------------------------------------------------------------
+
+
+#: Largest number of nodes of trees whose importances are computed at once; they fit the CPU cache.
+NODES_AT_ONCE = 1 << 13
+
+
+def impurity_importance(
+    forest: Forest, n_features: int, criterion: str | Criterion, known: Floats | None = None
+) -> Floats:
+    """Return impurity decreases by feature, (T, p); each tree sums to one or zero.
+
+    If the impurities of all nodes are `known`, they are not computed from the leaves. Small trees are batched up to
+    `NODES_AT_ONCE` nodes, which halves the time for trees of 500 rows.
+    """
+    group = max(1, NODES_AT_ONCE * forest.n_trees // len(forest.nodes))
+    firsts = range(0, forest.n_trees, group)
+    spans = [(first, min(first + group, forest.n_trees)) for first in firsts]
+    gain = np.concatenate(
+        [
+            impurity_gains(trees_between(forest, *span), n_features, criterion, _in(forest, known, *span))
+            for span in spans
+        ]
+    )
+    total = gain.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(gain, total, out=gain, where=total > 0))
+
+
+def _in(forest: Forest, known: Floats | None, first: int, last: int) -> Floats | None:
+    """Return the values of the nodes of trees `first` to ``last - 1``."""
+    return None if known is None else known[forest.node_start[first] : forest.node_start[last]]
+
+
+def impurity_gains(forest: Forest, n_features: int, criterion: str | Criterion, known: Floats | None = None) -> Floats:
+    """Return the impurity decrease by feature, (T, p), at least 0."""
+    nodes, n_trees = forest.structure, forest.n_trees
+    each = range(n_trees)
+    impurity = np.concatenate(
+        [_impurity(forest, number, criterion, _in(forest, known, number, number + 1)) for number in each]
+    )
+    inner, how_many, children = nodes.families()
+    of_children = np.where(nodes.is_borrowed, 0.0, impurity)[children]
+    decrease = impurity[inner] - np.bincount(np.repeat(np.arange(len(inner)), how_many), weights=of_children)
+    cells = nodes.tree_of(inner) * n_features + nodes.feature[inner]
+    gain = np.bincount(cells, weights=decrease, minlength=n_trees * n_features)
+    return np.maximum(gain, 0.0).reshape(n_trees, n_features)
+
+
+def _impurity(forest: Forest, number: int, criterion: str | Criterion, known: Floats | None) -> Floats:
+    """Return the impurity of each node of a tree times its weight, (N,)."""
+    leaves = forest.evidence.between(*forest.leaf_start[number : number + 2])
+    amount, impurity = leaves.impurity_at_nodes(forest.structure.between(number, number + 1), criterion)
+    return amount * (impurity if known is None else known)

@@ -13,7 +13,7 @@ from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import Predictor
 from hedgerow.table import NamedColumns
 from hedgerow.table.schema import TableLike
-from hedgerow.util.blocks import in_blocks
+from hedgerow.util.runtime import in_blocks
 
 #: Number of rows of a large table predicted at a time.
 BLOCK_ROWS = 1 << 15

@@ -22,7 +22,7 @@ from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.unseen import UnseenValues
 from hedgerow.table.bins import Codes
 from hedgerow.table.uncertain import Values, values_of
-from hedgerow.util.blocks import with_rows
+from hedgerow.util.runtime import with_rows
 
 Array = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.table import Factors
+from hedgerow.table.bins import date_words, type_of_days
 from hedgerow.table.categories import factors_from_cells, factors_from_numbers, learn_categories
-from hedgerow.table.codebook import date_words, type_of_days
 
 Array: TypeAlias = NDArray[Any]
 

@@ -15,15 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.forest import Forest, trees_between
-from hedgerow.forest.importance import impurity_importance
+from hedgerow.forest.grow import Fingerprint, TrainingRows
 from hedgerow.forest.rows import Provenance
 from hedgerow.forest.target import TargetInfo
-from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.forest.walk import RegressionTree, Tree
+from hedgerow.forest.walk import RegressionTree, Tree, impurity_importance
 from hedgerow.params.table import TreeEstimator
 from hedgerow.table import Schema
-from hedgerow.table.bins import EXACT_ROWS, Bins
-from hedgerow.table.codebook import Codebook
+from hedgerow.table.bins import EXACT_ROWS, Bins, Codebook
 
 _Value = TypeVar("_Value")
 _Model = TypeVar("_Model", bound=TreeEstimator)

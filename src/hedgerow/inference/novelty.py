@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import SMALLEST
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.leaf_ranges import (
     LeafRanges,
     NoveltyScores,
@@ -28,11 +29,9 @@ from hedgerow.forest.leaf_ranges import (
     measure,
     measure_distance,
 )
-from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.fitted import Fitted
 from hedgerow.table import Table
-from hedgerow.table.bins import Codes, encode
-from hedgerow.table.codebook import Codebook
+from hedgerow.table.bins import Codebook, Codes, encode
 
 Floats = NDArray[np.float64]
 

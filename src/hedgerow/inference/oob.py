@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from hedgerow.criteria import Criterion
 from hedgerow.forest.fold import fold, merge_into, oob_states, with_gaps
 from hedgerow.forest.forest import Forest, trees_between
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.reducers import Votes
 from hedgerow.forest.rows import OobMask
-from hedgerow.forest.training import TrainingRows
 from hedgerow.params.resolve import MOST_TREES
 from hedgerow.rules import Rule, Setting
 from hedgerow.table.bins import Codes

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.rows import Bags
-from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
 from hedgerow.params.table import Params, TreeEstimator, key_of
 from hedgerow.table import Table, check_table
-from hedgerow.table.bins import Codes, encode
-from hedgerow.table.codebook import Codebook
+from hedgerow.table.bins import Codebook, Codes, encode
 from hedgerow.table.schema import TableLike, TargetLike
 from hedgerow.util.runtime import reading_threads
 

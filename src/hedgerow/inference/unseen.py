@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
-from hedgerow.forest.unseen import rows_with_gaps
+from hedgerow.forest.nodes import rows_with_gaps
 from hedgerow.inference.fitted import Fitted
 from hedgerow.table import Table
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.util.blocks import with_rows
+from hedgerow.util.runtime import with_rows
 
 Array = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -22,8 +22,8 @@ from sklearn.base import BaseEstimator
 
 from hedgerow.criteria import NUMBER_CRITERIA, Criterion, resolve_criterion
 from hedgerow.decisions import Decision, resolve_decision
+from hedgerow.forest.nodes import POLICIES
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
-from hedgerow.forest.unseen import POLICIES
 from hedgerow.metrics.scorers import SCORERS
 from hedgerow.params.checks import (
     check_class_weights,

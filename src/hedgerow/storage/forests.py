@@ -13,8 +13,7 @@ from hedgerow.errors import ModelFileError
 from hedgerow.forest.class_counts import DENSE_CLASSES
 from hedgerow.forest.forest import TYPES, Forest, counted_rows
 from hedgerow.forest.leaf_masses import LeafMasses
-from hedgerow.forest.nodes import Nodes
-from hedgerow.forest.unseen import UnseenPolicy
+from hedgerow.forest.nodes import Nodes, UnseenPolicy
 from hedgerow.storage.values import Arrays, Once, take
 from hedgerow.table.bins import Bins
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import Fingerprint
 from hedgerow.forest.leaf_ranges import LeafRanges, Usual, check_sketch
 from hedgerow.forest.moments import MAX_TARGET, IncrementalMoments, LeafMoments, check_moments
 from hedgerow.forest.payload import MOST_WEIGHT, LeafPayload
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS, Provenance, ProvenanceGrid
-from hedgerow.forest.training import Fingerprint
 from hedgerow.inference.fitted import FitMetrics, Fitted, Learned
 from hedgerow.inference.leakage import ALL_HASHES, MOST_MARKS, RowSketch, row_sketch
 from hedgerow.inference.novelty import Novelty, has_novelty, learned_novelty

@@ -15,7 +15,7 @@ indices), `output` (data frames for results) and `sums` (exact sums).
 """
 
 from hedgerow.table.categories import MAX_CATEGORIES, values_of_one_type
-from hedgerow.table.named import NamedColumns
+from hedgerow.table.frames import NamedColumns
 from hedgerow.table.read import check_table, read_table, read_training_table, remember_features
 from hedgerow.table.schema import Factors, Schema, Table
 from hedgerow.table.uncertain import UncertainTable

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.table.bins import MAX_BINS, Bins, Codes, encode, find_bins, join_bins
-from hedgerow.table.codebook import Codebook
-from hedgerow.table.named import Listed, NamedColumns
+from hedgerow.table.bins import MAX_BINS, Bins, Codebook, Codes, encode, find_bins, join_bins
+from hedgerow.table.frames import Listed, NamedColumns
 from hedgerow.table.read import read_training_table
 from hedgerow.table.schema import Array, Schema, Table, block_width
 

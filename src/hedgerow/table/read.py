@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from hedgerow.table.arrays import source_from_array
+from hedgerow.table.arrays import source_from_array, source_from_sparse
 from hedgerow.table.categories import learn_categories, match_categories, nominal_features, type_of_values
-from hedgerow.table.frames import source_from_frame
-from hedgerow.table.named import NamedColumns
+from hedgerow.table.frames import NamedColumns, source_from_frame
 from hedgerow.table.schema import Array, Schema, Source, Table, TableLike, label
-from hedgerow.table.sparse import source_from_sparse
 from hedgerow.table.uncertain import UncertainTable, located
 from hedgerow.util.compat import check_features
 from hedgerow.util.text import require_text

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.table.bins import Bins
-from hedgerow.table.codebook import Codebook
+from hedgerow.table.bins import Bins, Codebook
 from hedgerow.table.schema import Schema, label
 
 

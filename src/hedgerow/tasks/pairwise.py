@@ -16,11 +16,10 @@ from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.fit.run import FitRun
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.forest.grow import grow_forest
+from hedgerow.forest.grow import TrainingRows, grow_forest
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.prune import prune
 from hedgerow.forest.target import ReadTarget
-from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted

@@ -1,4 +1,4 @@
-"""Unsupervised tasks: totally random trees, and real versus permuted rows."""
+"""Unsupervised tasks: totally random trees, densities, and real versus permuted rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 
 from hedgerow.errors import ModelFileError
 from hedgerow.fit.groups import GroupsLike, read_groups, split_groups
@@ -14,11 +15,11 @@ from hedgerow.fit.grow import grow
 from hedgerow.fit.run import FitRun, read_rows
 from hedgerow.fit.task import Task
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.grow import Fingerprint, GrowthParams, TrainingRows
 from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.rows import Groups
 from hedgerow.forest.target import TargetInfo
-from hedgerow.forest.training import Fingerprint, TrainingRows
+from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.checks import check_once_fitted, check_parameters, require_resolved
@@ -228,3 +229,54 @@ def _permuted(codes: Codes, seed: int) -> Codes:
     """Permute each feature of codes (p, n) on its own."""
     rng = np.random.default_rng(seed)
     return np.stack([column[rng.permutation(len(column))] for column in codes])
+
+
+# ---- Densities of leaves and forests ---------------------------------------------------------------------------------
+
+
+#: Number of rows whose leaves are found at once.
+BLOCK_ROWS = 8192
+
+
+def leaf_log_density(tree: Tree, ranges: Floats) -> Floats:
+    """Return log(rows / (all rows × volume)) of each leaf; splits must be numeric.
+
+    The box of a leaf is cut out of the feature `ranges` (p, 2) by the splits above it. Features with a single value are
+    ignored.
+    """
+    leaves = np.flatnonzero(tree.is_leaf)
+    rows, volume = tree.counts.sum(axis=1), _log_volumes(tree, ranges)
+    density = np.full(len(leaves), -np.inf)
+    filled = leaves[rows[leaves] > 0]
+    density[tree.nodes.payload[filled]] = np.log(rows[filled] / rows[0]) - volume[filled]
+    return density
+
+
+def forest_log_density(forest: Forest, densities: Floats, codes: Codes, n_threads: int = 1) -> Floats:
+    """Return the log of the mean density over trees, (n,), given log densities (L,)."""
+    found = np.empty(codes.shape[1])
+    for first in range(0, len(found), BLOCK_ROWS):
+        block = np.ascontiguousarray(codes[:, first : first + BLOCK_ROWS])
+        reached = forest.leaves(block, n_threads) + forest.leaf_start[:-1]
+        found[first : first + BLOCK_ROWS] = logsumexp(densities[reached], axis=1) - np.log(forest.n_trees)
+    return found
+
+
+def _log_volumes(tree: Tree, ranges: Floats) -> Floats:
+    """Return the log volume of the box of each node, (N,), level by level."""
+    width = ranges[:, 1] - ranges[:, 0]
+    volume = np.full(tree.n_nodes, np.log(width[width > 0]).sum())
+    level, low, high = np.zeros(1, dtype=np.int64), ranges[None, :, 0], ranges[None, :, 1]
+    while len(level):
+        inner = np.flatnonzero(~tree.is_leaf[level])
+        parents, above = np.repeat(level[inner], 2), np.repeat(inner, 2)
+        is_right = np.tile([False, True], len(inner))
+        children = tree.first_child[parents] + is_right
+        feature, threshold = tree.feature[parents], tree.threshold[parents]
+        low, high, child = low[above], high[above], np.arange(len(children))
+        before = high[child, feature] - low[child, feature]
+        low[child[is_right], feature[is_right]] = threshold[is_right]
+        high[child[~is_right], feature[~is_right]] = threshold[~is_right]
+        volume[children] = volume[parents] + np.log((high - low)[child, feature] / before)
+        level = children
+    return volume

@@ -14,7 +14,7 @@ from hedgerow.explain.report.answers_file import model_mark, read_answers
 from hedgerow.explain.words import remedy_words
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import NamedColumns
-from hedgerow.table.codebook import date_words
+from hedgerow.table.bins import date_words
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",

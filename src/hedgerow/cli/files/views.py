@@ -14,8 +14,8 @@ from hedgerow.cli.files.csv_blocks import joined
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.values import days_of, days_of_objects, is_ambiguous, is_date_like, is_gap
 from hedgerow.table import Factors
+from hedgerow.table.bins import PARTS, part_of
 from hedgerow.table.categories import is_date
-from hedgerow.table.codebook import PARTS, part_of
 from hedgerow.util.text import listed, number_of
 
 

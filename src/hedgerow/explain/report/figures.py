@@ -23,8 +23,7 @@ from hedgerow.inference.predictor import Predictor
 from hedgerow.metrics import SetConfusion
 from hedgerow.rules import Rule
 from hedgerow.table import Factors, NamedColumns
-from hedgerow.table.bins import Codes
-from hedgerow.table.codebook import DATES
+from hedgerow.table.bins import DATES, Codes
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
 from hedgerow.tasks.classification.predictor import ClassificationPredictor

@@ -14,8 +14,8 @@ from hedgerow.forest.walk import Tree
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.storage.values import estimator_named
 from hedgerow.table import Factors, NamedColumns
-from hedgerow.table.codebook import DATES, date_words
-from hedgerow.table.named import Listed
+from hedgerow.table.bins import DATES, date_words
+from hedgerow.table.frames import Listed
 from hedgerow.table.schema import Kind
 
 #: Show at most this many rules.

@@ -15,7 +15,7 @@ from hedgerow.explain.question import Array
 from hedgerow.explain.report.pack import cut
 from hedgerow.inference.evaluation import group_rows
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
-from hedgerow.table.codebook import DATES, PARTS
+from hedgerow.table.bins import DATES, PARTS
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -12,8 +12,7 @@ from hedgerow.explain.cases import number as number_words
 from hedgerow.explain.report.pack import cut
 from hedgerow.inference.predictor import Predictor
 from hedgerow.table import Factors, NamedColumns
-from hedgerow.table.bins import Codes
-from hedgerow.table.codebook import DATES, date_words
+from hedgerow.table.bins import DATES, Codes, date_words
 from hedgerow.table.schema import Kind
 
 Floats = NDArray[np.float64]

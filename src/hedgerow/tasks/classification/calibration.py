@@ -20,8 +20,8 @@ from hedgerow.belief.calibrate import (
 )
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.rows import Bags
-from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.views import oob_views
 from hedgerow.inference.calibration import calibration_obstacle
 from hedgerow.inference.fitted import Fitted

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.inference.novelty import PredictionNovelty
-from hedgerow.util.blocks import with_rows
+from hedgerow.util.runtime import with_rows
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.decisions import Decision, resolve_decision
-from hedgerow.forest.training import TrainingRows
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.inference.calibration import cross_calibrated, given_to_calibrators
 from hedgerow.inference.evidence import Evidence, Trial, require_certain, score_sets
 from hedgerow.inference.fitted import Fitted

@@ -16,9 +16,9 @@ from hedgerow.belief.opinion import Opinion, across
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import FoldPlan
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.rows import OobMask
 from hedgerow.forest.target import among_classes
-from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree, node_evidence
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.calibration import CrossCalibration

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from hedgerow.fit.run import FitRun
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.target import ReadTarget
-from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.evidence import require_certain
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace, ensemble_error

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.criteria import Criterion
 from hedgerow.forest.fold import fold
-from hedgerow.forest.grow import GrowthParams, grow_forest
+from hedgerow.forest.grow import GrowthParams, TrainingRows, grow_forest
 from hedgerow.forest.reducers import MeanReducer, predictions
 from hedgerow.forest.rows import Groups
-from hedgerow.forest.training import TrainingRows
 from hedgerow.table.bins import Bins
 
 N_FOLDS = 5

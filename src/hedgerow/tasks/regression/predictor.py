@@ -12,9 +12,9 @@ from sklearn.metrics import r2_score
 
 from hedgerow.forest.fold import Which, fold, mean_of_leaves
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, oob_leaves, quantiles_of, ranks_of
 from hedgerow.forest.reducers import MeanReducer, predictions
-from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import ancestor_moments
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.completions import Completions, mean_of_groups, values_over_completions

@@ -10,9 +10,8 @@ from sklearn.base import clone
 from hedgerow.criteria import BeliefVariance
 from hedgerow.fit.run import FitRun
 from hedgerow.fit.task import SupervisedTask
-from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.grow import GrowthParams, TrainingRows
 from hedgerow.forest.target import ReadTarget
-from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace
 from hedgerow.params.resolve import most_trees

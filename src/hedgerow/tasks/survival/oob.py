@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.training import TrainingRows
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.metrics.survival import kaplan_meier_at
 
 Floats = NDArray[np.float64]

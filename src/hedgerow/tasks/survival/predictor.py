@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from hedgerow.forest.fold import fold
+from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.reducers import MeanReducer
-from hedgerow.forest.training import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.columns import predicted_columns
 from hedgerow.inference.fitted import Fitted
