@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.belief.leaf import Floats, entropy
+from hedgerow.belief.masses.frame import row_products
 
 #: Largest number of classes for which `lower_entropy` and `generalised_hartley` handle any bounds.
 MOST_CLASSES = 10
@@ -120,10 +121,7 @@ def generalised_hartley(lower: ArrayLike, upper: ArrayLike) -> Floats:
     low = np.maximum(low, 1.0 - (high.sum(axis=1, keepdims=True) - high))  # what can be reached
     high = np.minimum(high, 1.0 - (low.sum(axis=1, keepdims=True) - low))
     members = members_of_subsets(n_classes)
-    inside, outside = np.zeros((2, len(low), 1 << n_classes))
-    for label, member in enumerate(members):  # class by class: the order of sums in a matrix product is undefined
-        inside += low[:, label : label + 1] * member
-        outside += high[:, label : label + 1] * (1.0 - member)
+    inside, outside = row_products(low, members), row_products(high, 1.0 - members)
     return np.where(simple, of_frame, hartley_of_lower(np.maximum(inside, 1.0 - outside)))
 
 
@@ -135,7 +133,8 @@ def hartley_of_lower(lower: Floats) -> Floats:
         halves = mass.reshape(len(mass), -1, 2, 1 << label)
         halves[:, :, 1] -= halves[:, :, 0]
     sizes = members_of_subsets(n_classes).sum(axis=0)
-    return np.asarray(np.clip((mass * np.log2(np.maximum(sizes, 1.0))).sum(axis=1), 0.0, np.log2(n_classes)))
+    hartley = np.clip((mass * np.log2(np.maximum(sizes, 1.0))).sum(axis=1), 0.0, np.log2(n_classes))
+    return np.asarray(hartley + 0.0)  # -0.0 may stay in `clip`, depending on the number of rows
 
 
 def members_of_subsets(n_classes: int) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 
 from hedgerow.belief.entropies import check_few_classes, hartley_of_lower, members_of_subsets
 from hedgerow.belief.leaf import class_shares, entropy
+from hedgerow.belief.masses.frame import row_products
 from hedgerow.belief.plausibility import preference
 from hedgerow.belief.scalar import as_rows, distribution_of, entropy_of, is_row
 from hedgerow.rules.base import Floats, Merge, Rule, Setting
@@ -194,7 +195,7 @@ class UncertaintyOfTrees:
         check_few_classes(setting.n_classes)
         shares = class_shares(counts)
         bits = entropy(shares)[:, None]
-        outside = 1.0 - shares @ members_of_subsets(setting.n_classes)
+        outside = 1.0 - row_products(shares, members_of_subsets(setting.n_classes))
         states = np.hstack([bits, np.log2(setting.n_classes) - bits, outside])
         return np.where(counts.sum(axis=1, keepdims=True) > 0, np.maximum(states, 0.0), 0.0)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.belief.masses.frame import row_products
 from hedgerow.decisions.single import ExpectedUtility
 from hedgerow.util.text import folded
 
@@ -69,7 +70,7 @@ class Costs:
 
     def expected(self, probability: Floats) -> Floats:
         """Return the expected cost of each action for probabilities (n, K), (n, A)."""
-        return probability @ self.table
+        return row_products(probability, self.table)
 
     def figures(self, truth: NDArray[np.int64], probability: Floats, sets: NDArray[np.bool_]) -> dict[str, float]:
         """Return the mean cost per row of several ways to act on predictions."""
