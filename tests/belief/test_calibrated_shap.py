@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.belief.additive import CARRIED, _slope, calibrated, calibrated_shap
 from hedgerow.belief.calibrate import Calibration
+from hedgerow.rules.additive import CARRIED, _slope, calibrated, calibrated_shap
 
 
 def some_map(n_classes: int, rng: np.random.Generator, *, mixes: bool = True) -> Calibration:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.belief.opinion import across
 from hedgerow.belief.scalar import mean_of_row
-from hedgerow.decisions.intervals import reachable
+from hedgerow.decisions.base import reachable
 from hedgerow.rules import Average, Calibrated, Laplace, Plausibility, Setting, Uncertainty, Vote
 
 RULES = [Average(), Laplace(0.3), Plausibility(), Vote(), Uncertainty()]

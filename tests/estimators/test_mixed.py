@@ -19,7 +19,6 @@ from hedgerow import (
     save,
     to_onnx,
 )
-from hedgerow.belief.additive import _slope
 from hedgerow.belief.calibrate import Views, cross_fitted
 from hedgerow.decisions import Coverage, Risk
 from hedgerow.errors import ModelFileError
@@ -28,6 +27,7 @@ from hedgerow.forest.views import oob_views
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.labels import from_sets
 from hedgerow.params.resolve import resolve_settings
+from hedgerow.rules.additive import _slope
 from hedgerow.tasks.classification.storage import calibration_from_contents, calibration_to_contents
 
 N_KINDS = 3

@@ -10,7 +10,7 @@ from tests.reference.shap import path_game, shapley_values
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.explain import shap_values
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.rules.uncertainties import UNCERTAINTIES, uncertainty_sums
+from hedgerow.rules.additive import UNCERTAINTIES, uncertainty_sums
 
 FORESTS = [
     (RandomForestClassifier, {"n_estimators": 4, "calibration": None}),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
-from hedgerow.metrics.two_classes import auc, rates, share_of
+from hedgerow.metrics.confusion import auc, rates, share_of
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=40)
 

@@ -25,7 +25,8 @@ from hedgerow.errors import ModelFileError
 from hedgerow.explain import shap_values
 from hedgerow.explain.space import Space
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.rules import Rule, Setting, register, registry, resolve_rule
+from hedgerow.rules import Rule, Setting, register, resolve_rule
+from hedgerow.rules import base as rule_registry
 from hedgerow.rules.mean import distribution
 
 
@@ -98,7 +99,7 @@ class Errors(Criterion):
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The four under their names, for one test."""
-    monkeypatch.setattr(registry, "_RULES", dict(registry._RULES))
+    monkeypatch.setattr(rule_registry, "_RULES", dict(rule_registry._RULES))
     monkeypatch.setattr(decision_registry, "_DECISIONS", dict(decision_registry._DECISIONS))
     register()(Halving)
     register_decision("near")(Near)
@@ -162,7 +163,7 @@ def test_a_rule_of_ones_own_is_saved_and_leaves_the_library(table, tmp_path):
 def test_a_rule_that_is_not_registered_works_and_is_not_saved(table, tmp_path, registered, monkeypatch):
     forest = fitted(table, rule=Halving())
     hedgerow.save(forest, tmp_path / "model.hedge")
-    registry._RULES.pop("halving")
+    rule_registry._RULES.pop("halving")
     assert forest.predict_set(table[0]).any(axis=1).all()
     with pytest.raises(ValueError, match="rule must be a registered rule to be saved"):
         hedgerow.save(forest, tmp_path / "again.hedge")

@@ -54,8 +54,15 @@ from hedgerow.belief.masses import (
     total_uncertainty_from_counts,
 )
 from hedgerow.belief.opinion import concatenate
-from hedgerow.belief.pairs import PairwisePreference, pairwise_preference, partial_order
-from hedgerow.belief.plausibility import Preference, contour_from_counts, plausibility_degrees, preference
+from hedgerow.belief.plausibility import (
+    PairwisePreference,
+    Preference,
+    contour_from_counts,
+    pairwise_preference,
+    partial_order,
+    plausibility_degrees,
+    preference,
+)
 from hedgerow.belief.venn import venn_abers
 
 __all__ = [

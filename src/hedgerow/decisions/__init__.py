@@ -28,16 +28,18 @@ Apply one with `hedgerow.decide`: ``hedgerow.decide(opinion, "maximin")``.
 
 from __future__ import annotations
 
-from hedgerow.decisions.base import Bools, Decision, OpinionLike
-from hedgerow.decisions.coverage import Coverage, rows_needed
-from hedgerow.decisions.credal import Dominance, EAdmissibility, Maximality
-from hedgerow.decisions.intervals import (
+from hedgerow.decisions.base import (
+    Bools,
+    Decision,
+    OpinionLike,
+    columns_from_labels,
     lower_expectation,
     pignistic_from_bounds,
     reachable,
     upper_expectation,
 )
-from hedgerow.decisions.labels import columns_from_labels
+from hedgerow.decisions.coverage import Coverage, rows_needed
+from hedgerow.decisions.credal import Dominance, EAdmissibility, Maximality
 from hedgerow.decisions.registry import all_decisions, decision_in_force, register, resolve_decision
 from hedgerow.decisions.risk import Risk
 from hedgerow.decisions.screening import Screening

@@ -14,14 +14,14 @@ from hedgerow.decisions.base import (
     Bools,
     Checked,
     Decision,
+    Floats,
     OpinionLike,
     check_share,
+    columns_of_rows,
     groups_of_rows,
     ordering_scores,
     probability_and_log_odds,
 )
-from hedgerow.decisions.intervals import Floats
-from hedgerow.decisions.labels import columns_of_rows
 from hedgerow.util.runtime import cluster_numbers
 
 

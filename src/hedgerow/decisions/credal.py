@@ -7,13 +7,17 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import block_diag, csr_array
 
-from hedgerow.decisions.base import ActionDecision, Bools, Checked, checked_utility, tie_of
-from hedgerow.decisions.intervals import (
+from hedgerow.decisions.base import (
     TIE,
+    ActionDecision,
+    Bools,
+    Checked,
     Floats,
     best_distribution,
+    checked_utility,
     lower_expectation,
     shared_out,
+    tie_of,
     upper_expectation,
 )
 

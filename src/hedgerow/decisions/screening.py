@@ -16,14 +16,14 @@ from hedgerow.decisions.base import (
     Bools,
     Checked,
     Decision,
+    Floats,
     OpinionLike,
     check_share,
+    columns_of_rows,
     groups_of_rows,
     ordering_scores,
     probability_and_log_odds,
 )
-from hedgerow.decisions.intervals import Floats
-from hedgerow.decisions.labels import columns_of_rows
 from hedgerow.decisions.risk import decisions_needed, thresholds_with_guarantee
 from hedgerow.util.runtime import cluster_numbers, one_of_each
 

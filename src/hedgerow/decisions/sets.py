@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.decisions.base import Bools, Checked, Decision
+from hedgerow.decisions.base import TIE, Bools, Checked, Decision, Floats
 from hedgerow.decisions.credal import Dominance
-from hedgerow.decisions.intervals import TIE, Floats
 from hedgerow.rules.base import OnPage, Rule
 from hedgerow.rules.utility import Utility, first_of, utility_of_size
 

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.decisions.base import ActionDecision, Bools, Checked, Utility, checked_utility, tie_of
-from hedgerow.decisions.intervals import TIE, Floats, lower_expectation, shared_out, upper_expectation
+from hedgerow.decisions.base import (
+    TIE,
+    ActionDecision,
+    Bools,
+    Checked,
+    Floats,
+    Utility,
+    checked_utility,
+    lower_expectation,
+    shared_out,
+    tie_of,
+    upper_expectation,
+)
 
 
 class Maximin(ActionDecision):

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.additive import CARRIED, calibrated_shap
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.reducers import lift_distinct
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Setting
-from hedgerow.rules.additive import Additive, additive
-from hedgerow.rules.uncertainties import UNCERTAINTIES, UncertaintySums, uncertainty_sums
+from hedgerow.rules.additive import (
+    CARRIED,
+    UNCERTAINTIES,
+    Additive,
+    UncertaintySums,
+    additive,
+    calibrated_shap,
+    uncertainty_sums,
+)
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor

@@ -12,8 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from hedgerow.belief.masses.pairwise import Programme, programme_of
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.decisions import Decision
-from hedgerow.decisions.base import Checked
-from hedgerow.decisions.intervals import tightened
+from hedgerow.decisions.base import Checked, tightened
 from hedgerow.export.describe import (
     Array,
     BranchQuestion,

@@ -16,7 +16,7 @@ from hedgerow.belief import learn_tree_weights, mass_from_counts
 from hedgerow.belief.leaf import bounds_with_gaps, idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.opinion import Opinion
-from hedgerow.belief.pairs import PairwisePreference, completed_preference, pairwise_preference
+from hedgerow.belief.plausibility import PairwisePreference, completed_preference, pairwise_preference
 from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import Result, fold, fold_rows

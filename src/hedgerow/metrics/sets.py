@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.decisions import f_beta_utility, quadratic_utility
-from hedgerow.decisions.labels import columns_from_labels
+from hedgerow.decisions.base import columns_from_labels
 from hedgerow.labels import read_labels
 
 

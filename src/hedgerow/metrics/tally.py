@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.decisions.labels import columns_from_labels
+from hedgerow.decisions.base import columns_from_labels
 from hedgerow.metrics import sets as of_sets
 from hedgerow.metrics.confusion import SetConfusion, confusion_matrix_with_sets
 

@@ -3,10 +3,9 @@
 A rule has a name, parameters, ``lift``, ``merge`` and ``finish`` (see `Rule`).
 """
 
-from hedgerow.rules.base import Merge, Rule, Setting, merge_states
+from hedgerow.rules.base import Merge, Rule, Setting, all_rules, merge_states, register, resolve_rule, rule_names
 from hedgerow.rules.calibrated import Calibrated
-from hedgerow.rules.cdm_vote import CdmVote
-from hedgerow.rules.conflict import Lns, Pcr6
+from hedgerow.rules.conflict import DuboisPrade, Lns, Pcr6
 from hedgerow.rules.credal import CredalTrees, ImpreciseWeights
 from hedgerow.rules.dominance import Belief, DominanceVote, Mva
 from hedgerow.rules.evidence import Cautious, Dempster, Eva
@@ -23,10 +22,8 @@ from hedgerow.rules.mean import (
     WeightedAverage,
 )
 from hedgerow.rules.order import GeneralisedMixture, Median, SignedMaximum, Stacked
-from hedgerow.rules.registry import all_rules, register, resolve_rule, rule_names
-from hedgerow.rules.sets import CdmAve, Cr, Ndc
+from hedgerow.rules.sets import CdmAve, CdmVote, Cr, Ndc
 from hedgerow.rules.uncertainty import Uncertainty, UncertaintyParts
-from hedgerow.rules.union import DuboisPrade
 
 __all__ = [
     "Average",

@@ -1,10 +1,11 @@
-"""Base class of combination rules."""
+"""Base class of combination rules, and their registry."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from difflib import get_close_matches
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -159,7 +160,7 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         """Return states (m, S) of leaves with uncertain labels; None if `finish` alone cannot use the gaps.
 
         If these labels are shared out otherwise, the count of a class can fall by `below` or rise by `above`, (m, K)
-        each. With None, the bounds of the rule are widened in proportion (`hedgerow.rules.gaps`).
+        each. With None, the bounds of the rule are widened in proportion (`hedgerow.rules.calibrated`).
         """
         return None
 
@@ -170,7 +171,7 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
 
     def with_gaps(self) -> Rule:
         """Return the rule on counts (m, K) with the gaps of uncertain labels next to them, (m, 3K)."""
-        from hedgerow.rules.gaps import WithGaps  # a rule itself
+        from hedgerow.rules.calibrated import WithGaps  # a rule itself
 
         return WithGaps(self)
 
@@ -278,3 +279,91 @@ def one_of(value: str | bool | None, allowed: tuple[str | bool | None, ...], sub
     """Raise if a value is not one of those allowed."""
     if value not in allowed:
         raise ValueError(f"{subject} must be one of {allowed}, got {value!r}.")
+
+
+# ---- Registry of combination rules -----------------------------------------------------------------------------------
+
+
+R = TypeVar("R", bound=type[Rule])
+
+_RULES: dict[str, tuple[type[Rule], tuple[Callable[[], Rule], ...]]] = {}
+
+
+def register(*notable: Callable[[], Rule]) -> Callable[[R], R]:
+    """Register a rule under its name.
+
+    Parameters
+    ----------
+    *notable : callable () -> Rule
+        Functions that return the rule with other parameters, for the tests.
+
+    Returns
+    -------
+    callable
+        A class decorator.
+
+    Examples
+    --------
+    >>> from hedgerow.rules import Average
+    >>> resolve_rule("average").__class__ is Average
+    True
+    """
+
+    def enter(rule: R) -> R:
+        taken = _RULES.get(rule.name)
+        if taken is not None and taken[0].__qualname__ != rule.__qualname__:
+            raise ValueError(f"name must not be registered yet, got {rule.name!r}, the name of {taken[0]}.")
+        _RULES[rule.name] = (rule, notable)
+        return rule
+
+    return enter
+
+
+def resolve_rule(rule: str | Rule) -> Rule:
+    """Return the rule with this name; a rule is returned unchanged.
+
+    Parameters
+    ----------
+    rule : str or Rule
+
+    Returns
+    -------
+    Rule
+
+    Examples
+    --------
+    >>> resolve_rule("eva")
+    Eva()
+    """
+    if isinstance(rule, Rule):
+        return rule
+    if isinstance(rule, str) and rule in _RULES:
+        return _RULES[rule][0]()
+    near = [name for name in sorted(_RULES) if name.startswith(str(rule))] or get_close_matches(str(rule), _RULES, n=1)
+    hint = f"Did you mean {near[0]!r}?" if rule and near else "See hedgerow.rules."
+    raise ValueError(f"rule must be a Rule or one of {', '.join(sorted(_RULES))}, got {rule!r}. {hint}")
+
+
+def rule_names() -> tuple[str, ...]:
+    """Return the names of all rules, in alphabetical order.
+
+    Examples
+    --------
+    >>> "cautious" in rule_names()
+    True
+    """
+    return tuple(sorted(_RULES))
+
+
+def all_rules() -> Iterator[Rule]:
+    """Yield every registered rule, with default and with notable parameters.
+
+    Examples
+    --------
+    >>> {rule.name for rule in all_rules()} == set(rule_names())
+    True
+    """
+    for rule, notable in _RULES.values():
+        yield rule()
+        for make in notable:
+            yield make()

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.belief.opinion import Opinion, concatenate
-from hedgerow.rules.base import Rule, Setting, merge_states
-from hedgerow.rules.registry import resolve_rule
+from hedgerow.rules.base import Rule, Setting, merge_states, resolve_rule
 
 Floats = NDArray[np.float64]
 

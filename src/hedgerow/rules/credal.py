@@ -8,10 +8,9 @@ import numpy as np
 
 from hedgerow.belief.leaf import class_shares, idm_bounds, largest_rival
 from hedgerow.belief.opinion import Bools, Opinion, centred_score, opinion_from_bounds
-from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of
+from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of, register
 from hedgerow.rules.mean import disagreement, distribution
 from hedgerow.rules.order import median_of
-from hedgerow.rules.registry import register
 
 LEVEL = 1e-12  # distances and bounds that differ by less are equal
 

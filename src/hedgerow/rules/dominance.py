@@ -9,9 +9,8 @@ import numpy as np
 
 from hedgerow.belief.leaf import undominated, undominated_with_gaps
 from hedgerow.belief.opinion import Bools, Opinion, opinion_from_bounds, opinion_from_lower
-from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
+from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of, register
 from hedgerow.rules.mean import distribution, leaf_weights
-from hedgerow.rules.registry import register
 
 TIE = 1e-12  # votes this close, relative to all votes, are equal: sums of weights depend on the order of trees
 

@@ -9,8 +9,7 @@ import numpy as np
 from hedgerow.belief.leaf import largest_rival, leaf_vacuity
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds, opinion_from_lower
 from hedgerow.belief.plausibility import preference
-from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
-from hedgerow.rules.registry import register
+from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of, register
 
 FAINT = 1e-250  # sums below this may have lost digits
 MOST_LOG = 700.0  # exp of more does not fit into a double

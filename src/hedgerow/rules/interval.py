@@ -9,10 +9,9 @@ import numpy as np
 
 from hedgerow.belief.leaf import bounds_with_gaps, class_shares, idm_bounds, largest_rival
 from hedgerow.belief.opinion import Bools, Opinion, centred_score, opinion_from_bounds
-from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of
+from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of, register
 from hedgerow.rules.dominance import check_learning
 from hedgerow.rules.mean import Average, distribution
-from hedgerow.rules.registry import register
 
 MEETS = 1e-12  # bounds that miss each other by less touch: equal shares may be rounded differently
 

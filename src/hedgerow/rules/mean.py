@@ -10,8 +10,7 @@ from hedgerow.belief.leaf import class_shares, confidence_shares, laplace_shares
 from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
 from hedgerow.belief.plausibility import preference
 from hedgerow.belief.scalar import RowOpinion, is_row, mean_of_row
-from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of
-from hedgerow.rules.registry import register
+from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of, register
 
 
 class Mean(Rule):

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import largest_rival, leaf_vacuity
 from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
-from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of
+from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of, register
 from hedgerow.rules.mean import disagreement, distribution, leaf_score
-from hedgerow.rules.registry import register
 
 Bools = NDArray[np.bool_]
 

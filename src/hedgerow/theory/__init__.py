@@ -4,7 +4,14 @@ Also `strength_of` for forests, `bias_and_variance` for estimators on many train
 scores on many data sets.
 """
 
-from hedgerow.theory.averages import averaged_error, averaged_variance, inclusion_probability, mean_error
+from hedgerow.theory.averages import (
+    Strength,
+    averaged_error,
+    averaged_variance,
+    inclusion_probability,
+    mean_error,
+    strength_of,
+)
 from hedgerow.theory.juries import condorcet, plurality
 from hedgerow.theory.plots import (
     plot_averaged_error,
@@ -14,7 +21,6 @@ from hedgerow.theory.plots import (
     plot_plurality,
 )
 from hedgerow.theory.ranks import Comparison, compare_methods
-from hedgerow.theory.strength import Strength, strength_of
 from hedgerow.theory.tables import BiasVariance, bias_and_variance
 
 __all__ = [

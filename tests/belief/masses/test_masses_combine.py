@@ -22,7 +22,7 @@ from hedgerow.belief import (
     normalise_mass,
 )
 from hedgerow.belief.masses import frame
-from hedgerow.belief.masses.conflict import reciprocal_nodes
+from hedgerow.belief.masses.combine import reciprocal_nodes
 
 SHARED = settings(max_examples=60, deadline=None, derandomize=True)
 ATOL = 1e-13
@@ -352,7 +352,7 @@ def test_what_cannot_be_combined_is_refused(given_masses, options, complaint):
 
 
 def test_too_many_focal_sets_for_dubois_prade_are_refused(monkeypatch):
-    monkeypatch.setattr(import_module("hedgerow.belief.masses.conflict"), "MOST_PAIRS", 10)
+    monkeypatch.setattr(import_module("hedgerow.belief.masses.combine"), "MOST_PAIRS", 10)
     with pytest.raises(ValueError, match="fewer focal sets"):
         combine_masses(random_masses(10, 2, 3), rule="dubois_prade")
 

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 from tests.reference import masses as slow
 
 from hedgerow import belief as hb
-from hedgerow.belief.masses import goodman
+from hedgerow.belief.masses import counts as masses_of_counts
 
 SHARED = settings(max_examples=60, deadline=None, derandomize=True)
 COUNTS = st.integers(1, 4).flatmap(
@@ -158,11 +158,11 @@ def test_classes_of_equal_count_are_treated_alike(counts):
 
 
 def test_programmes_are_solved_once_for_each_sorted_count_vector():
-    goodman.mass_of_types.cache_clear()
+    masses_of_counts.mass_of_types.cache_clear()
     counts = np.array([[5, 2, 1, 9], [9, 1, 2, 5], [1, 2, 5, 9], [9, 9, 0, 0]])
     hb.mass_from_counts(np.tile(counts, (10, 1)), "multinomial")
     hb.mass_from_counts(counts[::-1], "multinomial")
-    assert goodman.mass_of_types.cache_info().misses == 2
+    assert masses_of_counts.mass_of_types.cache_info().misses == 2
 
 
 def test_multinomial_masses_keep_leading_axes():

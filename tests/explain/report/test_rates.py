@@ -13,7 +13,7 @@ from hedgerow.explain.presenters.classification_page import GROUPS, calibration_
 from hedgerow.explain.report.figures import predictions_for
 from hedgerow.explain.report.plots import BOTTOM, LEFT, RIGHT, TOP
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.metrics.two_classes import auc, rates
+from hedgerow.metrics.confusion import auc, rates
 
 
 def test_two_classes_have_the_rates_of_the_rarer_one(cancer):

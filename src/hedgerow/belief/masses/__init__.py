@@ -3,13 +3,16 @@
 Arrays have the shape (..., 2^K); the last index is the bit mask of a subset.
 """
 
-from hedgerow.belief.masses.change import condition_mass, discount_by_context, discount_mass, normalise_mass
-from hedgerow.belief.masses.combine import combine_masses, mass_rules
-from hedgerow.belief.masses.conflict import jousselme_distance
-from hedgerow.belief.masses.counts import mass_from_counts, total_uncertainty_from_counts
-from hedgerow.belief.masses.describe import describe_mass, mass_from_sets, sets_from_mass
-from hedgerow.belief.masses.frame import subset_mask, subset_members, subset_sizes
-from hedgerow.belief.masses.goodman import goodman_bounds
+from hedgerow.belief.masses.combine import combine_masses, jousselme_distance, mass_rules
+from hedgerow.belief.masses.counts import goodman_bounds, mass_from_counts, total_uncertainty_from_counts
+from hedgerow.belief.masses.frame import (
+    describe_mass,
+    mass_from_sets,
+    sets_from_mass,
+    subset_mask,
+    subset_members,
+    subset_sizes,
+)
 from hedgerow.belief.masses.pairwise import mass_from_pairs
 from hedgerow.belief.masses.probability import (
     contour_from_mass,
@@ -21,11 +24,15 @@ from hedgerow.belief.masses.probability import (
 from hedgerow.belief.masses.transforms import (
     belief_from_mass,
     commonality_from_mass,
+    condition_mass,
+    discount_by_context,
+    discount_mass,
     implicability_from_mass,
     mass_from_belief,
     mass_from_commonality,
     mass_from_implicability,
     mass_from_plausibility,
+    normalise_mass,
     plausibility_from_mass,
 )
 from hedgerow.belief.masses.uncertainty import deng_entropy, discord, non_specificity, total_uncertainty

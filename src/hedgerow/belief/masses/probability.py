@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.belief.masses.change import without_conflict
 from hedgerow.belief.masses.frame import (
     LARGEST_FRAME,
     TOLERANCE,
@@ -16,6 +15,7 @@ from hedgerow.belief.masses.frame import (
     subset_members,
     subset_sizes,
 )
+from hedgerow.belief.masses.transforms import without_conflict
 
 
 def pignistic_from_mass(mass: ArrayLike) -> Floats:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.belief.masses.change import moved_mass
 from hedgerow.belief.masses.frame import (
     Floats,
     above_rounding,
@@ -16,6 +15,7 @@ from hedgerow.belief.masses.frame import (
     superset_differences,
     superset_sums,
 )
+from hedgerow.belief.masses.transforms import moved_mass
 
 #: Up to this many simple masses are combined one by one; if more sets change, all weights are transformed at once.
 MOST_STEPS = 1024

@@ -30,7 +30,7 @@ from hedgerow.explain.words import name_few, percents
 from hedgerow.inference.columns import Columns
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import SetConfusion, SetTally
-from hedgerow.metrics.two_classes import Estimate
+from hedgerow.metrics.confusion import Estimate
 from hedgerow.rules import resolve_rule
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs

@@ -27,7 +27,7 @@ from hedgerow.explain.report.request import Parts, ReportRequest, column_name, r
 from hedgerow.explain.report.values import shown_values
 from hedgerow.explain.report.why import WHY_BYTES, explanations_of, worth_explaining
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.metrics.two_classes import Estimate, auc, rates, share_of
+from hedgerow.metrics.confusion import Estimate, auc, rates, share_of
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
 from hedgerow.tasks.classification.predictor import ClassificationPredictor

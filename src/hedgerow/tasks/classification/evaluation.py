@@ -16,7 +16,7 @@ from hedgerow.inference.calibration import CrossCalibrated, given_to_calibrators
 from hedgerow.inference.evaluation import BLOCK_ROWS as EVALUATED_ROWS
 from hedgerow.inference.evidence import require_certain, score_sets
 from hedgerow.metrics import SetTally, tally_sets
-from hedgerow.metrics.two_classes import auc, rates
+from hedgerow.metrics.confusion import auc, rates
 from hedgerow.rules import resolve_rule
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
