@@ -47,6 +47,12 @@ def test_a_frame_has_every_answer_under_the_index(forest):
     assert (frame["novelty"] == forest.predict_novelty(X[300:])).all()
 
 
+def test_labels_of_sets_are_for_a_single_output():
+    forest = hedgerow.RandomForestClassifier(3, random_state=0).fit(X[:50], np.column_stack([Y[:50], Y[50:100]]))
+    with pytest.raises(ValueError, match="labels=True does not support multi-output models"):
+        forest.predict_set(X[:2], labels=True)
+
+
 def test_a_frame_of_numbers_has_intervals(regressor):
     model, rows = regressor
     frame = model.predict_frame(rows, coverage=0.8)

@@ -99,7 +99,7 @@ def test_groups_that_are_no_column_or_too_many_are_refused(groups, words):
     assert not hasattr(forest, "classes_")
 
 
-def test_tune_tries_groups_and_explanations_refuse_them():
+def test_tune_tries_groups_and_explanations_and_reports_do_not_support_them():
     X, y, _ = wards(600, 1)
     forest = RandomForestClassifier(30, random_state=0).fit(X, y)
     forest.tune("u65", {"decision": [Coverage(0.9, groups="ward"), Coverage(0.9)]})
@@ -107,3 +107,6 @@ def test_tune_tries_groups_and_explanations_refuse_them():
     forest.set_params(decision=Coverage(0.9, groups="ward"))
     with pytest.raises(ValueError, match="decision must have one threshold for all samples"):
         forest.explain(X[:1])
+    decided = forest.predict_set(X).sum(axis=1) == 1
+    with pytest.raises(ValueError, match="decision must have one threshold for all samples"):
+        forest.report(X[decided], y[decided])  # also if there is nothing to explain

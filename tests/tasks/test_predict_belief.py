@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hedgerow
-from hedgerow import DecisionTreeRegressor, RandomForestClassifier, RandomForestRegressor
+from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier, RandomForestRegressor
 from hedgerow.inference.fitted import fitted_of
+from hedgerow.labels import from_sets
 
 Floats = NDArray[np.float64]
 ENDS = st.floats(-4, 4)
@@ -111,6 +112,22 @@ def test_half_to_one_is_the_rule_belief() -> None:
     forest = RandomForestClassifier(15, min_samples_leaf=3, caution=0.7, rule="belief", random_state=0).fit(X, Y > 0)
     found = forest.predict_belief(X, (0.5, 1))
     assert found == pytest.approx(forest.predict_bounds(X))  # a caution of 0.7 makes no ties
+
+
+def test_masses_of_uncertain_labels_widen_the_intervals_of_leaves() -> None:
+    labels = from_sets([{"a"}] * 2 + [{"a", "b"}] * 100)
+    tree = DecisionTreeClassifier(caution=1.0).fit([[0.0]] * 102, labels)  # a: from 2/103 to 1, b: from 0 to 101/103
+    for interval, of_a, of_b in [((0.5, 1), [0, 1], [0, 1]), ((0.01, 1), [1, 1], [0, 1]), ((0, 0.99), [0, 1], [1, 1])]:
+        assert tree.predict_belief([[0.0]], interval)[0].tolist() == [of_a, of_b]
+
+
+def test_half_to_one_is_the_rule_belief_with_uncertain_labels() -> None:
+    labels = from_sets([{"a", "b"} if row % 3 == 0 else "ab"[int(y > 0)] for row, y in enumerate(Y)])
+    forest = RandomForestClassifier(15, min_samples_leaf=3, caution=0.7, rule="belief", random_state=0).fit(X, labels)
+    rows = np.vstack([X, np.full((1, 3), np.nan)])  # the last one reaches many leaves
+    found, bounds = forest.predict_belief(rows, (0.5, 1)), forest.evidence(rows).combine()
+    assert found == pytest.approx(np.stack([bounds.lower, bounds.upper], axis=2))
+    assert (found[:, :, 1] - found[:, :, 0]).max() > 0.3
 
 
 def test_several_outputs_have_a_list() -> None:

@@ -276,11 +276,18 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         sets : bool ndarray of shape (n_samples, n_classes), or a list with one per output
             True for the classes in the prediction set, which is never empty. With ``labels=True``, a list with the
             classes of each set.
+
+        Raises
+        ------
+        ValueError
+            If `labels` is True for a multi-output model.
         """
         predictor = self._predictor()
         chosen = predictor.sets(predictor.read(X, uncertain=True))
         if not labels:
             return chosen
+        if isinstance(chosen, list):
+            raise ValueError("labels=True does not support multi-output models. Use model.outputs_[i].")
         names = predictor.classes.tolist()
         return [[names[place] for place in np.flatnonzero(row)] for row in chosen]
 
@@ -303,9 +310,9 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         """Predict belief and plausibility that the probability of a class lies in an interval.
 
         The leaf of each tree gives an interval of the probability, from n_k / (n + s) to (n_k + s) / (n + s), where s
-        is ``caution``. Belief is the share of the trees whose intervals lie within the given one, plausibility of those
-        whose intervals meet it [1]_. The combination rule and the calibrator are not used; out-of-support values do not
-        widen the result.
+        is ``caution``; it is wider if labels are uncertain. Belief is the share of the trees whose intervals lie within
+        the given one, plausibility of those whose intervals meet it [1]_. The combination rule and the calibrator are
+        not used; out-of-support values do not widen the result.
 
         Parameters
         ----------

@@ -195,15 +195,20 @@ def chosen_classes(predictor: ClassificationPredictor, opinion: Opinion) -> NDAr
     return predictor.decide(opinion)
 
 
-def questions(predictor: ClassificationPredictor, batch: Batch) -> Iterator[tuple[int, Question]]:
-    """Yield blocks of samples as questions, each with the number of its first sample."""
-    cells = predictor.forest.n_trees * predictor.forest.n_classes
-    block = max(1, BLOCK_CELLS // cells)
+def check_one_threshold(predictor: ClassificationPredictor) -> None:
+    """Raise a ValueError if the decision has a threshold per group, which explanations do not support."""
     if predictor.decision.groups is not None:
         raise ValueError(
             f"decision must have one threshold for all samples to be explained, got {predictor.decision!r}, which has"
             " one per group. Set groups=None."
         )
+
+
+def questions(predictor: ClassificationPredictor, batch: Batch) -> Iterator[tuple[int, Question]]:
+    """Yield blocks of samples as questions, each with the number of its first sample."""
+    cells = predictor.forest.n_trees * predictor.forest.n_classes
+    block = max(1, BLOCK_CELLS // cells)
+    check_one_threshold(predictor)
     for first in range(0, len(batch), block):
         part = batch[first : first + block]
         counts = counts_of(predictor, part.codes)

@@ -258,9 +258,9 @@ class Evidence:
     ) -> NDArray[np.float64]:
         """Return belief and plausibility that the probability of each class lies in an interval.
 
-        Each leaf is a random interval from n_k / (n + s) to (n_k + s) / (n + s). Belief is the weight of the trees
-        whose intervals lie within the given one, plausibility of those whose intervals meet it (equations 2 and 3 of
-        Zhang, Quost and Masson, 2021).
+        Each leaf is a random interval from n_k / (n + s) to (n_k + s) / (n + s), wider if labels are uncertain. Belief
+        is the weight of the trees whose intervals lie within the given one, plausibility of those whose intervals meet
+        it (equations 2 and 3 of Zhang, Quost and Masson, 2021).
 
         Parameters
         ----------
@@ -280,12 +280,12 @@ class Evidence:
         amount, k = self.caution if caution is None else caution, self.forest.n_classes
 
         def lift(counts: Floats) -> Floats:
-            lower, upper = idm_bounds(counts, amount)
-            heavy = np.ones(len(counts)) if weights == "equal" else leaf_weights(counts, weights, amount)
+            lower, upper = _bounds_of_leaves(counts, amount, k)
+            heavy = np.ones(len(counts)) if weights == "equal" else leaf_weights(counts[:, :k], weights, amount)
             within, meets = (lower >= low) & (upper <= high), (upper >= low) & (lower <= high)
             return np.column_stack([heavy[:, None] * within, heavy[:, None] * meets, heavy])
 
-        found = self._mean_mass(lift)
+        found = replace(self, forest=self.forest.widened)._mean_mass(lift)
         total = found[:, -1:]
         vacuous = np.repeat([float(low <= 0 and high >= 1), float(high >= 0 and low <= 1)], k)
         share = np.where(total > 0, found[:, :-1] / np.where(total > 0, total, 1.0), vacuous)
@@ -294,11 +294,11 @@ class Evidence:
     def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
         """Return the mean over trees, (n, S), of the masses of leaves.
 
-        `mass_of` turns counts (m, K) into masses (m, S).
+        `mass_of` turns counts (m, K) into masses (m, S); in a wide forest, counts with label gaps (m, 3K).
         """
         leaves, mask = self.leaves, self.tree_mask
         own = None if self.oob_mask is None else self.oob_mask.own
-        blank = mass_of(np.zeros((1, self.forest.n_classes)))
+        blank = mass_of(np.zeros((1, self.forest.evidence.width)))
         total = np.zeros((self.n_samples, blank.shape[1]))
         for tree in range(self.forest.n_trees):
             rows = np.flatnonzero(mask[:, tree])
@@ -307,7 +307,7 @@ class Evidence:
             total[rows] += mass_of(distinct)[where]
         unseen = self.forest.unseen_rows(self.codes) if self.oob_mask is None else ()
         if len(unseen):
-            counts = self.forest.mixed_counts(self.codes[:, unseen], self.n_threads)
+            counts = self.forest.mixed_evidence(self.codes[:, unseen], self.n_threads)
             total[unseen] = sum(mass_of(counts[:, tree]) for tree in range(self.forest.n_trees))
         number = mask.sum(axis=1)[:, None]
         return np.where(number > 0, total / np.maximum(number, 1), blank)
@@ -399,11 +399,7 @@ class Evidence:
         counts = wide._counts(rows) * mask[:, :, None]
         amount = self.caution if caution is None else caution
         flat = counts.reshape(-1, counts.shape[2])
-        if flat.shape[1] == n_classes:
-            lower, upper = idm_bounds(flat, amount)
-        else:
-            held, below, above = np.hsplit(flat, 3)
-            lower, upper = bounds_with_gaps(held, below, above, amount)
+        lower, upper = _bounds_of_leaves(flat, amount, n_classes)
         shape = (*counts.shape[:2], n_classes)
         return learn_tree_weights(lower.reshape(shape), upper.reshape(shape), labels[rows], seen=mask, **how)
 
@@ -457,6 +453,14 @@ class Evidence:
     def __repr__(self) -> str:
         kind = "" if self.oob_mask is None else "out-of-bag, "
         return f"Evidence({kind}{self.n_samples} samples, {self.forest.n_trees} trees, {self.forest.n_classes} classes)"
+
+
+def _bounds_of_leaves(table: Floats, caution: float, n_classes: int) -> tuple[Floats, Floats]:
+    """Return lower and upper probabilities (m, K) of counts (m, K), or of counts with label gaps (m, 3K)."""
+    if table.shape[1] == n_classes:
+        return idm_bounds(table, caution)
+    counts, below, above = np.hsplit(table, 3)
+    return bounds_with_gaps(counts, below, above, caution)
 
 
 @lru_cache(maxsize=64)

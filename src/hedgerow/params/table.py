@@ -157,7 +157,8 @@ PARAMETERS: Mapping[str, Parameter] = {
         kind="str or Decision",
         about="Decision rule that turns lower and upper probabilities into prediction sets; see"
         ' `hedgerow.decisions`. "auto" uses the sets of a rule that chooses sets itself (`mva`, `cdm_ave`,'
-        " `cdm_vote`, `ndc`, `cr`, `interval_average`, `dominance_vote`), and interval dominance otherwise.",
+        " `cdm_vote`, `ndc`, `cr`, `credal_trees`, `interval_average`, `dominance_vote`), and interval dominance"
+        " otherwise.",
         check=lambda name, value: resolve_decision(value),
         needs_rows=lambda value: resolve_decision(value).needs_calibration,
         instead="a decision rule without calibration",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.explain.cases import training_rows
-from hedgerow.explain.question import Array
+from hedgerow.explain.question import Array, check_one_threshold
 from hedgerow.explain.report.answers_file import model_mark, table_mark
 from hedgerow.explain.report.cases import pack_cases
 from hedgerow.explain.report.figures import (
@@ -53,6 +53,7 @@ _MEANING = {
 def classification_parts(forest: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
     """Return the parts of the report of a classifier."""
     predictor: ClassificationPredictor = predictor_of(forest)
+    check_one_threshold(predictor)
     predictions, classes = predictions_for(predictor, X, y), predictor.classes
     marks = {"model": model_mark(predictor.fitted), "table": table_mark(predictions.table), "first": request.first_row}
     training = training_rows(predictor, request.train, request.y_train)
