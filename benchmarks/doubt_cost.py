@@ -16,7 +16,7 @@ from hedgerow.forest.leaf_ranges import find_leaf_ranges
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.novelty import learn_novelty
 from hedgerow.rules import resolve_rule
-from hedgerow.tasks.classification.calibration import learn_calibration
+from hedgerow.tasks.classification.oob import learn_calibration
 
 SHAPES = {shape.name: shape for shape in (Shape(10_000, 20), Shape(100_000, 50))}
 #: Most that each may take of the fit.

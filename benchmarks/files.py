@@ -31,7 +31,7 @@ from benchmarks.data import Shape, synthetic
 from benchmarks.measure import in_turns, reset_peak, status
 from hedgerow.forest.forest import join_forests
 from hedgerow.inference.fitted import fitted_of, publish
-from hedgerow.storage.forests import tree_rows
+from hedgerow.storage.state import tree_rows
 
 MEMORY_TARGET = 64 << 20
 """Bytes beyond twice the file that loading may take."""

@@ -32,7 +32,7 @@ from benchmarks.measure import quiet
 from benchmarks.record import record, with_error
 from hedgerow import DependentRowsWarning, RandomForestClassifier, RandomForestRegressor
 from hedgerow.decisions import Coverage, Risk
-from hedgerow.fit.dependence import warn_of_dependent_rows
+from hedgerow.fit.groups import warn_of_dependent_rows
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.table import read_training_table
 

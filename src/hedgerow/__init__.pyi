@@ -47,4 +47,4 @@ from .export import to_sklearn as to_sklearn
 from .export import to_treelite as to_treelite
 from .rules.combine import combine as combine
 from .table import UncertainTable as UncertainTable
-from .table.times import groups_by as groups_by
+from .table.groups import groups_by as groups_by

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.cli import output
-from hedgerow.tasks.regression.columns import RegressionColumns
+from hedgerow.tasks.regression.evaluation import RegressionColumns
 
 
 class _Cells:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 from hedgerow.cluster.limits import rows_from
-from hedgerow.fit.engine import Engine, Handle, Worker, failure
+from hedgerow.fit.distributed import Engine, Handle, Worker, failure
 
 
 class FuturesEngine(Engine):

@@ -20,7 +20,7 @@ from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, ea
 import hedgerow
 from hedgerow.cli.options import ModelOptions
 from hedgerow.cluster.estimators import fit_on_cluster
-from hedgerow.fit.engine import add_arrays
+from hedgerow.fit.distributed import add_arrays
 from hedgerow.forest.nodes import SUBSET
 
 ROOT = Path(__file__).resolve().parents[2]

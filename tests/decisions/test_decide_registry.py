@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from tests.reference.decide import PlainOpinion
 
-from hedgerow import decide
+from hedgerow import decide, decisions
 from hedgerow.decisions import (
     Coverage,
     Decision,
@@ -22,7 +22,6 @@ from hedgerow.decisions import (
     columns_from_labels,
     reachable,
     register,
-    registry,
     resolve_decision,
 )
 from hedgerow.rules import Average, Mva
@@ -178,7 +177,7 @@ def test_a_decision_without_choose_says_what_is_missing():
 
 
 def test_a_decision_is_known_by_the_name_it_is_registered_under(monkeypatch):
-    monkeypatch.setattr(registry, "_DECISIONS", dict(registry._DECISIONS))
+    monkeypatch.setattr(decisions, "_DECISIONS", dict(decisions._DECISIONS))
 
     @register("everything")
     class Everything(Decision):

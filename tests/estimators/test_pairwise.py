@@ -22,7 +22,7 @@ from hedgerow.belief import belief_from_mass, contour_from_mass, mass_from_count
 from hedgerow.criteria import LAMBDAS, BeliefGain
 from hedgerow.errors import ModelFileError
 from hedgerow.inference.fitted import fitted_of, publish
-from hedgerow.tasks.classification.criterion import _folds
+from hedgerow.tasks.classification.task import _folds
 
 X, Y = load_iris(return_X_y=True)
 NOISY = X + np.random.default_rng(0).normal(size=X.shape)

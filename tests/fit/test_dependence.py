@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from tests.fit.test_row_groups import patients
 
 from hedgerow import DependentRowsWarning, RandomForestClassifier, RandomForestRegressor, RandomSurvivalForest
-from hedgerow.fit.dependence import BLOCKS, likeness, n_copies
+from hedgerow.fit.groups import BLOCKS, likeness, n_copies
 from hedgerow.table import read_training_table
 from hedgerow.table.binned import bins_and_codes
 

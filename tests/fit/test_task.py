@@ -24,7 +24,7 @@ from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.table import Params, rows_of
 from hedgerow.rules import Average, Setting
-from hedgerow.storage.describe import describe_file
+from hedgerow.storage.model import describe_file
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import learned_from_contents, learned_to_contents, state_from_contents, state_to_contents
 from hedgerow.storage.values import Arrays, Once, take

@@ -18,7 +18,7 @@ from hedgerow import ExtraTreesClassifier, RandomForestClassifier, RandomForestR
 from hedgerow.explain import shap_values
 from hedgerow.forest.nodes import IS_LIST, LISTS_RIGHT, SUBSET, Nodes, Subset, n_words, subset_from, words_from
 from hedgerow.inference.fitted import fitted_of, publish
-from hedgerow.storage.describe import describe_file
+from hedgerow.storage.model import describe_file
 
 N_CATEGORIES = 600
 

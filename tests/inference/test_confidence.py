@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 
 import hedgerow
 from hedgerow.storage.values import estimator_named, public_estimators
-from hedgerow.tasks.classification.discounting import discount_factor
+from hedgerow.tasks.classification.oob import discount_factor
 
 X, Y = load_iris(return_X_y=True)
 STRANGER = np.array([[5.0, 3.4, 1.5, 90.0]])

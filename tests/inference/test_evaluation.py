@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomForestClassifier
-from hedgerow.inference.evaluation import group_rows
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import Factors, NamedColumns
+from hedgerow.table.groups import group_rows
 from hedgerow.tasks.classification import evaluation
 
 

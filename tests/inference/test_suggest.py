@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 from hedgerow import DecisionTreeClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from hedgerow.belief import total_uncertainty
-from hedgerow.inference import suggest as module
+from hedgerow.forest import proximity as module
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import hedgerow
 from hedgerow import ExtraTreesClassifier, RandomForestClassifier, combine
 from hedgerow.rules import rule_names
-from hedgerow.tasks.classification.discounting import discounted
+from hedgerow.tasks.classification.oob import discounted
 
 
 def patients(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, NDArray[Any]]:

@@ -18,7 +18,7 @@ import pandas as pd
 from tests.reference.models import MODELS, NUMBER_MODELS, SURVIVAL_MODELS, UNLABELLED_MODELS
 
 import hedgerow
-from hedgerow.storage.describe import describe_file
+from hedgerow.storage.model import describe_file
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
 #: The models of each format; a model is written in the lowest that can hold it.

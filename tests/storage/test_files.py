@@ -212,7 +212,7 @@ def test_what_runs_out_while_a_file_is_read_is_the_same_one_exception(
         raise reason
 
     data = saved(small.model)
-    monkeypatch.setattr("hedgerow.storage.forests.counted_rows", run_out)
+    monkeypatch.setattr("hedgerow.storage.state.counted_rows", run_out)
     with pytest.raises(ModelFileError) as refused:
         loaded(data)
     assert str(refused.value).endswith(str(reason) or "not enough memory to load.")

@@ -9,8 +9,7 @@ import pytest
 from tests.reference.golden import FOLDER, KEPT, answers, table_from_columns
 
 import hedgerow
-from hedgerow.storage.describe import describe_file
-from hedgerow.storage.model import MAJOR, MINOR
+from hedgerow.storage.model import MAJOR, MINOR, describe_file
 from hedgerow.storage.values import public_estimators
 
 FILES = sorted(FOLDER.glob("*/*.hedge"))

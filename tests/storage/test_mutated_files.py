@@ -18,7 +18,7 @@ import hedgerow
 from hedgerow.errors import ModelFileError
 from hedgerow.forest.forest import Forest
 from hedgerow.inference.fitted import fitted_of
-from hedgerow.storage.forests import tree_rows
+from hedgerow.storage.state import tree_rows
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from hedgerow import DecisionTreeClassifier, combine, decide
 from hedgerow.belief import mass_from_counts
 from hedgerow.cli.app import app
 from hedgerow.datasets import describe_dataset
-from hedgerow.decisions.registry import all_decisions
+from hedgerow.decisions import all_decisions
 from hedgerow.metrics import u65
 from hedgerow.study.experiments import PAPERS, find_experiment
 from hedgerow.study.experiments.busch_2021 import claims as busch_claims

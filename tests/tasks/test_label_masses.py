@@ -25,8 +25,8 @@ from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, f
 from hedgerow.metrics import accuracy_bounds, evidential_error, u65, u80, utility_bounds
 from hedgerow.rules import Average, Setting, all_rules, merge_states
 from hedgerow.tasks.classification.distributed import DistributedClasses
-from hedgerow.tasks.classification.soft_labels import expected_shares
 from hedgerow.tasks.classification.target import SoftLabels, own_weights
+from hedgerow.tasks.classification.task import expected_shares
 
 X, Y = load_iris(return_X_y=True)
 RULES = [rule for rule in all_rules() if not rule.needs_weights]

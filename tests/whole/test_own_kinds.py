@@ -13,13 +13,12 @@ from tests.belief import test_laws
 from tests.decisions import test_decide_registry
 
 import hedgerow
-from hedgerow import DecisionTreeClassifier, RandomForestClassifier
+from hedgerow import DecisionTreeClassifier, RandomForestClassifier, decisions
 from hedgerow.belief.leaf import class_shares, leaf_vacuity
 from hedgerow.belief.opinion import opinion_from_lower
 from hedgerow.criteria import CRITERIA, Criterion, Gini
 from hedgerow.decisions import Decision, Dominance
 from hedgerow.decisions import register as register_decision
-from hedgerow.decisions import registry as decision_registry
 from hedgerow.decisions.base import Checked
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import shap_values
@@ -100,7 +99,7 @@ class Errors(Criterion):
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The four under their names, for one test."""
     monkeypatch.setattr(rule_registry, "_RULES", dict(rule_registry._RULES))
-    monkeypatch.setattr(decision_registry, "_DECISIONS", dict(decision_registry._DECISIONS))
+    monkeypatch.setattr(decisions, "_DECISIONS", dict(decisions._DECISIONS))
     register()(Halving)
     register_decision("near")(Near)
     register_decision("seen")(Seen)

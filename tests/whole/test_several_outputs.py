@@ -33,7 +33,7 @@ from hedgerow.cli.files.source import read_model
 from hedgerow.cli.inspect import inspect
 from hedgerow.cli.options import FileOptions
 from hedgerow.criteria import resolve_criterion
-from hedgerow.storage.describe import describe_file
+from hedgerow.storage.model import describe_file
 
 CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier, RandomDecisionTreesClassifier]
 REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor]

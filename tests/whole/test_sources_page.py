@@ -12,7 +12,7 @@ import pytest
 import hedgerow
 from hedgerow import belief, criteria, explain, metrics, rules, theory
 from hedgerow.criteria import resolve_criterion
-from hedgerow.decisions.registry import all_decisions
+from hedgerow.decisions import all_decisions
 from hedgerow.rules import resolve_rule, rule_names
 from hedgerow.study.experiments import find_experiment
 

@@ -14,11 +14,11 @@ from hedgerow.cli.files.source import read_sheet
 from hedgerow.cli.files.values import POINT, NumberFormat, known_places
 from hedgerow.cli.files.views import SomeRows
 from hedgerow.cli.options import EvaluateOptions, MonitorOptions, ReadOptions
-from hedgerow.inference.evaluation import BLOCK_ROWS, MOST_GROUPS, group_rows
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.leakage import training_overlap
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import Factors, NamedColumns
+from hedgerow.table.groups import BLOCK_ROWS, MOST_GROUPS, group_rows
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.util.runtime import one_of_each
 from hedgerow.util.text import listed, number_of

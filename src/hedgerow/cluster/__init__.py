@@ -10,6 +10,6 @@
                 for them; `hedgerow.dask` has the public estimators
 ==============  =======================================================================================
 
-The task of an estimator defines its target (`Task.distributed`), and `hedgerow.fit.engine` the interface of clusters.
-Only the modules of the last row import Dask. Another type of cluster needs another engine, in one file.
+The task of an estimator defines its target (`Task.distributed`), and `hedgerow.fit.distributed` the interface of
+clusters. Only the modules of the last row import Dask. Another type of cluster needs another engine, in one file.
 """

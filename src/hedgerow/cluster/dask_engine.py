@@ -20,8 +20,7 @@ from hedgerow.cluster.limits import ROW_ARGUMENTS, rows_from
 from hedgerow.cluster.part import Part, PartPlan
 from hedgerow.cluster.piece import Piece
 from hedgerow.errors import ClusterError
-from hedgerow.fit.distributed import PartitionTarget, Targets, Weighed
-from hedgerow.fit.engine import Engine, Handle, Worker, failure
+from hedgerow.fit.distributed import Engine, Handle, PartitionTarget, Targets, Weighed, Worker, failure
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.payload import LeafPayload

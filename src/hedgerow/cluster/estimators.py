@@ -18,8 +18,7 @@ from hedgerow.cluster.training import (
     read_on_cluster,
     sample_on_cluster,
 )
-from hedgerow.fit.distributed import DistributedTarget
-from hedgerow.fit.engine import Engine
+from hedgerow.fit.distributed import DistributedTarget, Engine
 from hedgerow.fit.groups import settings_for_groups
 from hedgerow.fit.run import check_constraints
 from hedgerow.forest.forest import Forest

@@ -30,7 +30,7 @@ from hedgerow.cluster.piece import (
     sum_bins,
     sum_roots,
 )
-from hedgerow.fit.engine import FAN_IN, Asking, Engine, Handle, add_arrays
+from hedgerow.fit.distributed import FAN_IN, Asking, Engine, Handle, add_arrays
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import bins_in_core, forest_from, options_in_core
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.limits import rows_from
 from hedgerow.cluster.partitions import has_index, partitions_from
-from hedgerow.fit.engine import FAN_IN
+from hedgerow.fit.distributed import FAN_IN
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies
 

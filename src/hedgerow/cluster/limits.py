@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from hedgerow import _core
-from hedgerow.fit.engine import Worker
+from hedgerow.fit.distributed import Worker
 
 
 class Rows(NamedTuple):

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.limits import Rows
 from hedgerow.cluster.part import Described, Part, PartPlan, encode_rows, find_cuts, sample_columns, schema_of_all, see
-from hedgerow.fit.distributed import DistributedTarget, PartitionTarget, Weighed, WeighedTable
-from hedgerow.fit.engine import Engine, Handle
+from hedgerow.fit.distributed import DistributedTarget, Engine, Handle, PartitionTarget, Weighed, WeighedTable
 from hedgerow.fit.groups import groups_of_parts, labels_of_part
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags, Groups, Provenance

@@ -16,8 +16,8 @@ from hedgerow.decisions import Decision
 from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import as_attribute_error, require_metric, stacked
 from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
+from hedgerow.fit.grow import with_callbacks
 from hedgerow.fit.incremental import partial_fit
-from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.target import columns_of
@@ -32,7 +32,7 @@ from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.classification.evaluation import grid_scores
 from hedgerow.tasks.classification.target import labels_as_given
 from hedgerow.tasks.classification.task import Classification
-from hedgerow.tasks.multioutput.predictor import side_by_side
+from hedgerow.tasks.multi_output import side_by_side
 from hedgerow.util.disk import Path_
 
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.estimators.trees import BaseTrees, as_attribute_error, require_metric
 from hedgerow.fit.groups import GroupsLike
+from hedgerow.fit.grow import with_callbacks
 from hedgerow.fit.incremental import grow_more
-from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.task import SupervisedTask
+from hedgerow.forest.proximity import suggested_rows
 from hedgerow.inference.drift import Drift, DriftRows, compare, sampled_rows
 from hedgerow.inference.fitted import Fitted, fitted_of, publish, update_fitted
 from hedgerow.inference.leakage import keep_row_sketch
 from hedgerow.inference.novelty import keep_novelty, novelty_of
 from hedgerow.inference.oob import BootstrapErrors
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.inference.suggest import suggested_rows
 from hedgerow.params.checks import require_count
 from hedgerow.params.resolve import resolve_max_features
 from hedgerow.params.table import RandomState, TreeEstimator

@@ -12,8 +12,8 @@ from hedgerow.estimators.members import SingleTreeMixin
 from hedgerow.estimators.supervised import SupervisedTrees
 from hedgerow.estimators.trees import require_metric
 from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
+from hedgerow.fit.grow import with_callbacks
 from hedgerow.fit.incremental import partial_fit
-from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import fit
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.walk import Tree

@@ -31,7 +31,7 @@ from hedgerow.explain.words import cause_words
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import resolve_rule
-from hedgerow.tasks.classification.discounting import discount_factor
+from hedgerow.tasks.classification.oob import discount_factor
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.util.text import listed
 

@@ -21,7 +21,7 @@ from numpy.lib.format import read_array_header_1_0, read_magic
 from numpy.typing import NDArray
 
 from hedgerow.errors import CheckpointError
-from hedgerow.fit.progress import progress_from
+from hedgerow.fit.grow import progress_from
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, trees_between
 from hedgerow.forest.grow import GrowthParams, bags_of
 from hedgerow.forest.rows import Bags, Groups

@@ -1,13 +1,14 @@
-"""Growth of the trees of a fit: at once, in stages, or with callbacks."""
+"""Growth of the trees of a fit: at once, in stages, or with callbacks, and its progress."""
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from hedgerow.fit.progress import batches, has_callbacks, progress_bar, progress_from
 from hedgerow.forest.add import count_groups
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
@@ -15,6 +16,7 @@ from hedgerow.forest.prune import prune_by_rows
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import is_flat, stages
 from hedgerow.params.resolve import most_trees
+from hedgerow.util.compat import sklearn_callbacks
 
 if TYPE_CHECKING:
     from hedgerow.fit.run import FitRun
@@ -121,3 +123,70 @@ def _grow_with_callbacks(
 def _as_attributes(run: FitRun, forest: Forest) -> dict[str, Fitted]:
     """Return the fitted attributes of the trees so far, for callbacks."""
     return {"_fitted": run.published(forest)}
+
+
+# ---- Progress of a fit: scikit-learn's callbacks, and a bar on the terminal ------------------------------------------
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def with_callbacks(fit: _Method) -> _Method:
+    """Wrap a fit method in scikit-learn's management of callbacks."""
+
+    @wraps(fit)
+    def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        if has_callbacks(estimator):
+            return sklearn_callbacks().with_callbacks(fit)(estimator, *args, **kwargs)
+        return fit(estimator, *args, **kwargs)
+
+    return managed  # type: ignore[return-value]
+
+
+def has_callbacks(estimator: Any) -> bool:
+    """Return whether the user or a meta-estimator has set callbacks."""
+    return bool(getattr(estimator, "_skl_callbacks", None))
+
+
+def batches(first: int, last: int, n_threads: int) -> list[tuple[int, int]]:
+    """Divide trees `first` to ``last - 1`` into about fifty batches.
+
+    Each batch has at least one tree per thread.
+    """
+    batch = n_threads * max(1, (last - first) // (50 * n_threads))
+    return [(start, min(start + batch, last)) for start in range(first, last, batch)]
+
+
+def progress_from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:
+    """Shift a progress function by `first` earlier trees."""
+    return None if progress is None else lambda done: progress(first + done)
+
+
+@contextmanager
+def progress_bar(verbose: int, n_trees: int) -> Iterator[Callable[[int], bool] | None]:
+    """Show a bar on stderr; yield a function of the trees done.
+
+    Yield None unless `verbose` is set and stderr is a terminal.
+    """
+    if not verbose or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = [
+        TextColumn("growing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("trees"),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("growing", total=n_trees)
+
+        def show(done: int) -> bool:
+            bar.update(task, completed=done)
+            return False
+
+        yield show
+        bar.update(task, completed=n_trees)

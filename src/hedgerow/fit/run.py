@@ -8,8 +8,14 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from hedgerow.fit.checkpoint import Checkpoint
-from hedgerow.fit.dependence import warn_of_dependent_rows
-from hedgerow.fit.groups import NOT_GIVEN, GroupsLike, read_groups, settings_for_groups, split_groups
+from hedgerow.fit.groups import (
+    NOT_GIVEN,
+    GroupsLike,
+    read_groups,
+    settings_for_groups,
+    split_groups,
+    warn_of_dependent_rows,
+)
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import Fingerprint, GrowthParams, TrainingRows, grow_forest

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion, concatenate, opinion_from_bounds
-from hedgerow.inference.batch import Batch
+from hedgerow.inference.batch import Batch, UnseenValues
 from hedgerow.inference.fitted import Fitted
-from hedgerow.inference.unseen import UnseenValues
 from hedgerow.table.bins import Codes
 from hedgerow.table.uncertain import Values, values_of
 from hedgerow.util.runtime import with_rows

@@ -23,7 +23,7 @@ from hedgerow.forest.fold import Result, fold, fold_rows
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.reducers import ProbabilityReducer, Reducer, RuleStack, distinct_rows, group_by_merge
 from hedgerow.forest.rows import OobMask, spread_evenly
-from hedgerow.inference.calibration import CrossCalibration, calibration_obstacle
+from hedgerow.inference.oob import CrossCalibration, calibration_obstacle
 from hedgerow.metrics.scorers import scorer
 from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
 from hedgerow.rules.base import one_of

@@ -162,6 +162,7 @@ def against_others(logs: Floats) -> Floats:
 # Σ f(p) then changes by the contributions times the slopes (f(p) − f(p0)) / (p − p0).
 
 
+#: Uncertainties that can be explained, as `predict_uncertainty` names them.
 UNCERTAINTIES = ("vacuity", "conflict", "epistemic")
 #: Shares closer than this have the slope at their midpoint.
 _NEAR = 1e-9

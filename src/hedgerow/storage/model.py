@@ -1,13 +1,16 @@
-"""`save` and `load`."""
+"""`save`, `load` and `describe_file`."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import reprlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import Any, BinaryIO, TypeAlias
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.errors import ModelFileError
@@ -17,7 +20,10 @@ from hedgerow.inference.leakage import keep_row_sketch
 from hedgerow.inference.novelty import keep_novelty
 from hedgerow.params.table import TreeEstimator
 from hedgerow.storage.container import FileContents, dump_json, parse_object, read_file, too_large, write_file
-from hedgerow.storage.values import public_estimators
+from hedgerow.storage.parameters import Decoder
+from hedgerow.storage.tables import schema_from_arrays
+from hedgerow.storage.values import Array, Arrays, labels_from_arrays, public_estimators
+from hedgerow.table import Schema
 from hedgerow.util.disk import Path_
 
 #: Newest format. A higher minor number adds data that older versions can ignore, a higher major number data that they
@@ -209,3 +215,215 @@ def _check_version(metadata: dict[str, str]) -> bool:
     if major < 1:
         raise ModelFileError(f"format_version must be at least 1, got {major}.{minor}.")
     return minor > MINOR
+
+
+# ---- Multi-output model files, with shared arrays stored once --------------------------------------------------------
+
+
+Json: TypeAlias = Any
+
+#: Maximum number of outputs in a file.
+MAX_OUTPUTS = 10_000
+
+
+def join_outputs(each: Iterable[tuple[dict[str, Json], Arrays]]) -> tuple[list[dict[str, Json]], Arrays]:
+    """Join the outputs; arrays that differ get the number of the output as prefix."""
+    outputs = list(each)
+    first, others = outputs[0][1], [arrays for _, arrays in outputs[1:]]
+    shared = {name: array for name, array in first.items() if all(_same(array, more.get(name)) for more in others)}
+    arrays = dict(shared)
+    for number, (_, own) in enumerate(outputs):
+        arrays |= {f"{number}.{name}": array for name, array in own.items() if name not in shared}
+    return [contents for contents, _ in outputs], arrays
+
+
+def split_outputs(given: dict[str, Json], arrays: Arrays) -> Iterator[tuple[dict[str, Json], Arrays]]:
+    """Yield the JSON and arrays of each output, validated.
+
+    The consumer must remove the arrays that it uses; they are then removed from `arrays` too.
+    """
+    parts = _parts(arrays)
+    shared = parts.pop("", {})
+    for number, contents in enumerate(checked_outputs(given)):
+        held = _joined(number, parts.get(str(number), {}), shared)
+        yield contents, held
+        if held.keys() - shared.keys():
+            others = sorted(held.keys() - shared.keys())
+            raise ModelFileError(f"unexpected arrays of output {number}: {str(others)[:200]}.")
+        for name in parts.get(str(number), ()):
+            del arrays[f"{number}.{name}"]
+        if number == 0:  # shared arrays that the first output does not use are not used by any
+            shared = {name: array for name, array in shared.items() if name not in held}
+    for name in shared:
+        del arrays[name]
+
+
+def checked_outputs(given: dict[str, Json]) -> list[dict[str, Json]]:
+    """Validate the JSON of a multi-output model and return that of each output."""
+    outputs: list[dict[str, Json]] = given["outputs"]
+    known = isinstance(outputs, list) and 2 <= len(outputs) <= MAX_OUTPUTS
+    if not known or not all(isinstance(contents, dict) for contents in outputs):
+        raise ModelFileError(f"outputs must be a list of 2 to {MAX_OUTPUTS:,} objects, got {reprlib.repr(outputs)}.")
+    return outputs
+
+
+def output_of(given: dict[str, Json], arrays: Arrays, number: int) -> tuple[dict[str, Json], Arrays]:
+    """Return the JSON and arrays of one output of a multi-output model."""
+    parts = _parts(arrays)
+    return checked_outputs(given)[number], _joined(number, parts.get(str(number), {}), parts.get("", {}))
+
+
+def _parts(arrays: Arrays) -> dict[str, Arrays]:
+    """Return the arrays of each output by its number, and the shared ones under ""."""
+    parts: dict[str, Arrays] = {}
+    for name, array in arrays.items():
+        number, _, rest = name.partition(".")
+        parts.setdefault(number if number.isdigit() else "", {})[rest if number.isdigit() else name] = array
+    return parts
+
+
+def _joined(number: int, own: Arrays, shared: Arrays) -> Arrays:
+    """Return the arrays of an output, with the shared ones."""
+    if own.keys() & shared.keys():
+        both = sorted(own.keys() & shared.keys())
+        raise ModelFileError(f"output {number} repeats shared arrays {str(both)[:200]}.")
+    return own | shared
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Test whether two arrays are bitwise identical."""
+    return (
+        other is not None
+        and one.dtype == other.dtype
+        and one.shape == other.shape
+        and bool(
+            np.array_equal(
+                one.view(np.uint8) if one.dtype.kind == "f" else one,
+                other.view(np.uint8) if other.dtype.kind == "f" else other,
+            )
+        )
+    )
+
+
+# ---- Summaries of model files, without reading their trees -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """Summary of a model file.
+
+    Attributes
+    ----------
+    estimator : str
+        Class of the model.
+    format_version, hedgerow_version : str
+        Version of the format, and of the hedgerow that wrote the file.
+    schema : Schema
+        Columns of the training table, with their categories.
+    classes : ndarray (K,) or None
+        Labels; None for a regressor.
+    parameters : dict
+        Parameters of the estimator; those that the file lacks have their defaults.
+    caution : float
+        Caution in use; if the parameter is "auto", the chosen one.
+    n_rows : int or None
+        Number of training rows; None if trees were grown on different ones.
+    n_trees, n_nodes, n_leaves, n_bytes : int
+        Size of the model. The bytes are those of the arrays.
+    n_outputs : int
+        Columns of y. Classes and caution of a multi-output model are those of the first.
+    n_groups : int
+        Number of groups of training rows; 0 without groups.
+    """
+
+    estimator: str
+    format_version: str
+    hedgerow_version: str
+    schema: Schema
+    classes: Array | None
+    parameters: dict[str, Any]
+    caution: float | None
+    n_rows: int | None
+    n_trees: int
+    n_nodes: int
+    n_leaves: int
+    n_bytes: int
+    n_outputs: int = 1
+    n_groups: int = 0
+
+
+def describe_file(path: Path_ | BinaryIO) -> ModelFile:
+    """Read a summary of a model file; the time does not depend on its size.
+
+    The summary is checked as in `hedgerow.load`; the trees are not.
+
+    Parameters
+    ----------
+    path : str, path or open binary file
+        File written by `hedgerow.save`.
+
+    Returns
+    -------
+    ModelFile
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model, is corrupt, or has a newer major version of the format.
+
+    Examples
+    --------
+    >>> import io
+    >>> import hedgerow
+    >>> file = io.BytesIO()
+    >>> hedgerow.save(hedgerow.RandomForestClassifier(3, random_state=0).fit([[1.0], [2.0]], ["a", "b"]), file)
+    >>> _ = file.seek(0)
+    >>> about = describe_file(file)
+    >>> about.estimator, about.n_trees, about.classes.tolist(), about.schema
+    ('RandomForestClassifier', 3, ['a', 'b'], Schema(1 features, 0 nominal, from array))
+    """
+    with errors_naming(path):
+        contents = read_file(path)
+        with one_exception():
+            return _described(contents)
+
+
+def _described(contents: FileContents) -> ModelFile:
+    """Return the summary of the contents of a file."""
+    kind, given, _ = header_from(contents.metadata)
+    arrays, n_outputs = dict(contents.arrays), 1
+    if "outputs" in given:
+        n_outputs = len(checked_outputs(given))
+        given, arrays = output_of(given, arrays, 0)
+    classes = labels_from_arrays("classes", given["classes"], arrays) if "classes" in given else None
+    decoder = Decoder(arrays, 1 if classes is None else len(classes))
+    parameters = decoder.estimator(given["parameters"], kind).get_params(deep=False)
+    bag, fitted = given["bag"], given.get("fitted", {})
+    starts = [_last(arrays, f"forest.{each}_start") for each in ("node", "leaf")]
+    caution = parameters.get("caution")
+    if isinstance(caution, str):
+        caution = fitted.get("caution_")
+    return ModelFile(
+        estimator=kind.__name__,
+        format_version=contents.metadata["format_version"],
+        hedgerow_version=contents.metadata.get("hedgerow_version", "unknown"),
+        schema=schema_from_arrays(given["table"], arrays),
+        classes=classes,
+        parameters=parameters,
+        caution=caution if isinstance(caution, int | float) else None,
+        n_rows=bag.get("n_rows") if isinstance(bag, dict) else None,
+        n_groups=bag.get("n_groups", 0) if isinstance(bag, dict) else 0,
+        n_trees=len(contents.arrays["forest.node_start"]) - 1,
+        n_nodes=starts[0],
+        n_leaves=starts[1],
+        n_bytes=sum(array.nbytes for array in contents.arrays.values()),
+        n_outputs=n_outputs,
+    )
+
+
+def _last(arrays: dict[str, Array], name: str) -> int:
+    """Return the last entry of an array of starts, the total number."""
+    array = arrays.get(name)
+    if array is None or array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
+        raise ModelFileError(f"missing or malformed array {name!r}.")
+    return int(array[-1])

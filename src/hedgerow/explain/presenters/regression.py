@@ -29,8 +29,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import RegressionTally
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
-from hedgerow.tasks.regression.columns import RegressionColumns
-from hedgerow.tasks.regression.evaluation import RegressionEvaluation
+from hedgerow.tasks.regression.evaluation import RegressionColumns, RegressionEvaluation
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 from hedgerow.util.text import share
 

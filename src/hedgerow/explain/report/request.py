@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from hedgerow.explain.breakdown import Groups
 from hedgerow.explain.question import Array
 from hedgerow.explain.report.pack import cut
-from hedgerow.inference.evaluation import group_rows
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
 from hedgerow.table.bins import DATES, PARTS
+from hedgerow.table.groups import group_rows
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

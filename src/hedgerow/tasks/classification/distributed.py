@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import rows_to_learn_on
 from hedgerow.fit.distributed import (
     DistributedTarget,
+    Engine,
+    Handle,
     PartitionTarget,
     ResolvedTarget,
     Targets,
     Weighed,
     WeighedTable,
 )
-from hedgerow.fit.engine import Engine, Handle
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags, times_counted
-from hedgerow.inference.calibration import calibration_obstacle
 from hedgerow.inference.fitted import Fitted
-from hedgerow.inference.oob import Sample
+from hedgerow.inference.oob import Sample, calibration_obstacle
 from hedgerow.labels import read_labels
 from hedgerow.params.checks import check_class_weight
 from hedgerow.rules import resolve_rule
 from hedgerow.table.sums import Spread, exact_sums_by
-from hedgerow.tasks.classification.calibration import learn_on_sample, rule_key
+from hedgerow.tasks.classification.oob import learn_on_sample, rule_key
 from hedgerow.tasks.classification.target import (
     ClassInfo,
     ClassLabels,

@@ -20,8 +20,7 @@ from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.rows import OobMask
 from hedgerow.forest.target import among_classes
 from hedgerow.forest.walk import Tree, node_evidence
-from hedgerow.inference.batch import Batch
-from hedgerow.inference.calibration import CrossCalibration
+from hedgerow.inference.batch import Batch, UnseenValues, widened
 from hedgerow.inference.completions import Completions, opinion_over_completions, values_over_completions
 from hedgerow.inference.evidence import (
     CredalUncertainty,
@@ -35,9 +34,8 @@ from hedgerow.inference.evidence import (
 )
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.novelty import PredictionNovelty
-from hedgerow.inference.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
+from hedgerow.inference.oob import BootstrapErrors, CrossCalibration, Trace, bootstrap_errors, ensemble_error
 from hedgerow.inference.predictor import Predictor
-from hedgerow.inference.unseen import UnseenValues, widened
 from hedgerow.inference.variance import SamplingVariance, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.rules import Calibrated, Rule, Setting, Uncertainty, resolve_rule
@@ -46,11 +44,24 @@ from hedgerow.rules.combine import checked_weights
 from hedgerow.rules.uncertainty import UncertaintyWith
 from hedgerow.table import NamedColumns
 from hedgerow.table.bins import Codes
-from hedgerow.tasks.classification.calibration import NOT_ASKED, calibration_of, views_for
-from hedgerow.tasks.classification.columns import ClassificationColumns, classification_columns
-from hedgerow.tasks.classification.discounting import discount_factor, discounted
-from hedgerow.tasks.classification.evaluation import ClassificationEvaluation, evaluate_classifier
-from hedgerow.tasks.classification.oob import group_column, groups_in, needs_trial, oob_metrics, soft_label_metrics
+from hedgerow.tasks.classification.evaluation import (
+    ClassificationColumns,
+    ClassificationEvaluation,
+    classification_columns,
+    evaluate_classifier,
+)
+from hedgerow.tasks.classification.oob import (
+    NOT_ASKED,
+    calibration_of,
+    discount_factor,
+    discounted,
+    group_column,
+    groups_in,
+    needs_trial,
+    oob_metrics,
+    soft_label_metrics,
+    views_for,
+)
 from hedgerow.tasks.classification.target import ClassInfo, read_classes
 from hedgerow.util.runtime import lazy_property, thread_count
 

@@ -1,4 +1,4 @@
-"""Classification task."""
+"""Classification task: choice of criterion parameters, and refinement of uncertain labels."""
 
 from __future__ import annotations
 
@@ -10,36 +10,41 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.criteria import Criterion
 from hedgerow.fit.run import FitRun
 from hedgerow.fit.task import SupervisedTask
+from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import TrainingRows
+from hedgerow.forest.grow import GrowthParams, TrainingRows, grow_forest
+from hedgerow.forest.rows import Bags, Groups, OobMask
 from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.evidence import require_certain
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace, ensemble_error
-from hedgerow.labels import read_labels
+from hedgerow.labels import UncertainLabels, read_labels
 from hedgerow.params.resolve import most_trees, resolve_max_features
 from hedgerow.params.table import Params
-from hedgerow.rules import Setting, resolve_rule
+from hedgerow.rules import Average, Setting, resolve_rule
 from hedgerow.storage.values import Arrays, Once
-from hedgerow.table.bins import Codes
-from hedgerow.tasks.classification.criterion import choose_lam
+from hedgerow.table.bins import Bins, Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
-from hedgerow.tasks.classification.soft_labels import refine, settings_for_shares
 from hedgerow.tasks.classification.storage import KEYS, classifier_from_contents, classifier_to_contents
 from hedgerow.tasks.classification.target import (
     ClassLabels,
+    SoftLabels,
     declared_classes,
     first_classes,
     read_class_target,
     read_classes,
     weigh_rows,
 )
-from hedgerow.tasks.multioutput.task import MultiOutput
+from hedgerow.tasks.multi_output import MultiOutput
 
 if TYPE_CHECKING:
     from hedgerow.tasks.classification.distributed import DistributedClasses
+
+
+Floats = NDArray[np.float64]
 
 
 class Classification(SupervisedTask):
@@ -182,3 +187,176 @@ def _rule_of(run: FitRun) -> tuple[Any, Setting]:
     model, target = run.model, run.rows.target
     caution = 1.0 if isinstance(model.caution, str) else float(model.caution)
     return resolve_rule(model.rule), Setting.of(len(target.classes), caution, target.info.prior)
+
+
+# ---- Choice of a criterion parameter by cross-validation -------------------------------------------------------------
+
+
+N_FOLDS = 5
+MOST_TREES = 10
+"""Number of trees for each candidate, which is enough to rank them."""
+
+
+def choose_lam(
+    tables: Iterable[tuple[Codes, ClassLabels]],
+    bins: Bins,
+    settings: GrowthParams,
+    n_trees: int,
+    n_threads: int = 1,
+    groups: Groups | None = None,
+) -> Criterion:
+    """Return the criterion with the ``lam`` that classifies most held-out rows.
+
+    Each table has codes (p, n) and labels. A ``size_cost`` times the number of leaves is subtracted from the number of
+    correct rows. All candidates use the same folds, and ties go to the largest ``lam``, which grows larger trees. If
+    every table has fewer rows than folds, the middle candidate is chosen. `groups` are kept together in folds and are
+    supported for a single table only.
+    """
+    candidates: list[Criterion] = settings.criterion.candidates()
+    worth = [_worth(codes, bins, labels, settings, n_trees, n_threads, groups) for codes, labels in tables]
+    judged = [each for each in worth if each is not None]
+    if not judged:
+        return candidates[len(candidates) // 2]
+    return candidates[len(candidates) - 1 - int(np.sum(judged, axis=0)[::-1].argmax())]
+
+
+def _worth(
+    codes: Codes,
+    bins: Bins,
+    labels: ClassLabels,
+    settings: GrowthParams,
+    n_trees: int,
+    n_threads: int,
+    groups: Groups | None,
+) -> NDArray[np.float64] | None:
+    """Count correct held-out rows of each candidate, less the cost of leaves.
+
+    Returns None if there are too few rows.
+    """
+    candidates = settings.criterion.candidates()
+    numbers = _first_numbers(labels)
+    n_folds = min(N_FOLDS, int(np.bincount(numbers).max())) if len(numbers) else 0
+    if n_folds < 2:
+        return None
+    worth = np.zeros(len(candidates))
+    fold_of = _folds(numbers, n_folds, settings.seed)
+    if groups is not None:  # a group is in the fold of its first row
+        fold_of = fold_of[np.unique(groups.of_row, return_index=True)[1]][groups.of_row]
+    for held in range(n_folds):
+        train, test = np.flatnonzero(fold_of != held), np.flatnonzero(fold_of == held)
+        together = None if groups is None else Groups.of(groups.of_row[train])
+        held_in, held_out = np.ascontiguousarray(codes[:, train]), np.ascontiguousarray(codes[:, test])
+        for number, criterion in enumerate(candidates):
+            forest = grow_forest(
+                held_in,
+                bins,
+                labels.take(train),
+                replace(settings, criterion=criterion),
+                n_trees=min(n_trees, MOST_TREES),
+                n_threads=n_threads,
+                groups=together,
+            )
+            guessed = forest.probability(held_out, n_threads).argmax(axis=1)
+            worth[number] += (guessed == numbers[test]).sum()
+            worth[number] -= settings.criterion.size_cost * forest.evidence.n_leaves / (n_folds * forest.n_trees)
+    return worth
+
+
+def _first_numbers(labels: ClassLabels) -> NDArray[np.uint16]:
+    """Return the class of each row, (n,); the most probable one for uncertain labels."""
+    if labels.rows is None:
+        return labels.numbers
+    return labels.numbers[np.flatnonzero(np.diff(labels.rows, prepend=-1))]
+
+
+def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.int64]:
+    """Deal shuffled rows to folds class by class, (n,)."""
+    shuffled = np.random.default_rng(seed).permutation(len(numbers))
+    by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
+    folds = np.empty(len(numbers), dtype=np.int64)
+    folds[by_class] = np.arange(len(numbers)) % n_folds
+    return folds
+
+
+# ---- Refinement of uncertain labels by expectation maximisation with trees -------------------------------------------
+#
+# The M-step grows trees on expected class shares. In the E-step, the share of a class becomes its plausibility, given
+# by the label, times its out-of-bag probability. If labels are masses, the mass of each set is shared out among its
+# classes in proportion to their out-of-bag probabilities.
+
+
+#: Number of trees per round.
+TREES = 50
+#: Stop when the shares of rows with uncertain labels change by less than this on average.
+CHANGE = 0.01
+#: Uniform share of the probabilities of trees, which keeps classes without rows in the leaves possible.
+DOUBT = 0.01
+
+
+def refine(
+    soft: SoftLabels,
+    codes: Codes,
+    bins: Bins,
+    settings: GrowthParams,
+    rounds: int,
+    n_threads: int = 1,
+    groups: Groups | None = None,
+) -> Floats:
+    """Return expected class shares (n, K) after at most `rounds` rounds.
+
+    Certain labels stay certain. Probabilities are out of bag even if the estimator has no bootstrap, because a tree
+    grown on a row would only repeat its label. Class weights are ignored: they carry no information about the class of
+    a row. If the criterion has an unresolved parameter, the rounds use the middle candidate.
+    """
+    shares = soft.labels.shares
+    unsure = ~soft.labels.certain
+    bag_mean = settings.bag_mean or 1.0
+    candidates = settings.criterion.candidates()
+    oob_mask = replace(settings, bag_mean=bag_mean, leaf_counts="inbag", criterion=candidates[len(candidates) // 2])
+    outside = OobMask(Bags(settings.seed, bag_mean, codes.shape[1], groups=groups))
+    for _ in range(rounds):
+        labels = soft.spread(shares, by_class=False)
+        forest = grow_forest(codes, bins, labels, oob_mask, n_trees=TREES, n_threads=n_threads, groups=groups)
+        setting = Setting.of(labels.n_classes, 0.0)
+        seen = fold(forest, codes, Average(), setting, oob_mask=outside, n_threads=n_threads).probability
+        expected = expected_shares(soft.labels, (1 - DOUBT) * seen + DOUBT / labels.n_classes)
+        change = np.abs(expected - shares)[unsure].sum(axis=1).mean() / 2
+        shares = expected
+        if change < CHANGE:
+            break
+    return shares
+
+
+def expected_shares(labels: UncertainLabels, probability: Floats) -> Floats:
+    """Return the expected class shares (n, K) of labels, given positive probabilities of classes, (n, K).
+
+    Examples
+    --------
+    >>> from hedgerow.labels import from_masses
+    >>> chance, ignorance = [0, 0.5, 0.5, 0], [0, 0, 0, 1]
+    >>> expected_shares(from_masses([chance, ignorance]), np.array([[0.75, 0.25], [0.75, 0.25]]))
+    array([[0.5 , 0.5 ],
+           [0.75, 0.25]])
+    """
+    if labels.masses is None:
+        expected = labels.contour * probability
+        shares: Floats = expected / expected.sum(axis=1, keepdims=True)
+        return shares
+    masses = labels.masses
+    row, members = masses.row, masses.sets[masses.which]
+    expected = members * probability[row]
+    expected *= (masses.mass / expected.sum(axis=1))[:, None]
+    cells = (row[:, None] * expected.shape[1] + np.arange(expected.shape[1])).ravel()
+    summed = np.bincount(cells, weights=expected.ravel(), minlength=probability.size).astype(np.float64)
+    return summed.reshape(probability.shape)
+
+
+def settings_for_shares(settings: GrowthParams, n_rows: int) -> GrowthParams:
+    """Replace limits on rows by limits on weights, because rows are split.
+
+    The limit is half a row lower, so that rounding never rules out a split that leaves exactly the minimum.
+    """
+    if settings.min_samples_leaf <= 1:
+        return settings
+    least = (settings.min_samples_leaf - 0.5) / n_rows
+    return replace(settings, min_samples_leaf=1, min_weight_fraction_leaf=max(settings.min_weight_fraction_leaf, least))

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from hedgerow.fit.distributed import (
     DistributedTarget,
+    Engine,
+    Handle,
     PartitionTarget,
     ResolvedTarget,
     Targets,
     Weighed,
     WeighedTable,
 )
-from hedgerow.fit.engine import Engine, Handle
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.rows import Bags, ProvenanceGrid
 from hedgerow.inference.fitted import Fitted

@@ -16,19 +16,22 @@ from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, oob_leaves, quantiles_of, ranks_of
 from hedgerow.forest.reducers import MeanReducer, predictions
 from hedgerow.forest.walk import ancestor_moments
-from hedgerow.inference.batch import Batch
+from hedgerow.inference.batch import Batch, UnseenValues, widened_intervals
 from hedgerow.inference.completions import Completions, mean_of_groups, values_over_completions
 from hedgerow.inference.evidence import checked_caution, checked_interval
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import BootstrapErrors, Trace, regression_errors
 from hedgerow.inference.predictor import Predictor
-from hedgerow.inference.unseen import UnseenValues, widened_intervals
 from hedgerow.inference.variance import SamplingVariance, jackknife_variance
 from hedgerow.metrics import RegressionTally, tally_numbers
 from hedgerow.table.bins import Codes
-from hedgerow.tasks.regression.columns import RegressionColumns, regression_columns
 from hedgerow.tasks.regression.distribution import LeafDistribution, PredictedDistribution, ScaledDistribution
-from hedgerow.tasks.regression.evaluation import RegressionEvaluation, evaluate_regressor
+from hedgerow.tasks.regression.evaluation import (
+    RegressionColumns,
+    RegressionEvaluation,
+    evaluate_regressor,
+    regression_columns,
+)
 from hedgerow.tasks.regression.oob import (
     MAX_ROWS,
     METHODS,

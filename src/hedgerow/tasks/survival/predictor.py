@@ -24,7 +24,7 @@ from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
 from hedgerow.metrics.survival import harrell_c, read_survival
 from hedgerow.rules import Setting
-from hedgerow.tasks.regression.columns import RegressionColumns
+from hedgerow.tasks.regression.evaluation import RegressionColumns
 from hedgerow.tasks.survival.evaluation import SurvivalEvaluation, SurvivalTally
 from hedgerow.tasks.survival.oob import CurveCalibration, LowerLevels, learn_calibration, learn_lower, oob_curves
 from hedgerow.tasks.survival.target import SurvivalInfo

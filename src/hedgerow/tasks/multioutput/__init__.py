@@ -1,1 +1,0 @@
-"""Multi-output classification and regression."""
