@@ -308,15 +308,16 @@ DECISIONS: dict[str, Told] = {
     "risk": Told(
         "Risk",
         r"\{\text{arg max}_k p_k\} \text{ if } \max_k p_k > \tau, \text{ else all classes;} \quad \tau = \text{the"
-        r" lowest threshold with } P(\text{Binomial}(n_\tau, \epsilon) \le w_\tau) \le \delta",
+        r" last of descending thresholds that pass } P(\text{Binomial}(n_\tau, \epsilon) \le w_\tau) \le \delta_\tau",
         "Guarantees, with confidence 1 − δ, that at most a share ε of decisions is wrong; n labelled rows"
-        " lie above the threshold, and w of them would be decided wrongly. See {doc}`/explanation/guarantees`.",
+        " lie above the threshold, and w of them would be decided wrongly. The levels δ of the tests are those of a"
+        " fallback procedure. See {doc}`/how-to/coverage-and-risk`.",
     ),
     "screening": Told(
         "Screening",
         r"\text{without class } c \text{ if } p_c < \tau_{\text{low}}, \; \{c\} \text{ if } p_c > \tau_{\text{high}},"
         r" \text{ else all classes}",
-        "Guarantees sensitivity, specificity and predictive values for one class, each with a confidence. See"
+        "Guarantees sensitivity, specificity and predictive values for one class, together with a confidence. See"
         " {doc}`/how-to/coverage-and-risk`.",
     ),
     "auto": Told(
@@ -327,7 +328,8 @@ DECISIONS: dict[str, Told] = {
     "rule": Told(
         "The rule's own choice",
         r"\text{what the rule has chosen, else interval dominance}",
-        "For rules that are decisions by themselves: MVA, CDM-Ave, CDM-Vote, NDC, CR, dominance vote.",
+        "For rules that are decisions by themselves: MVA, CDM-Ave, CDM-Vote, NDC, CR, interval average, dominance"
+        " vote, credal set of trees.",
     ),
 }
 

@@ -39,9 +39,9 @@ for rule, decision in (
     print(f"truth among them {kept:.3f}, worth (u80) {worth:.3f}")
 
 # %%
-# Interval dominance of averaged bounds keeps a digit unless another is certainly better.
-# With ten classes and full-grown trees on 300 rows, that is rarely certain. Sets by utility
-# balance the size of a set against its chance of containing the digit.
+# Interval dominance keeps a digit unless another is certainly better. The bounds around
+# calibrated probabilities are narrow, so most digits are decided. Sets by utility balance
+# the size of a set against its chance of containing the digit.
 #
 # Target coverage
 # ---------------

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.inspection import permutation_importance
 from tests.reference import survival as twin
 
 import hedgerow
 from hedgerow import ExtraSurvivalTrees, RandomSurvivalForest, SurvivalTree
+from hedgerow.explain import debiased_importance, importance_test, oob_permutation_importance
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.metrics.survival import read_survival
 from hedgerow.tasks.survival.oob import brier_of_many_trees, oob_curves
@@ -337,6 +339,20 @@ def test_brier_scores_of_many_trees_do_not_depend_on_their_number() -> None:
         curves = oob_curves(fitted.forest, fitted.rows, kaplan_meier, 1)
         errors.append(brier_of_many_trees(curves, fitted.info.times, y[:, 0], y[:, 1] > 0))
     assert errors[0] == pytest.approx(errors[1], rel=0.04)
+
+
+@pytest.mark.parametrize("importance", [debiased_importance, oob_permutation_importance, importance_test])
+def test_importances_of_classes_are_not_those_of_times(fitted: Any, importance: Any) -> None:
+    with pytest.raises(ValueError, match=r"does not support RandomSurvivalForest\. Use sklearn\.inspection"):
+        importance(fitted[0])
+
+
+def test_permutation_by_scikit_learn_finds_the_feature_of_the_times() -> None:
+    (X, y), (X_new, y_new) = table(300), table(150, seed=1)
+    forest = RandomSurvivalForest(30, random_state=0).fit(X, y)
+    found = permutation_importance(forest, X_new, y_new, n_repeats=3, random_state=0).importances_mean
+    assert found.argmax() == 0
+    assert found[0] > 0.05
 
 
 @pytest.mark.parametrize("estimator", [RandomSurvivalForest, ExtraSurvivalTrees])

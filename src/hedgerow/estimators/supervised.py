@@ -375,8 +375,8 @@ class SupervisedTrees(BaseTrees):
         """Out-of-bag error after each tree, of shape (n_trees,).
 
         For a classifier, it is the uncalibrated error rate under its rule, with equal weights if the rule learns tree
-        weights. For a regressor, it is the squared error, or the absolute error with ``criterion="absolute_error"``. It
-        is computed when first needed.
+        weights. For a regressor, it is the squared error, or the absolute error with ``criterion="absolute_error"``;
+        for a survival forest, the negative log-likelihood. It is computed when first needed.
         """
         with as_attribute_error():
             return np.array(self._predictor().oob_trace())
@@ -407,8 +407,8 @@ class SupervisedTrees(BaseTrees):
 
         Impurities are computed from the evidence in the leaves. The impurity of a regressor is that of its criterion:
         squared error, deviance or absolute error (squared error after `merge`, for multi-output models and on a
-        cluster). The importance of features with many distinct values is biased upwards; permutation importance does
-        not have this bias.
+        cluster). That of survival trees is the negative log-likelihood of the times. The importance of features with
+        many distinct values is biased upwards; permutation importance does not have this bias.
         """
         mean = fitted_of(self).importances().mean(axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)

@@ -107,7 +107,7 @@ def oob_permutation_importance(
     Parameters
     ----------
     forest : fitted forest with bootstrap=True
-        Fitted in this process: model files and pickles do not contain the training rows.
+        Fitted in this process: model files and pickles do not contain the training rows. Not a survival forest.
     worth : {"accuracy", "probability", "squared_error"}, default=None
         Score of a tree for a row. "accuracy", the default for classes, is 1 if the leaf predicts the class of the row
         (fractional for ties), as in Breiman's program. "probability", which is smoother, is the share of the class in
@@ -213,7 +213,7 @@ def debiased_importance(forest: BaseEstimator) -> Importance:
     Parameters
     ----------
     forest : fitted forest with bootstrap=True
-        Fitted in this process. Sample weights are ignored.
+        Fitted in this process. Sample weights are ignored. Not a survival forest.
 
     Returns
     -------
@@ -442,6 +442,8 @@ class _NumberScores:
         trees._reader.gains_numbers(rows.codes, rows.target.values - rows.target.values.mean(), *rest)
 
 
+#: Prediction types whose trees have a score on out-of-bag rows; unsupervised trees tell real rows from permuted ones.
+OOB_KINDS = ("classes", "numbers", "rows")
 #: Scores by type of target.
 OOB_SCORES: dict[str, _ClassScores | _NumberScores] = {"classes": _ClassScores(), "numbers": _NumberScores()}
 
@@ -487,7 +489,12 @@ def rows_with_bags(forest: BaseEstimator) -> TrainingRows:
 
     Raise a ValueError without out-of-bag rows.
     """
-    rows: TrainingRows | None = predictor_of(forest).fitted.oob_rows
+    predictor = predictor_of(forest)
+    if predictor.kind not in OOB_KINDS:
+        raise ValueError(
+            f"The importance does not support {type(forest).__name__}. Use sklearn.inspection.permutation_importance."
+        )
+    rows: TrainingRows | None = predictor.fitted.oob_rows
     if rows is None:
         raise ValueError(
             "The importance requires a forest with bootstrap=True that has kept its training rows, unlike loaded,"

@@ -87,7 +87,7 @@ def to_onnx(forest: BaseEstimator, *, float_type: str = "double") -> ModelProto:
         If features are separate inputs and a name is empty or reserved.
     NotImplementedError
         For the rules "credal_trees" and "pcr6", for "cdm_vote" with more than ten classes, for decisions with a utility
-        matrix, and for ``Coverage(score="aps")``.
+        matrix or groups, for ``Coverage(score="aps")``, for `novelty`, and for uncertain labels.
 
     Examples
     --------
