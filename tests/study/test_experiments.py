@@ -26,6 +26,7 @@ from hedgerow.study.experiments.busch_2021.scores import NINE, Scores
 from hedgerow.study.experiments.frame import Experiment, Results, Unit, reproduce
 from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport, pairwise_wins, stars
 from hedgerow.study.experiments.sutton_2012 import protocol as sutton
+from hedgerow.study.experiments.sutton_2012 import verdict as sutton_verdict
 from hedgerow.study.experiments.sutton_2012.paper import PAPER as SUTTON
 from hedgerow.study.experiments.sutton_2012.paper import is_attainable
 from hedgerow.study.experiments.sutton_2012.paper import printed as printed_errors
@@ -185,11 +186,30 @@ def test_a_deviation_is_explained_a_misprint_or_unexplained():
     wine, mass2 = TITLES.index("Wine"), 1
     mean = printed().copy()
     mean[wine, :, mass2] = 79.5, 79.7, 79.8  # printed: 79.46, 79.06, 79.71
-    best, also, exact = (Ours(name, 50, m, np.ones_like(m), ()) for name, m in
-                         (("all", mean), (zhang.TWIN, mean), ("exact", printed())))  # fmt: skip
+    best, also, exact, noisy = (
+        Ours(name, 2, m, np.ones_like(m), tuple(np.stack([each - error, each + error]) for each in m))
+        for name, m, error in (
+            ("all", mean, 0.0),
+            (zhang.TWIN, mean, 0.0),
+            ("exact", printed(), 0.0),
+            ("noisy", printed(), 9.0),
+        )
+    )
     assert [one.cause for one in deviations(best, [best])] == ["unexplained"]
     assert [one.cause for one in deviations(best, [best, also])] == ["probably a misprint"]
     assert [one.cause for one in deviations(best, [best, also, exact])] == ["explained"]
+    assert [one.cause for one in deviations(best, [best, noisy])] == ["unexplained"]  # inside, perhaps by chance
+
+
+def test_an_alternative_explains_an_error_rate_by_a_paired_difference_beyond_noise():
+    cell = next(cell for cell in printed_errors(3) if (cell.title, cell.column) == ("Balance scale", "combination"))
+    usual, near = cell.percent - 10, np.full((8, 4), cell.percent) + np.arange(4) - 1.5
+    results = Results((), {}, False)
+    for shift, cause in ((np.zeros((8, 1)), "Explained"), (100.0 * (np.arange(8)[:, None] - 3.5), "Unexplained")):
+        rates = Rates(np.full((8, 4), usual) + np.arange(4) + shift, 1.0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sutton_verdict, "alternatives", lambda *_, near=near: {"other": Rates(near, 1.0)})
+            assert f"**{cause}**" in sutton_verdict._remark_on_deviations(results, cell, rates)
 
 
 def test_noise_replaces_labels_by_others():

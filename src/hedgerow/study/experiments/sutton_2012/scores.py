@@ -118,10 +118,11 @@ def alternatives(results: Results, data_set: str, way: str) -> dict[str, Rates]:
     return {name: rates for name, rates in tried.items() if rates is not None}
 
 
-def change(usual: Rates, other: Rates) -> float:
-    """Return the mean difference in points over common repetitions."""
+def change(usual: Rates, other: Rates) -> tuple[float, float]:
+    """Return the mean paired difference in points over common repetitions, and its standard error."""
     both = min(len(usual.rates), len(other.rates))
-    return float(other.rates[:both].mean() - usual.rates[:both].mean())
+    paired = other.rates[:both] - usual.rates[:both]
+    return float(paired.mean()), float(paired.std(ddof=1) / np.sqrt(both)) if both > 1 else np.inf
 
 
 def signed(points: float) -> str:

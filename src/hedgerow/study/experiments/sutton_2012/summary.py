@@ -232,7 +232,7 @@ def alternative_tables(results: Results, ours: dict[Cell, Rates]) -> list[Report
 def _changes(results: Results, ours: dict[Cell, Rates]) -> dict[tuple[Cell, str], float]:
     """Return the change of each cell and alternative, in points."""
     return {
-        (cell, name): change(usual, other)
+        (cell, name): change(usual, other)[0]
         for cell, usual in ours.items()
         for name, other in alternatives(results, cell.data_set, cell.way).items()
     }

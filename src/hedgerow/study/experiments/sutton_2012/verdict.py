@@ -79,14 +79,19 @@ def _remark_on_deviations(results: Results, cell: Cell, rates: Rates) -> str:
         return said + "."
     nearest = min(tried, key=lambda name: abs(tried[name].gap(cell)))
     other = tried[nearest]
-    if other.is_near(cell):
+    moved, error = change(rates, other)
+    if other.is_near(cell) and abs(moved) > NEAR * error:
         return said + (
             f". **Explained** if it was done otherwise: `{nearest}` gives {other.mean:.1f}"
-            f" ({other.distance(cell):+.1f} standard deviations); one of {len(tried)} alternatives tried."
+            f" ({other.distance(cell):+.1f} standard deviations), {moved:+.1f} ± {error:.1f} points (SE) from ours,"
+            f" paired over {len(other.rates)} repetitions; one of {len(tried)} alternatives tried."
         )
     if abs(other.gap(cell)) >= abs(rates.gap(cell)):
         return said + f". **Unexplained**: none of {len(tried)} alternatives comes nearer."
-    return said + f". **Unexplained**: of {len(tried)} alternatives `{nearest}` comes nearest, with {other.mean:.1f}."
+    return said + (
+        f". **Unexplained**: of {len(tried)} alternatives `{nearest}` comes nearest, with {other.mean:.1f}"
+        f" ({moved:+.1f} ± {error:.1f} points (SE) from ours, paired over {len(other.rates)} repetitions)."
+    )
 
 
 def _remark_on_comparison(ours: dict[Cell, Rates]) -> list[str]:
@@ -121,7 +126,7 @@ def _remark_on_tic_tac(results: Results, ours: dict[Cell, Rates]) -> list[str]:
     shown = []
     for column, cell in cells.items():
         tried = alternatives(results, cell.data_set, cell.way)
-        coded = [ours[cell].mean + change(ours[cell], tried[name]) for name in tried if "values as numbers" in name]
+        coded = [ours[cell].mean + change(ours[cell], tried[name])[0] for name in tried if "values as numbers" in name]
         shown.append(f"{column} {ours[cell].mean:.1f}" + "".join(f", as numbers {value:.1f}" for value in coded))
     cart, belief = cells["CART"], cells["U_λ"]
     theirs, mine = cart.percent - belief.percent, ours[cart].mean - ours[belief].mean

@@ -75,6 +75,17 @@ class Ours:
         return float(np.nanmean(np.abs(self.gap)))
 
 
+def paired_change(usual: Ours, other: Ours) -> tuple[Floats, Floats]:
+    """Return mean paired differences in points over common repetitions (sets, cautions, rules), and their errors."""
+    means, errors = np.full_like(usual.mean, np.nan), np.full_like(usual.mean, np.nan)
+    for number, (ours, theirs) in enumerate(zip(usual.scores, other.scores, strict=True)):
+        both = min(len(ours), len(theirs)) if ours is not None and theirs is not None else 0
+        if both > 1:
+            paired = theirs[:both] - ours[:both]
+            means[number], errors[number] = paired.mean(axis=0), paired.std(axis=0, ddof=1) / np.sqrt(both)
+    return means, errors
+
+
 def collect_decided(results: Results, name: str) -> Ours:
     """Return the results of another decision, saved with those of the usual one."""
     both = [(arguments, result["decided"]) for arguments, result in results.of(kind="tables") if "decided" in result]

@@ -10,11 +10,21 @@ from numpy.typing import NDArray
 
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.report import ReportTable
-from hedgerow.study.experiments.zhang_2021.paper import BASELINE, GOAL, Floats, Ours, printed, printed_stars
+from hedgerow.study.experiments.zhang_2021.paper import (
+    BASELINE,
+    GOAL,
+    Floats,
+    Ours,
+    paired_change,
+    printed,
+    printed_stars,
+)
 from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS, MANY, SKIPPED, TWIN
 from hedgerow.study.experiments.zhang_2021.tables import cell_name, stars_of
 
 At = tuple[int, ...]
+
+SURE = 2  # standard errors of a paired difference that is more than noise
 
 
 def write_verdict(
@@ -51,13 +61,21 @@ def _remark_on_constants(best: Ours, variants: list[Ours]) -> list[str]:
     if not skipped:
         return []
     was, is_ = np.abs(skipped[0].gap) > GOAL, np.abs(best.gap) > GOAL
-    moved = [tuple(int(i) for i in place) for place in np.argwhere(was & ~is_)]
-    told = ", ".join(f"{cell_name(*at)} ({skipped[0].gap[at]:+.2f} → {best.gap[at]:+.2f})" for at in moved) or "none"
+    moved, errors = paired_change(skipped[0], best)
+    inside = [tuple(int(i) for i in place) for place in np.argwhere(was & ~is_)]
+    told = (
+        f"{cell_name(*at)} ({skipped[0].gap[at]:+.2f}, moved by {moved[at]:+.2f} ± {errors[at]:.2f})"
+        for at in inside
+        if abs(moved[at]) > SURE * errors[at]
+    )
+    noise = sum(abs(moved[at]) <= SURE * errors[at] for at in inside)
     return [
         "Explained, by how constant features are counted: when a node draws √p features, scikit-learn, which the"
         " authors used, lets a feature that is constant there take one of the places; hedgerow by default draws"
         f" another. Skipping them leaves {int(was.sum())} cells outside in {skipped[0].repetitions} repetitions,"
-        f" counting them {int(is_.sum())}. Inside since they are counted: {told}."
+        f" counting them {int(is_.sum())} in {best.repetitions}. Inside since they are counted, with paired differences"
+        f" over {min(skipped[0].repetitions, best.repetitions)} repetitions and their standard errors:"
+        f" {', '.join(told) or 'none'}. {noise} further cells are inside by at most {SURE} standard errors."
     ]
 
 
@@ -208,14 +226,14 @@ def deviations(best: Ours, ways: list[Ours]) -> list[Deviation]:
 def cause_of(at: At, best: Ours, others: list[Ours]) -> tuple[str, str]:
     """Return the cause of a cell outside the goal, and the reason.
 
-    Another way explains a cell if it brings it inside and fits the whole no worse. A cell is probably a misprint if
-    it alone breaks the order of its row over s, its neighbours are inside, and both programs agree against it.
+    Another way explains a cell if it brings it inside, by more than noise, and fits the whole no worse. A cell is
+    probably a misprint if it alone breaks the order of its row over s, its neighbours are inside, and both programs
+    agree against it.
     """
     inside = [way for way in others if abs(way.gap[at]) <= GOAL]
-    better = [way for way in inside if _share(way) >= _share(best)]
-    if better:
-        ways = " and ".join(f"`{way.name}` ({way.gap[at]:+.2f})" for way in better)
-        return EXPLAINED, f"inside under {ways}, which fits all cells no worse"
+    better = [_moved(at, best, way) for way in inside if _share(way) >= _share(best)]
+    if explained := [words for words, is_sure in better if is_sure]:
+        return EXPLAINED, f"inside under {' and '.join(explained)}, which fits all cells no worse"
     twin = next((way for way in others if way.name == TWIN and np.isfinite(way.gap[at])), None)
     told = f"scikit-learn's forests with the printed formulas give {twin.mean[at]:.2f}" if twin else ""
     if twin is not None and _breaks_order(at, best) and abs(twin.mean[at] - best.mean[at]) <= GOAL < abs(twin.gap[at]):
@@ -227,6 +245,12 @@ def cause_of(at: At, best: Ours, others: list[Ours]) -> tuple[str, str]:
     worse = " and ".join(f"`{way.name}` ({way.gap[at]:+.2f})" for way in inside if way is not twin)
     under = f"it is inside only under {worse}, which fit the other cells worse" if worse else "none brings it inside"
     return UNEXPLAINED, "; ".join(part for part in (f"{tried}, {under}", told) if part)
+
+
+def _moved(at: At, best: Ours, way: Ours) -> tuple[str, bool]:
+    """Return how far a cell moves under another way, in words, and whether by more than noise."""
+    change, error = (each[at] for each in paired_change(best, way))
+    return f"`{way.name}` ({way.gap[at]:+.2f}, moved by {change:+.2f} ± {error:.2f})", abs(change) > SURE * error
 
 
 def _share(way: Ours) -> float:
