@@ -21,6 +21,8 @@ from hedgerow.cli.output import FORMULA
 
 FORMULAS = [
     "=1+1",
+    "\ufeff=1+1",
+    "\u200b@SUM(A1)",
     "+cmd|' /C calc'!A0",
     "-2+3",
     "@SUM(A1)",

@@ -20,7 +20,7 @@ from hedgerow import _core
 from hedgerow.rules import Belief, CdmAve
 from hedgerow.storage import state
 from hedgerow.storage import state as novelty
-from hedgerow.storage.values import text_to_arrays
+from hedgerow.storage.values import estimator_named, text_to_arrays
 
 
 def parts_of(name: str) -> Parts:
@@ -414,3 +414,21 @@ def test_outputs_have_answers_about_the_same_rows():
     parts.arrays["1.oob_prediction"] = parts.arrays["1.oob_prediction"][:-1].copy()
     with pytest.raises(hedgerow.ModelFileError, match="numbers of out-of-bag predictions must agree"):
         hedgerow.load(io.BytesIO(put_together(parts)))
+
+
+@pytest.mark.parametrize(
+    ("name", "tree"),
+    [
+        ("forest", "DecisionTreeClassifier"),
+        ("number-forest", "DecisionTreeRegressor"),
+        ("survival", "SurvivalTree"),
+        ("number-outputs", "DecisionTreeRegressor"),
+    ],
+)
+def test_a_file_of_several_trees_is_no_tree(name: str, tree: str) -> None:
+    parts, known = parts_of(name), estimator_named(tree)().get_params()
+    parts.model["estimator"] = tree
+    for output in parts.model.get("outputs", [parts.model]):
+        output["parameters"] = {key: value for key, value in output["parameters"].items() if key in known}
+    with pytest.raises(hedgerow.ModelFileError, match=f"a {tree} must have one tree, got"):
+        loaded(parts)

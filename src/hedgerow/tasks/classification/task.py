@@ -137,7 +137,7 @@ class Classification(SupervisedTask):
 
     def tree_shape(self, estimator: type, n_classes: int) -> tuple[int, int | None]:
         """Return the number of classes per leaf, and of trees (None means any)."""
-        return n_classes, 1 if estimator._single_tree else None  # type: ignore[attr-defined]
+        return n_classes, None
 
     def distributed(self, model: Any) -> DistributedClasses | None:
         """Return the target on a cluster; imported late because only clusters need it."""
