@@ -79,10 +79,10 @@ def paired_change(usual: Ours, other: Ours) -> tuple[Floats, Floats]:
     """Return mean paired differences in points over common repetitions (sets, cautions, rules), and their errors."""
     means, errors = np.full_like(usual.mean, np.nan), np.full_like(usual.mean, np.nan)
     for number, (ours, theirs) in enumerate(zip(usual.scores, other.scores, strict=True)):
-        both = min(len(ours), len(theirs)) if ours is not None and theirs is not None else 0
-        if both > 1:
-            paired = theirs[:both] - ours[:both]
-            means[number], errors[number] = paired.mean(axis=0), paired.std(axis=0, ddof=1) / np.sqrt(both)
+        if ours is None or theirs is None or (both := min(len(ours), len(theirs))) < 2:
+            continue
+        paired = theirs[:both] - ours[:both]
+        means[number], errors[number] = paired.mean(axis=0), paired.std(axis=0, ddof=1) / np.sqrt(both)
     return means, errors
 
 
