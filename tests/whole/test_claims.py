@@ -299,3 +299,17 @@ def test_every_page_belongs_to_a_section() -> None:
 def test_the_root_of_the_site_is_the_readme_in_short() -> None:
     first = (ROOT / "README.md").read_text(encoding="utf-8").split("![")[0]
     assert (DOCS / "index.md").read_text(encoding="utf-8").startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("page", "section"), [("explanation/guarantees", "Guaranteed and tested"), ("reference/model-files", "Guarantees")]
+)
+def test_every_guarantee_names_tests_that_exist(page: str, section: str) -> None:
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8").partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    tested = dict(re.findall(r"^\| ([A-Z][^|]+) \| (.+) \|$", text, re.M))
+    assert [*tested] == [words.rstrip(".") for words in re.findall(r"^\* \*\*(.+?)\*\*", text, re.M)]
+    for tests in tested.values():
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", tests)
+        assert named
+        for file, test in named:
+            assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
