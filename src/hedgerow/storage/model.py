@@ -171,7 +171,7 @@ def _model_from(contents: FileContents) -> Any:
     model = task_of(kind, multi_output="outputs" in given).load(kind, given, arrays)
     if arrays and not newer:
         raise ModelFileError(f"unexpected arrays {str(sorted(arrays))[:200]}.")
-    n_trees = model._fitted.forest.n_trees
+    n_trees = fitted_of(model).forest.n_trees
     if kind._single_tree and n_trees != 1:
         raise ModelFileError(f"a {kind.__name__} must have one tree, got {n_trees}.")
     return model
