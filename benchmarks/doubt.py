@@ -1,11 +1,13 @@
 """Doubt: real tables and the same folds for all -> is it any good? One table for each question, and a verdict.
 
-python -m benchmarks.doubt [--question probabilities errors sets strangers intervals groups stopping distributions]
-                           [--quick] [--half choose|report|all] [--models NAME ...] [--sets NAME ...] [--json FILE]
+python -m benchmarks.doubt [--question probabilities errors sets strangers intervals groups stopping distributions
+                                      trees]
+                           [--quick] [--half choose|report|all] [--models NAME ...] [--sets NAME ...]
+                           [--json FILE [--resume]]
 
 A question is a `Study` of its own module: `doubt_probabilities` (probabilities, errors), `doubt_sets`,
-`doubt_intervals`, `doubt_numbers` (stopping), `doubt_distributions`; strangers are those of `benchmarks.strangers`,
-and groups those of `benchmarks.groups`. What they share is in `doubt_kit`.
+`doubt_intervals`, `doubt_numbers` (stopping), `doubt_distributions`, `doubt_trees`; strangers are those of
+`benchmarks.strangers`, and groups those of `benchmarks.groups`. What they share is in `doubt_kit`.
 """
 
 from __future__ import annotations
@@ -25,12 +27,13 @@ from benchmarks import (
     doubt_numbers,
     doubt_probabilities,
     doubt_sets,
+    doubt_trees,
     groups,
     show,
     strangers,
 )
 from benchmarks.data import folder_or_none
-from benchmarks.doubt_kit import Study, chosen_sets, examine, figures, print_table, sentences
+from benchmarks.doubt_kit import Found, Study, chosen_sets, examine, figures, print_table, sentences
 from benchmarks.measure import quiet
 from benchmarks.record import record
 
@@ -40,6 +43,7 @@ STUDIES: tuple[Study, ...] = (
     doubt_intervals.STUDY,
     doubt_numbers.STUDY,
     doubt_distributions.STUDY,
+    doubt_trees.STUDY,
 )
 #: Studies whose means the pages quote, by section; all of their questions must be asked.
 RECORDED = {"probabilities": doubt_probabilities.STUDY, "intervals": doubt_intervals.STUDY}
@@ -76,9 +80,10 @@ def _asked(study: Study, place: Path, options: Any, errors: list[str], kept: dic
     """One study: its tables, printed -> what they say."""
     tables = study.asked(options.question)
     found, names = [], chosen_sets(study, place, options) if tables else []
+    before = _found_before(tables[0].title, options) if tables else {}
     for name in names:
         start = time.monotonic()
-        found.append(examine(study, tables, name, place, options, errors))
+        found.append(examine(study, tables, name, place, options, errors, before.get(name)))
         show.progress(f"{name}: {time.monotonic() - start:.1f} s")
         kept[tables[0].title] = [asdict(one) for one in found]
         _keep(kept, options)
@@ -109,6 +114,13 @@ def _asked_of_groups(place: Path, options: Any, kept: dict[str, Any]) -> list[st
     return groups.sentences(kept[GROUPS])
 
 
+def _found_before(title: str, options: Any) -> dict[str, Found]:
+    """What an earlier run has written to the file that was asked for, by set; nothing without ``--resume``."""
+    if not (options.resume and options.json and Path(options.json).exists()):
+        return {}
+    return {one["set"]: Found(**one) for one in json.loads(Path(options.json).read_text()).get(title, [])}
+
+
 def _keep(kept: dict[str, Any], options: Any) -> None:
     """Write what has been found so far to the file that was asked for."""
     if options.json:
@@ -127,9 +139,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=60_000, help="leave out larger sets")
     parser.add_argument("--most-rows", type=int, default=50_000, help="of a set, evenly spread")
     parser.add_argument("--repeats", type=int, default=4, help="of three-fold cross-validation; fewer on large sets")
+    parser.add_argument("--folds", type=int, help="at most so many, however many repeats have")
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="few small sets, few models: two minutes")
     parser.add_argument("--json", metavar="FILE", help="write all scores to a file, set by set")
+    parser.add_argument("--resume", action="store_true", help="keep the scores that the file of --json has already")
     parser.add_argument("--record", action="store_true", help="write means to docs/results.json, for the pages")
     options = parser.parse_args(arguments)
     if options.quick:

@@ -121,18 +121,37 @@ class Found:
     folds: int
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    trees: int = 100
+
+    def is_like(self, other: Found) -> bool:
+        """Whether the scores of both can stand in one table: the same rows, folds and trees."""
+        return (self.set, self.rows, self.folds, self.trees) == (other.set, other.rows, other.folds, other.trees)
 
 
-def examine(study: Study, tables: list[Table], name: str, place: Path, options: Any, errors: list[str]) -> Found:
-    """All models of some tables on the same folds of one set."""
+def examine(
+    study: Study,
+    tables: list[Table],
+    name: str,
+    place: Path,
+    options: Any,
+    errors: list[str],
+    before: Found | None = None,
+) -> Found:
+    """All models of some tables on the same folds of one set, except those that a run before has scored."""
     X, y = table(name, place)
     some = np.linspace(0, len(y) - 1, min(len(y), options.most_rows)).astype(np.int64)
     X, y = X.iloc[some], study.truth(y[some])
     measures = list(dict.fromkeys(measure for one in tables for measure in one.measures))
-    folds = list(_folds(y, max(1, min(options.repeats, ROWS // len(y)))))
+    folds = list(_folds(y, max(1, min(options.repeats, ROWS // len(y)))))[: options.folds]
     classes = int(y.max()) + 1 if y.dtype.kind == "i" else 0
-    found = Found(name, len(y), classes, len(folds), {measure.title: {} for measure in measures})
+    found = Found(name, len(y), classes, len(folds), {}, {}, options.trees)
+    if before is not None and found.is_like(before):
+        found = before
+    for measure in measures:
+        found.scores.setdefault(measure.title, {})
     for model in wanted(study, tables, options):
+        if model in found.seconds:
+            continue
         scores, start = [], time.monotonic()
         try:
             for seed, (fit, test) in enumerate(folds):

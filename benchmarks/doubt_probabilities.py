@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.accuracy import _encoded, _nominal
+from benchmarks.accuracy import _encoded
 from benchmarks.data import manifest
 from benchmarks.doubt_kit import Measure, NotSuitedError, Rows, Study, Table, classes_of, every_other, imported
 from benchmarks.doubt_tuned import (
+    CatBoost,
     boosted_additive,
     tuned_catboost,
     tuned_forest,
@@ -92,28 +93,11 @@ def _lightgbm(trees: int, seed: int) -> Any:
 
 
 def _catboost(trees: int, seed: int) -> Any:
-    return _CatBoost(imported("catboost"), seed)
+    return CatBoost(imported("catboost"), seed)
 
 
 def _venn_abers(trees: int, seed: int) -> Any:
     return _VennAbers(imported("venn_abers"), trees, seed)
-
-
-class _CatBoost:
-    """CatBoost wants names of nominal columns, and words in all of their cells."""
-
-    def __init__(self, library: Any, seed: int) -> None:
-        self.model = library.CatBoostClassifier(
-            random_seed=seed, thread_count=1, verbose=False, allow_writing_files=False
-        )
-
-    def fit(self, X: Any, y: Any) -> _CatBoost:
-        self.model.fit(_in_words(X), y, cat_features=_nominal(X))
-        self.classes_ = np.asarray(self.model.classes_).ravel()
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        return self.model.predict_proba(_in_words(X))
 
 
 class _VennAbers:
@@ -136,12 +120,6 @@ class _VennAbers:
     def predict_proba(self, X: Any) -> Any:
         said = self.forest.predict_proba(X)
         return self.library.VennAbersCalibrator().predict_proba(p_cal=self.known[0], y_cal=self.known[1], p_test=said)
-
-
-def _in_words(X: Any) -> Any:
-    return X.assign(
-        **{name: X[name].astype(object).where(X[name].notna(), "missing").astype(str) for name in _nominal(X)}
-    )
 
 
 MODELS: dict[str, Callable[[int, int], Any]] = {
@@ -175,7 +153,7 @@ def _brier(probability: Floats, y: Rows) -> float:
     return float(((probability - truth) ** 2).sum(axis=1).mean())
 
 
-def _accuracy(probability: Floats, y: Rows) -> float:
+def accuracy(probability: Floats, y: Rows) -> float:
     return float((probability.argmax(axis=1) == y).mean())
 
 
@@ -186,7 +164,7 @@ def _calibration_error(probability: Floats, y: Rows) -> float:
     return float(sum(abs(sure[part].sum() - right[part].sum()) for part in parts) / len(y))
 
 
-def _risk_coverage(probability: Floats, y: Rows) -> float:
+def risk_coverage(probability: Floats, y: Rows) -> float:
     """Area under the error of the surest cases, from few to all; cases that are equally sure share their errors."""
     return float(_errors_by_sureness(probability, y).mean())
 
@@ -203,7 +181,7 @@ def _errors_by_sureness(probability: Floats, y: Rows) -> Floats:
     return shared[np.sort(level)].cumsum() / np.arange(1, len(y) + 1)
 
 
-def _log_loss(probability: Floats, y: Rows) -> float:
+def log_loss_of(probability: Floats, y: Rows) -> float:
     return float(log_loss(probability, y, FLOOR).mean())
 
 
@@ -214,10 +192,10 @@ STUDY = Study(
             Table(
                 "probabilities",
                 (
-                    Measure("log-loss", _log_loss),
+                    Measure("log-loss", log_loss_of),
                     Measure("Brier score", _brier),
                     Measure("calibration error", _calibration_error),
-                    Measure("accuracy, points", _accuracy, larger=True, scale=100),
+                    Measure("accuracy, points", accuracy, larger=True, scale=100),
                 ),
                 tuple(MODELS),
                 "sklearn",
@@ -228,7 +206,7 @@ STUDY = Study(
             Table(
                 "errors found",
                 (
-                    Measure("risk–coverage", _risk_coverage, how="ratio"),
+                    Measure("risk–coverage", risk_coverage, how="ratio"),
                     Measure("error of the 80 % surest, points", _error_among_surest, scale=100),
                 ),
                 tuple(MODELS),
