@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.doubt_intervals import _on_numbers, halves
 from benchmarks.doubt_kit import Measure, Rows, Study, Table, imported
+from benchmarks.doubt_tuned import CatBoost
 
 Floats = NDArray[np.float64]
 
@@ -21,34 +22,62 @@ LEVELS = (np.arange(200) + 0.5) / 200
 
 
 class Told(NamedTuple):
-    """Atoms of each row, (n, 200), and the seconds of fit and prediction."""
+    """Atoms of each row, (n, 200), predictions (n,), and the seconds of fit and prediction."""
 
     atoms: Floats
+    predicted: Floats
     seconds: float
 
 
 def distributions(model: Any, X: Any, y: Floats, fit: Rows, test: Rows) -> Told:
     """Fit on one part -> distributions of the other."""
     start = time.perf_counter()
-    atoms = np.asarray(model(X.iloc[fit], y[fit], X.iloc[test]), dtype=np.float64)
-    return Told(np.sort(atoms, axis=1), time.perf_counter() - start)
+    given = model(X.iloc[fit], y[fit], X.iloc[test])
+    atoms, predicted = given if isinstance(given, tuple) else (given, np.mean(given, axis=1))
+    seconds = time.perf_counter() - start
+    return Told(np.sort(np.asarray(atoms, dtype=np.float64), axis=1), np.asarray(predicted), seconds)
 
 
 # ---- the models: training rows, their numbers, rows to ask about -> atoms (n, 200) -------------------------
 
 
-def _ours(method: str) -> Callable[[int, int], Any]:
+def _ours(method: str, kind: str = "RandomForestRegressor", **options: Any) -> Callable[[int, int], Any]:
     def make(trees: int, seed: int) -> Any:
-        from hedgerow import RandomForestRegressor
+        import hedgerow
 
-        return lambda X, y, asked: (
-            RandomForestRegressor(trees, n_jobs=2, random_state=seed)
-            .fit(X, y)
-            .predict_distribution(asked, method=method)
-            .ppf(LEVELS)
-        )
+        def answer(X: Any, y: Floats, asked: Any) -> Any:
+            forest = getattr(hedgerow, kind)(trees, n_jobs=2, random_state=seed, **options).fit(X, y)
+            return forest.predict_distribution(asked, method=method).ppf(LEVELS), forest.predict(asked)
+
+        return answer
 
     return make
+
+
+def _with_residuals(make: Callable[[int], Any]) -> Callable[[int, int], Any]:
+    """A point model with its defaults: residuals of three-fold cross-validation around its predictions."""
+
+    def of_seed(trees: int, seed: int) -> Any:
+        def answer(X: Any, y: Floats, asked: Any) -> Any:
+            from sklearn.model_selection import KFold
+
+            left = np.empty(len(y))
+            for fit, rest in KFold(3, shuffle=True, random_state=seed).split(y):
+                left[rest] = y[rest] - make(seed).fit(X.iloc[fit], y[fit]).predict(X.iloc[rest])
+            predicted = np.asarray(make(seed).fit(X, y).predict(asked))
+            return predicted[:, None] + np.quantile(left, LEVELS), predicted
+
+        return answer
+
+    return of_seed
+
+
+def _lightgbm(seed: int) -> Any:
+    return imported("lightgbm").LGBMRegressor(random_state=seed, n_jobs=1, verbose=-1)
+
+
+def _catboost(seed: int) -> Any:
+    return CatBoost(imported("catboost"), seed, "CatBoostRegressor")
 
 
 def _quantile_forest(trees: int, seed: int) -> Any:
@@ -100,6 +129,10 @@ def _treeffuser(trees: int, seed: int) -> Any:
 MODELS: dict[str, Callable[[int, int], Any]] = {
     "forest, scaled": _ours("scaled"),
     "forest, leaves": _ours("leaves"),
+    "extra trees": _ours("scaled", "ExtraTreesRegressor", bootstrap=True),
+    "mixed forest": _ours("scaled", "MixedForestRegressor"),
+    "LightGBM": _with_residuals(_lightgbm),
+    "CatBoost": _with_residuals(_catboost),
     "quantile-forest": _quantile_forest,
     "crepes, predictive system": _crepes,
     "NGBoost": _ngboost,
@@ -117,6 +150,15 @@ def _score(told: Told, y: Floats) -> float:
     return crps(y, told.atoms) / float(np.std(y))
 
 
+def _unexplained(told: Told, y: Floats) -> float:
+    """One minus R²."""
+    return float(np.mean((y - told.predicted) ** 2) / np.var(y))
+
+
+def _r2(told: Told, y: Floats) -> float:
+    return 1 - _unexplained(told, y)
+
+
 def _seconds(told: Told, y: Floats) -> float:
     return told.seconds
 
@@ -126,10 +168,15 @@ STUDY = Study(
         "distributions": (
             Table(
                 "distributions of targets",
-                (Measure("CRPS", _score, how="ratio"), Measure("time", _seconds, how="ratio")),
+                (
+                    Measure("CRPS", _score, how="ratio"),
+                    Measure("unexplained variance", _unexplained, how="ratio"),
+                    Measure("R²", _r2, larger=True),
+                    Measure("time", _seconds, how="ratio"),
+                ),
                 tuple(MODELS),
                 "forest, scaled",
-                ("forest, scaled", "forest, leaves"),
+                ("mixed forest", "forest, scaled", "forest, leaves", "extra trees"),
             ),
         )
     },

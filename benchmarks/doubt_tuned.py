@@ -109,7 +109,7 @@ class CatBoost:
     def fit(self, X: Any, y: Any) -> CatBoost:
         """Fit to a frame."""
         self.model.fit(_in_words(X), y, cat_features=_nominal(X))
-        self.classes_ = np.asarray(self.model.classes_).ravel()
+        self.classes_ = np.asarray(self.model.classes_).ravel()  # empty for numbers
         return self
 
     def predict(self, X: Any) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from sklearn.utils.validation import check_is_fitted
+
 from hedgerow.criteria import Criterion
 from hedgerow.decisions import Decision
 from hedgerow.estimators.classifiers import RandomForestClassifier
 from hedgerow.estimators.regressors import RandomForestRegressor
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.resolve import warn_of_friedman
 from hedgerow.params.table import (
     CategoricalFeatures,
@@ -19,6 +22,7 @@ from hedgerow.params.table import (
     with_parameters_described,
 )
 from hedgerow.rules import Rule
+from hedgerow.tasks.regression.stack import Stack
 
 
 @with_parameters_described
@@ -139,10 +143,11 @@ class MixedForestClassifier(RandomForestClassifier):
 
 @with_parameters_described
 class MixedForestRegressor(RandomForestRegressor):
-    """A forest of three kinds of regression trees.
+    """A forest of three kinds of regression trees, the most accurate regressor of this library.
 
     The trees take turns: best splits of `max_features` features, random thresholds of all features, and random
-    thresholds of `max_features` features. All kinds have bootstrap samples.
+    thresholds of `max_features` features. All kinds have bootstrap samples. Out-of-bag rows teach how much to trust
+    each kind: the forest predicts a weighted sum of their means, with weights that are not negative.
 
     Parameters
     ----------
@@ -151,11 +156,21 @@ class MixedForestRegressor(RandomForestRegressor):
     Attributes
     ----------
     n_features_in_, feature_names_in_, trees_, forest_, criterion_, feature_importances_
-        As in `RandomForestRegressor`.
+        As in `RandomForestRegressor`; the trees of `trees_` count alike.
+    stack_ : Stack
+        The weight of each kind, or the reason why kinds count alike (``stack_.why``).
 
     See Also
     --------
     RandomForestRegressor : The same with best splits only; fits in less time.
+
+    Notes
+    -----
+    Weights need at least 20 out-of-bag rows and a criterion whose leaves predict means: not "absolute_error" or
+    "poisson". Predictions, bounds, intervals, distributions, `predict_variance`, SHAP values, exports and model files
+    follow the weights, and predictions may lie slightly outside the range of the training targets. Quantiles and
+    distributions of the leaves, `predict_belief`, `predict_uncertainty` and `oob_trace_` take all trees alike, and
+    merged forests have no weights.
 
     Examples
     --------
@@ -169,6 +184,13 @@ class MixedForestRegressor(RandomForestRegressor):
 
     splitter = "mixed"
 
+    @property
+    def stack_(self) -> Stack:
+        """Weights of the kinds of trees, fitted on out-of-bag rows."""
+        check_is_fitted(self)
+        stack: Stack = predictor_of(self).stack
+        return stack
+
     def __init__(
         self,
         n_estimators: int | str = 300,
@@ -179,7 +201,7 @@ class MixedForestRegressor(RandomForestRegressor):
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: MaxFeatures = 1.0,
+        max_features: MaxFeatures = 0.5,
         constant_features: str = "skip",
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,

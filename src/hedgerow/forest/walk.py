@@ -69,6 +69,11 @@ class TreeArrays:
         )
 
     @property
+    def number(self) -> int:
+        """Number of the tree in its forest."""
+        return self._number
+
+    @property
     def n_nodes(self) -> int:
         """Number of nodes, including leaves."""
         return len(self.feature)

@@ -73,24 +73,45 @@ class TreeMoments(NamedTuple):
 
 
 def learn_residuals(
-    forest: Forest, rows: NDArray[np.int64], codes: Codes, y: Floats, bags: Bags, n_threads: int
+    forest: Forest,
+    rows: NDArray[np.int64],
+    codes: Codes,
+    y: Floats,
+    bags: Bags,
+    n_threads: int,
+    predicted: Floats | None = None,
+    factors: Floats | None = None,
 ) -> Residuals:
-    """Compute the residuals of training rows (k,) that are out of bag for some tree."""
+    """Compute the residuals of training rows (k,) that are out of bag for some tree.
+
+    `predicted` are their out-of-bag predictions if these are not the means of trees; NaN for rows to leave out.
+    `factors` are those of `oob_moments`.
+    """
     oob = bags.oob_each(forest.n_trees, rows)
-    used = oob.any(axis=1)
-    return residuals_from(forest, forest.leaves(codes, n_threads)[used], y[used], oob[used], bags)
+    used = oob.any(axis=1) if predicted is None else ~np.isnan(predicted)
+    of_used = None if predicted is None else predicted[used]
+    return residuals_from(forest, forest.leaves(codes, n_threads)[used], y[used], oob[used], bags, of_used, factors)
 
 
 def residuals_from(
-    forest: Forest, leaves: NDArray[np.int32], y: Floats, oob: NDArray[np.bool_], bags: Bags
+    forest: Forest,
+    leaves: NDArray[np.int32],
+    y: Floats,
+    oob: NDArray[np.bool_],
+    bags: Bags,
+    predicted: Floats | None = None,
+    factors: Floats | None = None,
 ) -> Residuals:
     """Compute residuals from leaves (k, T) and out-of-bag mask (k, T) of rows.
 
     Each row must be out of bag for some tree. Scaled residuals are divided by a gain for the number of trees, the same
     as in classification: a training row has fewer out-of-bag trees than a new sample, so its mean and its spread are
-    less exact.
+    less exact. `predicted` (k,) replaces the out-of-bag means; `factors` are
+    those of `oob_moments`.
     """
-    moments = oob_moments(forest, leaves, oob)
+    moments = oob_moments(forest, leaves, oob, factors)
+    if predicted is not None:
+        moments = moments._replace(mean=predicted)
     errors = y - moments.mean
     mean_square = float(np.mean(errors**2)) if len(errors) else 0.0
     steady = oob.sum(axis=1) >= min(2, forest.n_trees)
@@ -101,15 +122,24 @@ def residuals_from(
     return Residuals(np.abs(errors), np.packbits(oob, axis=1), forest.n_trees, scaled, mean_square)
 
 
-def oob_moments(forest: Forest, leaves: NDArray[np.int32], oob: NDArray[np.bool_]) -> TreeMoments:
-    """Return the moments over out-of-bag trees of rows with leaves (k, T)."""
+def oob_moments(
+    forest: Forest, leaves: NDArray[np.int32], oob: NDArray[np.bool_], factors: Floats | None = None
+) -> TreeMoments:
+    """Return the moments over out-of-bag trees of rows with leaves (k, T).
+
+    With `factors` (T,) of trees, they are weighted moments of leaf means.
+    """
     assert forest.values is not None
     assert forest.variances is not None
     at, number = leaves + forest.leaf_start[:-1], oob.sum(axis=1)
-    values = forest.values[at]
-    mean = (values * oob).sum(axis=1) / number
-    between = ((values - mean[:, None]) ** 2 * oob).sum(axis=1) / np.maximum(number - 1, 1)
-    return TreeMoments(mean, between, (forest.variances[at] * oob).sum(axis=1) / number)
+    values, counted, total = forest.values[at], oob, number
+    if factors is not None:
+        counted = oob * factors
+        total = np.where((sums := counted.sum(axis=1)) > 0, sums, 1.0)
+    mean = (values * counted).sum(axis=1) / total
+    between = ((values - mean[:, None]) ** 2 * counted).sum(axis=1)
+    between /= np.maximum(number - 1, 1) if factors is None else total * np.maximum(1 - 1 / number, 0.5)
+    return TreeMoments(mean, between, (forest.variances[at] * counted).sum(axis=1) / total)
 
 
 def scaled_interval(moments: TreeMoments, residuals: Residuals, coverage: float) -> Floats:
@@ -149,14 +179,18 @@ def scaled_place(quantiles: Floats, n: int) -> Floats:
 
 
 def jackknife_plus(
-    leaves: NDArray[Any], values_at: Callable[[NDArray[Any]], Floats], residuals: Residuals, coverage: float
+    leaves: NDArray[Any],
+    values_at: Callable[[NDArray[Any]], Floats],
+    residuals: Residuals,
+    coverage: float,
+    kinds: int = 1,
 ) -> Floats:
     """Return the jackknife+-after-bootstrap intervals of leaves (n, T), (n, 2).
 
     For every training row i, the trees for which it is out of bag predict the sample; their error at the row itself is
     R_i. The interval goes from the low quantile of prediction - R_i to the high quantile of prediction + R_i (Kim, Xu
     and Barber, 2020). With a small coverage the two may cross; swapping them preserves the guarantee. `values_at`
-    returns the predictions of leaves.
+    returns the predictions of leaves. Trees take turns to be of one of some `kinds`, which count alike.
     """
     oob = residuals.oob.astype(np.float64).T
     n_rows = oob.shape[1]
@@ -167,11 +201,23 @@ def jackknife_plus(
     block = max(1, _CELLS // n_rows)
     for first in range(0, len(leaves), block):
         part = slice(first, first + block)
-        predicted = oob_means(values_at(leaves[part]), oob)
+        values = values_at(leaves[part])
+        predicted = oob_means(values, oob) if kinds == 1 else _oob_means_of_kinds(values, oob, kinds)
         bounds[part, 0] = np.partition(predicted - residuals.residuals, n_rows - rank, axis=1)[:, n_rows - rank]
         bounds[part, 1] = np.partition(predicted + residuals.residuals, rank - 1, axis=1)[:, rank - 1]
     bounds.sort(axis=1)
     return bounds
+
+
+def _oob_means_of_kinds(values: Floats, oob: Floats, kinds: int) -> Floats:
+    """Return the means over kinds of `oob_means`, (n, k); kinds without out-of-bag trees do not count."""
+    sums, number = np.zeros((len(values), oob.shape[1])), np.zeros(oob.shape[1])
+    for kind in range(kinds):
+        of_kind = oob[kind::kinds]
+        some = of_kind.any(axis=0)
+        sums[:, some] += oob_means(values[:, kind::kinds], of_kind[:, some])
+        number += some
+    return sums / number
 
 
 def oob_means(values: Floats, oob: Floats) -> Floats:

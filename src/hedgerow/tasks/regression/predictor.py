@@ -42,6 +42,7 @@ from hedgerow.tasks.regression.oob import (
     scaled_interval,
     scaled_quantiles,
 )
+from hedgerow.tasks.regression.stack import KINDS, Stack, kind_of_leaf, oob_predictions, stack_of, stacked
 from hedgerow.tasks.regression.target import RangeInfo, read_targets
 from hedgerow.util.runtime import lazy_property, thread_count
 
@@ -89,6 +90,22 @@ class RegressionPredictor(Predictor):
     def caution(self) -> float:
         """Pseudo-count of the bounds of leaf means."""
         return checked_caution(self.params.caution, "a number >= 0")
+
+    @lazy_property
+    def stack(self) -> Stack | None:
+        """Weights of the kinds of trees of a mixed forest; None for other forests."""
+        return stack_of(self.fitted, self.threads(MAX_ROWS)) if self.params.splitter == "mixed" else None
+
+    @property
+    def is_stacked(self) -> bool:
+        """Whether the kinds of trees have weights."""
+        return self.stack is not None and not self.stack.why
+
+    @lazy_property
+    def forest(self) -> Forest:  # type: ignore[override]
+        """The trees; with a stack, their leaves predict what it makes of their means."""
+        forest = self.fitted.forest
+        return stacked(forest, self.stack) if self.stack is not None and self.is_stacked else forest
 
     @property
     def leaf_values(self) -> Floats:
@@ -171,7 +188,11 @@ class RegressionPredictor(Predictor):
 
     def leaf_bounds(self, at: Which = slice(None)) -> list[Floats]:
         """Return the lower and upper mean of leaves, (m,) each."""
-        return mean_bounds(self.leaf_values[at], self.forest.counts[at], self.caution, self.info)
+        counts, stack = self.forest.counts[at], self.stack
+        if stack is None or not self.is_stacked:
+            return mean_bounds(self.leaf_values[at], counts, self.caution, self.info)
+        bounds, kind = mean_bounds(self._leaf_means[at], counts, self.caution, self.info), self._kind_of_leaf[at]
+        return [stack.of_leaves(bound, kind, self.forest.n_trees) for bound in bounds]
 
     def leaf_states(self) -> Floats:
         """Return prediction, lower and upper bound of every leaf, (L, 3)."""
@@ -179,15 +200,18 @@ class RegressionPredictor(Predictor):
 
     def node_predictions(self, tree: Any) -> list[Floats]:
         """Return prediction, lower and upper bound of every node, (N, 1) each."""
-        bounds = mean_bounds(tree.evidence.values, tree.counts[:, 0], self.caution, self.info)
-        return [each[:, None] for each in (tree.evidence.values, *bounds)]
+        stack, stacks = self.stack, self.is_stacked
+        values = tree.evidence.mean if stacks else tree.evidence.values
+        found = [values, *mean_bounds(values, tree.counts[:, 0], self.caution, self.info)]
+        if stack is not None and stacks:
+            found = [stack.of_leaves(each, tree.number % KINDS, self.forest.n_trees) for each in found]
+        return [each[:, None] for each in found]
 
     def variance(self, codes: Codes) -> TargetVariance:
         """Return the variance of targets by source."""
         forest, of_ancestors = self.forest, self._ancestor_moments()
         assert forest.variances is not None
-        means = self.leaf_values if forest.means is None else forest.means
-        own = (means, forest.variances, self._middle)
+        own = (self._leaf_means, forest.variances, self._middle)
         of_leaves, *of_nodes = self._moments(codes, own, *([] if of_ancestors is None else [(*of_ancestors, 0.0)]))
         total = of_leaves.within + of_leaves.between
         if not of_nodes:
@@ -198,11 +222,22 @@ class RegressionPredictor(Predictor):
         return TargetVariance(total, share * total, total - share * total)
 
     def moments(self, codes: Codes) -> TreeMoments:
-        """Return the mean of the trees, and the variance between trees and within leaves."""
+        """Return the prediction, and the variance between trees and within leaves."""
         n_trees, variances = self.forest.n_trees, self.forest.variances
         assert variances is not None
-        mean, between, within = self._moments(codes, (self.leaf_values, variances, self._middle))[0]
-        return TreeMoments(self._middle + mean, between * (n_trees / max(n_trees - 1, 1)), within)
+        unbiased = n_trees / max(n_trees - 1, 1)
+        if self.stack is None or not self.is_stacked:
+            mean, between, within = self._moments(codes, (self.leaf_values, variances, self._middle))[0]
+            return TreeMoments(self._middle + mean, between * unbiased, within)
+        middle, factors = self._middle, self.stack.factors(n_trees)[self._kind_of_leaf]
+
+        def says(at: Which) -> Floats:
+            away, counted = self._leaf_means[at] - middle, factors[at]
+            square = counted * away**2
+            return np.column_stack([self.leaf_values[at] - middle, counted * away, square, counted * variances[at]])
+
+        predicted, mean, square, within = self.mean(codes, says).T
+        return TreeMoments(middle + predicted, np.maximum(square - mean**2, 0) * unbiased, within)
 
     def _moments(self, codes: Codes, *each: tuple[Floats, Floats, float]) -> list[TreeMoments]:
         """Return moments over trees, with means relative to a middle.
@@ -223,6 +258,16 @@ class RegressionPredictor(Predictor):
         sums = self.mean(codes, says).T
         mean, square, within = sums[::3], sums[1::3], sums[2::3]
         return list(map(TreeMoments, mean, np.maximum(square - mean**2, 0), within))
+
+    @property
+    def _leaf_means(self) -> Floats:
+        """Mean target of every leaf, (L,)."""
+        return self.leaf_values if self.forest.means is None else self.forest.means
+
+    @lazy_property
+    def _kind_of_leaf(self) -> NDArray[np.intp]:
+        """Kind of the tree of every leaf of a mixed forest, (L,)."""
+        return kind_of_leaf(self.forest)
 
     @property
     def _middle(self) -> float:
@@ -268,11 +313,12 @@ class RegressionPredictor(Predictor):
     def _jackknife_plus(self, codes: Codes, residuals: Residuals, coverage: float) -> Floats:
         """Return the jackknife+-after-bootstrap interval, (n, 2)."""
         forest, threads = self.forest, self.threads(codes.shape[1])
-        found = jackknife_plus(forest.leaves(codes, threads), self._values_at, residuals, coverage)
+        kinds = KINDS if self.is_stacked else 1
+        found = jackknife_plus(forest.leaves(codes, threads), self._values_at, residuals, coverage, kinds)
         unseen = forest.unseen_rows(codes)
         if len(unseen):
             predicted = forest.mixed_states(codes[:, unseen], self.leaf_values[:, None], threads)[:, :, 0]
-            found[unseen] = jackknife_plus(predicted, np.asarray, residuals, coverage)
+            found[unseen] = jackknife_plus(predicted, np.asarray, residuals, coverage, kinds)
         return found
 
     def _values_at(self, leaves: NDArray[np.int32]) -> Floats:
@@ -386,7 +432,12 @@ class RegressionPredictor(Predictor):
                 )
             sample = rows.bags.independent_rows(MAX_ROWS)
             known = (sample, rows.codes_of(sample), rows.target.values[sample], rows.bags)
-            return learn_residuals(self.forest, *known, self.threads(len(sample)))
+            threads = self.threads(len(sample))
+            if self.stack is None or not self.is_stacked:
+                return learn_residuals(self.forest, *known, threads)
+            forest = self.fitted.forest
+            factors = self.stack.factors(forest.n_trees)[np.arange(forest.n_trees) % KINDS]
+            return learn_residuals(forest, *known, threads, oob_predictions(forest, rows, sample, threads), factors)
 
         return self.fitted.learned.get("residuals", None, make)
 
@@ -410,7 +461,7 @@ class RegressionPredictor(Predictor):
         def make() -> Floats:
             rows = self.oob_rows("oob_trace_")
             trace = regression_trace(rows)
-            trace.extend(self.forest, self.threads(rows.n_rows))
+            trace.extend(self.fitted.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
 
         return self.fitted.learned.get("trace", None, make)
@@ -418,7 +469,7 @@ class RegressionPredictor(Predictor):
     def oob_errors(self) -> BootstrapErrors:
         """Return in-bag and out-of-bag errors of the forest and its trees."""
         rows = self.oob_rows("oob_errors_")
-        return regression_errors(self.forest, rows, float(self.oob_trace()[-1]), self.threads(rows.n_rows))
+        return regression_errors(self.fitted.forest, rows, float(self.oob_trace()[-1]), self.threads(rows.n_rows))
 
     def evaluate_oob(self, metric: Any) -> Fitted:
         """Return the fit with out-of-bag metrics, given a `metric`."""
@@ -430,7 +481,11 @@ class RegressionPredictor(Predictor):
         if not metric:
             return fitted
         values = rows.target.values
-        predicted = out_of_bag_prediction(self.forest, rows, thread_count(self.n_jobs))
+        threads = thread_count(self.n_jobs)
+        if self.is_stacked:
+            predicted = oob_predictions(self.fitted.forest, rows, np.arange(rows.n_rows), threads)
+        else:
+            predicted = out_of_bag_prediction(self.forest, rows, threads)
         seen = ~np.isnan(predicted)
         score = np.nan  # if every row is in the bags of all trees
         if seen.any():
@@ -442,11 +497,16 @@ class RegressionPredictor(Predictor):
         return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=whole))
 
     def for_file(self) -> Fitted:
-        """Return the fit without its training rows, but with residuals."""
+        """Return the fit without its training rows, but with its stack and residuals."""
+        self.learn()
         if self.has_residuals:
             self.residuals("predict_interval")
         bare = self.fitted.without_rows()
         return bare if self.params.leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
+
+    def learn(self) -> None:
+        """Fit the stack of a mixed forest now."""
+        _ = self.stack
 
     def mean(self, codes: Codes, says: Callable[[Which], Floats]) -> Floats:
         """Return means over trees, (n, S), of the values (m, S) that `says` returns."""

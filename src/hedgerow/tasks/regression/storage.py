@@ -32,6 +32,8 @@ from hedgerow.storage.state import (
 from hedgerow.storage.values import Array, Arrays, Once, check_starts, take
 from hedgerow.tasks.regression.oob import MAX_ROWS, MAX_SCALED, Residuals
 from hedgerow.tasks.regression.predictor import RegressionPredictor
+from hedgerow.tasks.regression.stack import KINDS, MOST, Stack
+from hedgerow.tasks.regression.stack import MOST_WEIGHT as MOST_STACKED
 from hedgerow.tasks.regression.target import RangeInfo, check_poisson
 
 Json: TypeAlias = Any
@@ -46,7 +48,9 @@ _REPORTED = {
     "leaf_rows",
     "impurities",
 }
-_REPORTED |= {"later", "scaled"} | LEARNED_KEYS
+_REPORTED |= {"later", "scaled", "stack"} | LEARNED_KEYS
+
+_STACKED = ("weights", "centres")
 
 
 def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
@@ -60,8 +64,8 @@ def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     contents = {
         "parameters": encoder.parameters(model),
         "table": state["table"],
-        "weighted": predictor.forest.weights is not None,
-        "has_means": predictor.forest.means is not None,
+        "weighted": predictor.fitted.forest.weights is not None,
+        "has_means": predictor.fitted.forest.means is not None,
         "seed": state["seed"],
         "bag": state["bag"],
         "fitted": reported,
@@ -89,6 +93,8 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
         if "scaled" in reported:
             residuals = _with_scaled(residuals, reported["scaled"], arrays, info)
         learned.put("residuals", None, residuals)
+    if "stack" in reported:
+        learned.put("stack", None, _stack_from(reported["stack"], arrays, model, info))
     if "impurities" in reported:
         learned.put("impurities", None, _impurities_from(arrays, len(state.forest.nodes)))
     if "leaf_rows" in reported:
@@ -133,6 +139,9 @@ def _fitted_to_contents(predictor: RegressionPredictor, model: Any, encoder: Enc
     reported |= {name: encoder.encode(value, name) for name, value in chosen.items() if value is not None}
     if fitted.criterion != model.criterion:  # the parameter was changed after the fit
         reported["criterion_"] = encoder.encode(fitted.criterion, "criterion_")
+    if predictor.stack is not None and predictor.is_stacked:
+        reported["stack"] = {"level": predictor.stack.level, "rows": predictor.stack.n_rows}
+        arrays |= {"stack.weights": predictor.stack.weights, "stack.centres": predictor.stack.centres}
     if predictor.has_residuals and len((residuals := predictor.residuals("predict_interval")).residuals):
         reported["residuals"] = True
         arrays |= {"residuals": residuals.residuals, "residuals.outside": residuals.bits}
@@ -214,6 +223,18 @@ def _with_scaled(residuals: Residuals, given: Json, arrays: Arrays, info: RangeI
             f" {len(residuals.residuals)} values, got {len(scaled)}"
         )
     return replace(residuals, scaled=scaled, mean_square=mean_square)
+
+
+def _stack_from(given: Json, arrays: Arrays, model: Any, info: RangeInfo) -> Stack:
+    """Read the weights of the kinds of trees of a mixed forest, checked."""
+    if model.splitter != "mixed" or not isinstance(given, dict) or given.keys() != {"level", "rows"}:
+        raise ModelFileError(f"malformed 'stack': must be that of a mixed forest, got {str(given)[:40]}")
+    weights, centres = (take(arrays, f"stack.{name}", np.float64, length=KINDS).copy() for name in _STACKED)
+    _check_between("stack.centres", centres, info.low, info.high)
+    if not ((weights >= 0) & (weights <= MOST_STACKED)).all():
+        raise ModelFileError(f"malformed 'stack.weights': must lie between 0 and {MOST_STACKED}, got {weights}")
+    level = checked_number("level", given["level"], float, info.low, info.high)
+    return Stack(weights, centres, level, checked_number("rows", given["rows"], int, 1, MOST))
 
 
 def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest, info: RangeInfo) -> LeafRows:
