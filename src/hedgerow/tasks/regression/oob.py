@@ -117,7 +117,8 @@ def residuals_from(
     steady = oob.sum(axis=1) >= min(2, forest.n_trees)
     spread = moments.spread(mean_square)[steady]
     scaled = np.divide(errors[steady], spread, out=np.zeros(len(spread)), where=spread > 0)
-    scaled /= gain_of(forest.n_trees, bags.average)
+    alike = forest.n_trees if factors is None else round(factors.sum() ** 2 / (factors**2).sum())
+    scaled /= gain_of(max(1, alike), bags.average)
     scaled.sort()
     return Residuals(np.abs(errors), np.packbits(oob, axis=1), forest.n_trees, scaled, mean_square)
 
@@ -132,9 +133,9 @@ def oob_moments(
     assert forest.values is not None
     assert forest.variances is not None
     at, number = leaves + forest.leaf_start[:-1], oob.sum(axis=1)
-    values, counted, total = forest.values[at], oob, number
+    values, counted, total = forest.values[at], oob.astype(np.float64), number
     if factors is not None:
-        counted = oob * factors
+        counted *= factors
         total = np.where((sums := counted.sum(axis=1)) > 0, sums, 1.0)
     mean = (values * counted).sum(axis=1) / total
     between = ((values - mean[:, None]) ** 2 * counted).sum(axis=1)

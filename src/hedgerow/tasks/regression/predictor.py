@@ -102,7 +102,7 @@ class RegressionPredictor(Predictor):
         return self.stack is not None and not self.stack.why
 
     @lazy_property
-    def forest(self) -> Forest:  # type: ignore[override]
+    def forest(self) -> Forest:
         """The trees; with a stack, their leaves predict what it makes of their means."""
         forest = self.fitted.forest
         return stacked(forest, self.stack) if self.stack is not None and self.is_stacked else forest

@@ -15,7 +15,7 @@ from hedgerow.inference.fitted import Fitted
 
 if TYPE_CHECKING:
     from hedgerow.forest.forest import Forest
-    from hedgerow.forest.training import TrainingRows
+    from hedgerow.forest.grow import TrainingRows
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ KINDS = 3
 #: Fewest out-of-bag rows to fit a stack, and the largest number, evenly spread.
 FEWEST, MOST = 20, 4096
 #: Largest weight of a kind of trees.
-MOST_WEIGHT = 100.0
+MOST_FACTOR = 100.0
 #: Penalties of (sum of weights - 1)² and of squared distances to equal weights, in units of twice the squared error.
 SUM_COST, APART_COST = 3.0, 3.0
 #: Folds of `oob_predictions`, and rows whose leaves are found at a time.
@@ -123,7 +123,7 @@ def learn_stack(predicted: Floats, y: Floats, weights: Floats | None = None) -> 
     products += unit * (APART_COST * (np.eye(KINDS) - 1 / KINDS) + SUM_COST)
     with_target += unit * SUM_COST
     found = nnls(np.linalg.cholesky(products).T, np.linalg.solve(np.linalg.cholesky(products), with_target))[0]
-    return Stack(np.minimum(np.rint(found / GRID) * GRID, MOST_WEIGHT), centres, level, len(y))
+    return Stack(np.minimum(np.rint(found / GRID) * GRID, MOST_FACTOR), centres, level, len(y))
 
 
 def stack_of(fitted: Fitted, n_threads: int) -> Stack:

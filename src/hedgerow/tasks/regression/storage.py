@@ -32,8 +32,7 @@ from hedgerow.storage.state import (
 from hedgerow.storage.values import Array, Arrays, Once, check_starts, take
 from hedgerow.tasks.regression.oob import MAX_ROWS, MAX_SCALED, Residuals
 from hedgerow.tasks.regression.predictor import RegressionPredictor
-from hedgerow.tasks.regression.stack import KINDS, MOST, Stack
-from hedgerow.tasks.regression.stack import MOST_WEIGHT as MOST_STACKED
+from hedgerow.tasks.regression.stack import KINDS, MOST, MOST_FACTOR, Stack
 from hedgerow.tasks.regression.target import RangeInfo, check_poisson
 
 Json: TypeAlias = Any
@@ -231,8 +230,8 @@ def _stack_from(given: Json, arrays: Arrays, model: Any, info: RangeInfo) -> Sta
         raise ModelFileError(f"malformed 'stack': must be that of a mixed forest, got {str(given)[:40]}")
     weights, centres = (take(arrays, f"stack.{name}", np.float64, length=KINDS).copy() for name in _STACKED)
     _check_between("stack.centres", centres, info.low, info.high)
-    if not ((weights >= 0) & (weights <= MOST_STACKED)).all():
-        raise ModelFileError(f"malformed 'stack.weights': must lie between 0 and {MOST_STACKED}, got {weights}")
+    if not ((weights >= 0) & (weights <= MOST_FACTOR)).all():
+        raise ModelFileError(f"malformed 'stack.weights': must lie between 0 and {MOST_FACTOR}, got {weights}")
     level = checked_number("level", given["level"], float, info.low, info.high)
     return Stack(weights, centres, level, checked_number("rows", given["rows"], int, 1, MOST))
 
