@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.accuracy import _encoded, _nominal
 from benchmarks.doubt_kit import NotSuitedError, imported
 
-FOLDS, DRAWS, SECONDS, FEWEST = 3, 20, 10.0, 5
+FOLDS, DRAWS, SECONDS, FEWEST = 3, 20, 5.0, 5
 """Folds, draws and processor seconds of a search; smallest class that has rows in every fold."""
 SHARE = 1e-6
 """Probabilities are raised to this before their logarithm, when a search compares draws."""
