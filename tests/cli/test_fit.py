@@ -10,7 +10,7 @@ from tests.reference.answers import read_patients, rows_of
 
 import hedgerow
 from hedgerow.cli.exit_codes import DataError
-from hedgerow.cli.holdout import held_out
+from hedgerow.cli.match import held_out
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.storage import describe_file
 

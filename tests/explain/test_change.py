@@ -8,9 +8,8 @@ import pytest
 from tests.reference.explain import cheapest
 
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
-from hedgerow.explain.change import Limits, smallest_change
+from hedgerow.explain.change import Limits, Space, smallest_change
 from hedgerow.explain.question import counts_of, only_class
-from hedgerow.explain.space import Space
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Belief
 

@@ -11,8 +11,8 @@ from tests.reference.margins import ROUNDING, mapped_at, mapped_most
 
 from hedgerow import RandomForestClassifier, _core
 from hedgerow.belief.calibrate import Calibration
+from hedgerow.explain.change import Space, calibrated_margins
 from hedgerow.explain.question import tree_shares
-from hedgerow.explain.space import Space, calibrated_margins
 from hedgerow.inference.predictor import predictor_of
 
 

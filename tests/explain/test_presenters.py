@@ -11,9 +11,8 @@ import pytest
 
 from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor, UnsupervisedForest, explain
 from hedgerow.cli.models import target_columns
-from hedgerow.explain.breakdown import Lines
 from hedgerow.explain.presenters import PRESENTERS, explainer_of, presenter_for, presenter_of
-from hedgerow.explain.presenters.base import Presenter
+from hedgerow.explain.presenters.base import Lines, Presenter
 from hedgerow.explain.presenters.classification import ClassificationPresenter, PairwisePresenter
 from hedgerow.explain.presenters.regression import RegressionPresenter
 from hedgerow.explain.report import make_report

@@ -7,9 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from hedgerow.explain.change import Limits
+from hedgerow.explain.change import Limits, Space
 from hedgerow.explain.question import counts_of, only_class
-from hedgerow.explain.space import Space
 
 
 def doubt(leaves: list[list[int]], caution: Fraction, distrust: list[Fraction]) -> list[Fraction]:

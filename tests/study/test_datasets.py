@@ -23,8 +23,7 @@ from hedgerow.datasets import (
     known_datasets,
     load_dataset,
 )
-from hedgerow.datasets.fetch import fetch_dataset, read_arff
-from hedgerow.datasets.files import sha256_of
+from hedgerow.datasets.fetch import fetch_dataset, read_arff, sha256_of
 
 pytest.importorskip("pyarrow", reason="reading data sets needs pyarrow")
 

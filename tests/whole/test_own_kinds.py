@@ -22,7 +22,7 @@ from hedgerow.decisions import register as register_decision
 from hedgerow.decisions.base import Checked
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import shap_values
-from hedgerow.explain.space import Space
+from hedgerow.explain.change import Space
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Rule, Setting, register, resolve_rule
 from hedgerow.rules import base as rule_registry

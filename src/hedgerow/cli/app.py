@@ -93,7 +93,14 @@ COMMANDS: tuple[tuple[str, Any, str], ...] = (
     ),
 )
 #: Modules with more than one command.
-MODULES = {"suggest": "feedback", "learn": "feedback", "verify": "inspect"}
+MODULES = {
+    "evaluate": "predict",
+    "learn": "feedback",
+    "reproduce": "demo",
+    "suggest": "feedback",
+    "tune": "compare",
+    "verify": "inspect",
+}
 #: Commands that accept --dask; their functions are `fit_on_cluster` and so on in `cli/cluster`.
 ON_CLUSTER = ("fit", "predict", "evaluate")
 

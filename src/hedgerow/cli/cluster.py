@@ -9,7 +9,6 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hedgerow.cli.console import collected_notes, facts, note, say_once, show, write_json
-from hedgerow.cli.evaluate import Tally, show_tally, tally_of
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.arrow import require_pyarrow, sheet_from_table, write_parquet
 from hedgerow.cli.files.paths import STREAM, check_folder
@@ -18,7 +17,7 @@ from hedgerow.cli.fit import check_output, estimator_for, feature_counts, featur
 from hedgerow.cli.models import model_for, presenter_of, undecided_words
 from hedgerow.cli.options import EvaluateOptions, FitOptions, IntervalOptions, PredictOptions, ReadOptions
 from hedgerow.cli.output import Kept, columns_of
-from hedgerow.cli.predict import predictions_of
+from hedgerow.cli.predict import Tally, predictions_of, show_tally, tally_of
 from hedgerow.errors import ClusterError
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console, Group, RenderableType
     from rich.table import Table
 
-    from hedgerow.explain.breakdown import Lines
+    from hedgerow.explain.presenters.base import Lines
 
 #: Width of output that does not go to a terminal, whose tables must not depend on a window.
 WIDTH = 100

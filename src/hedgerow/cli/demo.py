@@ -1,8 +1,9 @@
-"""`hedgerow demo`: a forest on breast-cancer data and its undecided patients."""
+"""`hedgerow demo` and `hedgerow reproduce`: a forest on breast-cancer data, and the experiments of papers."""
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from hedgerow import RandomForestClassifier
-from hedgerow.cli.console import write_json
+from hedgerow.cli.console import note, write_json
 from hedgerow.cli.exit_codes import UsageError
-from hedgerow.cli.files.paths import PAGE, check_out
-from hedgerow.cli.options import DemoOptions
+from hedgerow.cli.files.paths import PAGE, check_out, check_study
+from hedgerow.cli.options import DemoOptions, ReproduceOptions
+from hedgerow.datasets import DatasetError
+from hedgerow.study.experiments import find_experiment
+from hedgerow.study.experiments.frame import reproduce as run_experiment
 from hedgerow.util.disk import write_whole
 from hedgerow.util.text import printable
 
@@ -184,3 +188,30 @@ def _show_widest(
         for label, (lower, upper) in zip(forest.classes_, bounds[widest], strict=True)
     )
     console.print(f"\nThe most uncertain new patient, {row}: {words}.")
+
+
+# ---- `hedgerow reproduce`: the experiments of a paper ----------------------------------------------------------------
+
+
+WIDTH = 150  # columns if the output is not a terminal
+
+
+def reproduce(options: ReproduceOptions) -> None:
+    """Run an experiment, write its report to a folder and print it."""
+    folder = options.out or Path("-".join(filter(None, (options.paper, options.study))))
+    check_study(folder, options.data, force=options.force)
+    start = time.monotonic()
+    try:
+        experiment = find_experiment(options.paper, options.study)
+        report = run_experiment(experiment, folder, data=options.data, quick=options.quick, jobs=options.jobs)
+    except KeyboardInterrupt:
+        kept = folder / "units"
+        raise KeyboardInterrupt(f"Stopped. Finished parts are in {kept}; run the same command to resume.") from None
+    except (DatasetError, ImportError, ValueError) as reason:
+        raise UsageError(str(reason)) from None
+    if options.as_json:
+        sys.stdout.write(json.dumps(report.as_json(), indent=1) + "\n")
+    else:
+        terminal = Console(highlight=False)
+        report.show(terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH))
+    note(f"{time.monotonic() - start:.0f} s; report and plots in {folder / 'README.md'}")

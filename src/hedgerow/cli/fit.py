@@ -20,8 +20,15 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet
 from hedgerow.cli.files.values import POINT, known_places
 from hedgerow.cli.files.views import labelled_rows
-from hedgerow.cli.holdout import columns_of, held_out, refitted
-from hedgerow.cli.match import checked_caution, checked_decision, checked_rule, columns_named
+from hedgerow.cli.match import (
+    checked_caution,
+    checked_decision,
+    checked_rule,
+    columns_named,
+    columns_of,
+    held_out,
+    refitted,
+)
 from hedgerow.cli.models import read_target, remember, require_target, target_columns
 from hedgerow.cli.options import CompareOptions, FitOptions, inputs_of
 from hedgerow.errors import CheckpointError

@@ -12,7 +12,7 @@
 The package contains no data; `registry.json` has the information to find and check them.
 """
 
-from hedgerow.datasets.files import cache_folder, find_dataset
+from hedgerow.datasets.fetch import cache_folder, find_dataset
 from hedgerow.datasets.read import Dataset, load_dataset, take_rows
 from hedgerow.datasets.registry import DatasetError, DatasetInfo, UnreachableError, describe_dataset, known_datasets
 

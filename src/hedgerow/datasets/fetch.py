@@ -1,4 +1,4 @@
-"""Download and preparation of data sets."""
+"""Download, preparation and files of data sets."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from hedgerow.datasets.files import receipt_of, sha256_of
-from hedgerow.datasets.registry import DatasetError, DatasetInfo, UnreachableError
+from hedgerow.datasets.registry import DatasetError, DatasetInfo, UnreachableError, describe_dataset
 from hedgerow.util.disk import whole_file, write_whole
 
 OPENML = "https://www.openml.org"
@@ -230,3 +232,96 @@ def _first_value(attribute_type: str) -> str:
     """Return the value of a cell omitted in a sparse row, by the attribute's type."""
     attribute_type = attribute_type.strip()
     return _cells(attribute_type.strip("{}"))[0].strip("'\"") if attribute_type.startswith("{") else "0"
+
+
+# ---- Files of data sets ----------------------------------------------------------------------------------------------
+
+
+def find_dataset(name: str, *, data: str | Path | None = None, download: bool = True) -> Path:
+    """Return the file of a data set, from a folder or the cache, or downloaded.
+
+    Folders are `data`, ``HEDGEROW_DATA`` and the cache, in this order.
+
+    Parameters
+    ----------
+    name : str
+        One of `known_datasets`.
+    data : path, default=None
+        Folder of prepared files.
+    download : bool, default=True
+        Whether to download a data set that is in none of these folders.
+
+    Returns
+    -------
+    Path
+        File with the right checksum.
+    """
+    info = describe_dataset(name)
+    for folder in _folders(data):
+        for path in (folder / info.file, folder / f"{name}.csv.gz"):
+            if path.is_file():
+                return _checked(path, info)
+    if download and info.origin is not None:
+        return fetch_dataset(info, cache_folder())
+    origin = "No download is known." if info.origin is None else f"download=True fetches it from {info.origin}."
+    raise DatasetError(
+        f"{info.file}: not found in --data DIR, HEDGEROW_DATA or {cache_folder()}."
+        f" Put it into one of these folders. {origin}"
+    )
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder for downloads, without creating it.
+
+    Examples
+    --------
+    >>> cache_folder().name
+    'hedgerow'
+    """
+    if "XDG_CACHE_HOME" in os.environ:
+        return Path(os.environ["XDG_CACHE_HOME"]) / "hedgerow"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "hedgerow"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "hedgerow"
+    return Path.home() / ".cache" / "hedgerow"
+
+
+def receipt_of(path: Path) -> Path:
+    """Return the path of the checksum of a downloaded data set."""
+    return path.with_name(path.name + ".sha256")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the checksum of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _folders(data: str | Path | None) -> list[Path]:
+    """Return the folders to search, in order."""
+    if data is not None:
+        named = Path(data)
+        if not named.is_dir():
+            raise DatasetError(f"{named}: no such folder. Choose another with --data DIR.")
+        return [named, cache_folder()]
+    environment = os.environ.get("HEDGEROW_DATA")
+    return [Path(environment), cache_folder()] if environment else [cache_folder()]
+
+
+def _checked(path: Path, info: DatasetInfo) -> Path:
+    """Return the path; raise if the checksum of the file is wrong."""
+    receipt = receipt_of(path)
+    wanted = receipt.read_text().strip() if receipt.is_file() else info.sha256
+    found = _sha256_once(path, path.stat().st_mtime_ns)
+    if found != wanted:
+        raise DatasetError(
+            f"{path}: damaged or another version (expected checksum {wanted[:12]}…, got {found[:12]}…). Delete it."
+        )
+    return path
+
+
+@cache
+def _sha256_once(path: Path, changed: int) -> str:
+    """Return the checksum of a file, computed once per change."""
+    return sha256_of(path)

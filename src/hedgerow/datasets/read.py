@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.datasets.files import find_dataset
+from hedgerow.datasets.fetch import find_dataset
 from hedgerow.datasets.registry import DatasetError, DatasetInfo, describe_dataset
 
 if TYPE_CHECKING:

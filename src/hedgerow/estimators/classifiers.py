@@ -9,8 +9,9 @@ from hedgerow.belief.calibrate import Calibration
 from hedgerow.criteria import Criterion
 from hedgerow.decisions import Decision
 from hedgerow.estimators.classifier import TreesClassifier
-from hedgerow.estimators.members import (
+from hedgerow.estimators.trees import (
     SingleTreeMixin,
+    as_attribute_error,
     each_member,
     how_many,
     member_at,
@@ -18,7 +19,6 @@ from hedgerow.estimators.members import (
     samples_of,
     template_of,
 )
-from hedgerow.estimators.trees import as_attribute_error
 from hedgerow.forest.walk import Tree
 from hedgerow.params.table import (
     CategoricalFeatures,

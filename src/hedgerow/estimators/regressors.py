@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from hedgerow.criteria import Criterion
-from hedgerow.estimators.members import (
+from hedgerow.estimators.regressor import TreesRegressor
+from hedgerow.estimators.trees import (
     SingleTreeMixin,
     each_member,
     how_many,
@@ -15,7 +16,6 @@ from hedgerow.estimators.members import (
     samples_of,
     template_of,
 )
-from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.forest.walk import RegressionTree
 from hedgerow.params.resolve import warn_of_friedman
 from hedgerow.params.table import (

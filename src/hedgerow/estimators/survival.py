@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.estimators.members import SingleTreeMixin
 from hedgerow.estimators.supervised import SupervisedTrees
-from hedgerow.estimators.trees import require_metric
+from hedgerow.estimators.trees import SingleTreeMixin, require_metric
 from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
 from hedgerow.fit.grow import with_callbacks
 from hedgerow.fit.incremental import partial_fit

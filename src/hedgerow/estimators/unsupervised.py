@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
 
-from hedgerow.estimators.members import SingleTreeMixin, each_member, how_many, member_at, members
-from hedgerow.estimators.trees import BaseTrees
+from hedgerow.estimators.trees import BaseTrees, SingleTreeMixin, each_member, how_many, member_at, members
 from hedgerow.fit.groups import GroupsLike
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import publish

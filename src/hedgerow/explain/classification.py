@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.decisions import decision_in_force
 from hedgerow.explain.cases import Case, KnownRows, Label, leaf_rules, nearest_cases, training_rows
-from hedgerow.explain.change import Change, Limits, smallest_change
+from hedgerow.explain.change import Change, Limits, Space, smallest_change
 from hedgerow.explain.explanation import (
     Cause,
     Counterfactual,
@@ -26,7 +26,6 @@ from hedgerow.explain.question import Floats, Question, labels_of, only_class, q
 from hedgerow.explain.remedies import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
 from hedgerow.explain.sources import CAUSES, Marginals, UncertaintySources, excess_of, uncertainty_sources
-from hedgerow.explain.space import Space
 from hedgerow.explain.words import cause_words
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import predictor_of

@@ -20,10 +20,9 @@ from __future__ import annotations
 from hedgerow.plot.curves import CautionPathDisplay, RiskCoverageDisplay
 from hedgerow.plot.importance import ImportanceDisplay
 from hedgerow.plot.intervals import IntervalDisplay
-from hedgerow.plot.leaves import LeafEvidenceDisplay
 from hedgerow.plot.proximity import ProximityMapDisplay
 from hedgerow.plot.ternary import TernaryDisplay
-from hedgerow.plot.trees import TreeDisplay
+from hedgerow.plot.trees import LeafEvidenceDisplay, TreeDisplay
 
 __all__ = [
     "CautionPathDisplay",

@@ -16,8 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 import hedgerow
 from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor, metrics
 from hedgerow.explain.report import make_report
-from hedgerow.explain.report.cases import choose_cases, contents_of
-from hedgerow.explain.report.pack import packed, safe_json
+from hedgerow.explain.report.pack import choose_cases, contents_of, packed, safe_json
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.read import check_table, read_table, read_training_table
 

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import decision_in_force
-from hedgerow.explain.breakdown import Lines, cost_lines
 from hedgerow.explain.classification import explain_classes
 from hedgerow.explain.explanation import ExplainRequest, Explanation
 from hedgerow.explain.presenters.base import (
@@ -22,8 +21,10 @@ from hedgerow.explain.presenters.base import (
     FeedbackChange,
     Figures,
     FitSummary,
+    Lines,
     Presenter,
     TargetSheet,
+    cost_lines,
 )
 from hedgerow.explain.report.request import Parts, ReportRequest
 from hedgerow.explain.words import name_few, percents

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.explain.cases import training_rows
 from hedgerow.explain.question import Array, check_one_threshold
 from hedgerow.explain.report.answers_file import model_mark, table_mark
-from hedgerow.explain.report.cases import pack_cases
 from hedgerow.explain.report.figures import (
     ReportData,
     ReportFigures,
@@ -21,7 +20,7 @@ from hedgerow.explain.report.figures import (
     page_rule,
     predictions_for,
 )
-from hedgerow.explain.report.pack import cut, packed
+from hedgerow.explain.report.pack import cut, pack_cases, packed
 from hedgerow.explain.report.plots import Frame, Plot
 from hedgerow.explain.report.request import Parts, ReportRequest, column_name, readable
 from hedgerow.explain.report.values import shown_values

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.explain.breakdown import Lines
 from hedgerow.explain.cases import number
 from hedgerow.explain.explanation import ExplainRequest
 from hedgerow.explain.presenters.base import (
@@ -19,6 +18,7 @@ from hedgerow.explain.presenters.base import (
     Figures,
     FitSummary,
     Floats,
+    Lines,
     Presenter,
     TargetSheet,
 )

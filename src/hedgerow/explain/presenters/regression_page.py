@@ -12,7 +12,6 @@ from hedgerow.explain.cases import KnownRows, number, training_rows, value_words
 from hedgerow.explain.presenters.classification_page import renamed_columns
 from hedgerow.explain.regression import RegressionExplanation, explain_number_batch
 from hedgerow.explain.report.answers_file import model_mark, table_mark
-from hedgerow.explain.report.cases import choose_cases
 from hedgerow.explain.report.figures import (
     Feature,
     NovelRows,
@@ -22,7 +21,7 @@ from hedgerow.explain.report.figures import (
     most_important,
     novel_rows,
 )
-from hedgerow.explain.report.pack import cut, packed
+from hedgerow.explain.report.pack import choose_cases, cut, packed
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.plots import Plot, error_plots
 from hedgerow.explain.report.request import Parts, ReportRequest, column_name, readable

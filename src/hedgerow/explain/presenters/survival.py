@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.explain.breakdown import Lines
-from hedgerow.explain.presenters.base import Array, Fact, Figures, FitSummary, Floats, Presenter, TargetSheet
+from hedgerow.explain.presenters.base import Array, Fact, Figures, FitSummary, Floats, Lines, Presenter, TargetSheet
 from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, novel_rows
 from hedgerow.explain.report.plots import Frame, Plot
 from hedgerow.explain.report.request import Parts, ReportRequest

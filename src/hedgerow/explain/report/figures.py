@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import metrics
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, columns_from_labels
-from hedgerow.explain.breakdown import Lines, cost_lines, figures_by, group_lines
+from hedgerow.explain.presenters.base import Lines, cost_lines, figures_by, group_lines
 from hedgerow.explain.question import Array, chosen_classes
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.request import ReportRequest, column_name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.explain.breakdown import Groups
+from hedgerow.explain.presenters.base import Groups
 from hedgerow.explain.question import Array
 from hedgerow.explain.report.pack import cut
 from hedgerow.inference.fitted import Fitted, fitted_of, publish

@@ -11,10 +11,20 @@ import numpy as np
 from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.report import Figure, ReportTable, StudyReport
-from hedgerow.study.experiments.sutton_2012.curves import collect_curves, curve_table, figure_1
 from hedgerow.study.experiments.sutton_2012.paper import PAPER, Cell, is_attainable, printed
 from hedgerow.study.experiments.sutton_2012.protocol import CODED, QUARTERS
-from hedgerow.study.experiments.sutton_2012.scores import NEAR, SMALLER, Rates, alternatives, change, rates_of, signed
+from hedgerow.study.experiments.sutton_2012.scores import (
+    NEAR,
+    SMALLER,
+    Rates,
+    alternatives,
+    change,
+    collect_curves,
+    curve_table,
+    figure_1,
+    rates_of,
+    signed,
+)
 from hedgerow.study.experiments.sutton_2012.verdict import write_verdict
 
 MOST_TESTS = 6

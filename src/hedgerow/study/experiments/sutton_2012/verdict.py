@@ -6,10 +6,19 @@ import numpy as np
 
 from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments.frame import Results
-from hedgerow.study.experiments.sutton_2012.curves import LITTLE, SMALL, Curve
 from hedgerow.study.experiments.sutton_2012.paper import PAPER, Cell, is_attainable
 from hedgerow.study.experiments.sutton_2012.protocol import CODED, QUARTERS
-from hedgerow.study.experiments.sutton_2012.scores import NEAR, Rates, alternatives, change, rates_of, signed
+from hedgerow.study.experiments.sutton_2012.scores import (
+    LITTLE,
+    NEAR,
+    SMALL,
+    Curve,
+    Rates,
+    alternatives,
+    change,
+    rates_of,
+    signed,
+)
 
 COMPARABLE = 3.0  # points
 
