@@ -290,6 +290,19 @@ def test_pages_link_to_pages_that_exist() -> None:
     assert not broken, "\n".join(broken)
 
 
+def test_files_that_pages_name_exist() -> None:
+    roots = [ROOT, ROOT / "src", ROOT / "src" / "hedgerow", ROOT / "src" / "core"]
+    tops = {path.name for root in roots for path in root.iterdir() if path.is_dir()}
+    missing = []
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *written_pages()]:
+        for name in set(re.findall(r"`(\w+(?:/[\w.]+)+)/?`", path.read_text(encoding="utf-8"))):
+            known = [root / (name + ending) for root in roots for ending in ("", ".py", ".hpp")]
+            known += [root / (name.rpartition(".")[0] + ".py") for root in roots]  # a class of a module
+            if name.split("/")[0] in tops - {"build"} and not any(each.exists() for each in known):
+                missing.append(f"{path.relative_to(ROOT)}: {name}")
+    assert not missing, "\n".join(missing)
+
+
 def test_every_page_belongs_to_a_section() -> None:
     sections = {"tutorials", "how-to", "explanation", "reference", "contributing"}
     assert {path.relative_to(DOCS).parts[0] for path in written_pages()} == sections | {"index.md"}
