@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
-BAG, GROW, SAMPLE = 0x626167, 0x67726F77, 0x73616D70
+BAG, GROW, SAMPLE, GROUP = 0x626167, 0x67726F77, 0x73616D70, 0x67726F7570
 
 
 def scramble(value: int) -> int:

@@ -18,6 +18,9 @@ Rules that the formulas leave open, in the order in which they matter:
 * Categories are ordered by the share of one class, then by their number, missing last; with two classes the
   class is the second, with up to eight (unweighted) every class present in turn, otherwise the eight
   commonest, ties to the lower number.
+* A feature with more than 32 categories is cut between groups: the categories of the node, in the order of a draw
+  each, are divided into as many groups as there are twenties of rows, from 2 to 32. A group has the share of its
+  rows, and is not divided.
 * Best first: of equal gains the node that was made earlier.
 """
 
@@ -31,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.reference.draws import GROW, Bag, Draws, derive_key
+from tests.reference.draws import GROUP, GROW, Bag, Draws, derive_key
 
 
 @dataclass
@@ -413,8 +416,33 @@ class Twin:
         """Cuts of the categories ordered by the share of a class."""
         amounts = {code: self._amounts(rows) for code, rows in self._by_code(place, feature).items()}
         for label in self._ordering_classes(place):
-            ranked = sorted(amounts, key=lambda code: (amounts[code][label] / sum(amounts[code]), code))
-            yield [self._subset(feature, ranked[:cut], ranked[cut:]) for cut in range(1, len(ranked))]
+            shares = {code: amount[label] / sum(amount) for code, amount in amounts.items()}
+            yield self._cuts(place, feature, shares)
+
+    def _cuts(self, place: Place, feature: int, shares: dict[int, float]) -> list[Split]:
+        """Cuts of categories, or of groups of them, in the order of shares by code."""
+        grouped = int(self.bins.n_bins[feature]) > 32
+        if grouped:
+            shares = self._shares_of_groups(place, feature, shares)
+        ranked = sorted(shares, key=lambda code: (shares[code], code))
+        return [
+            self._subset(feature, ranked[:cut], ranked[cut:])
+            for cut in range(1, len(ranked))
+            if not grouped or shares[ranked[cut - 1]] != shares[ranked[cut]]
+        ]
+
+    def _shares_of_groups(self, place: Place, feature: int, shares: dict[int, float]) -> dict[int, float]:
+        n_rows = {code: len(rows) for code, rows in self._by_code(place, feature).items()}
+        n_groups = min(max(len(place.rows) // 20, 2), 32)
+        key = derive_key(derive_key(place.key, GROUP), feature)
+        last = int(self.bins.n_bins[feature])  # stands for missing values
+        drawn = sorted(n_rows, key=lambda code: (derive_key(key, min(code, last)), code))
+        group_of = {code: at * n_groups // len(drawn) for at, code in enumerate(drawn)}
+        sums = [[0.0, 0.0] for _ in range(n_groups)]
+        for code in sorted(shares):
+            sums[group_of[code]][0] += float(n_rows[code])
+            sums[group_of[code]][1] += n_rows[code] * shares[code]
+        return {code: sums[group_of[code]][1] / sums[group_of[code]][0] for code in shares}
 
     def _by_code(self, place: Place, feature: int) -> dict[int, list[Row]]:
         groups: dict[int, list[Row]] = {}

@@ -114,8 +114,7 @@ class NumberTwin(Twin):
 
     def _subsets(self, place: Place, feature: int) -> Iterator[list[Split]]:
         groups = self._by_code(place, feature)
-        ranked = sorted(groups, key=lambda code: (self._place_of(*self._both(groups[code])), code))
-        yield [self._subset(feature, ranked[:cut], ranked[cut:]) for cut in range(1, len(ranked))]
+        yield self._cuts(place, feature, {code: self._place_of(*self._both(rows)) for code, rows in groups.items()})
 
     def _place_of(self, weight: int, total: int) -> float:
         return (float(total) / float(weight) - self.given.low) / (self.given.high - self.given.low)

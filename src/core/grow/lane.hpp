@@ -14,6 +14,7 @@
 #include "core/kit/zeroed.hpp"
 #include "core/read/tree.hpp"
 #include "core/rows/codes.hpp"
+#include "core/rows/random.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
@@ -61,7 +62,7 @@ struct LaneOrder {
     Zeroed<std::uint16_t> order;  // occupied bins of values, ascending
     Occupancy marks;
     std::uint32_t n_occupied = 0;
-    bool has_missing = false, rows_counted = false, summed = false;
+    bool has_missing = false, rows_counted = false, summed = false, is_grouped = false;
     std::vector<std::pair<double, std::uint16_t>> ranked;
 
     HEDGEROW_NOINLINE explicit LaneOrder(bool wide)
@@ -92,6 +93,35 @@ struct LaneOrder {
         marks.drain(n_bins, [&](std::uint32_t code) { *next++ = static_cast<std::uint16_t>(code); });
         has_missing = next != order.data() && next[-1] == missing;
         n_occupied = static_cast<std::uint32_t>(next - order.data()) - has_missing;
+    }
+    // Divides the occupied categories into groups at random, as equal as possible: one per `rows_per_group` rows, at
+    // least two. The draws depend on the key and the categories alone.
+    HEDGEROW_COLD void draw_groups(std::uint64_t key, std::uint32_t n_bins, std::uint32_t n_rows) {
+        const std::uint32_t n_groups = std::clamp(n_rows / rows_per_group, 2U, Feature::most_groups);
+        drawn_.clear();
+        for (std::uint32_t i = 0; i < n_occupied; ++i)
+            drawn_.emplace_back(derive_key(key, order[i] == missing ? n_bins : order[i]), order[i]);
+        std::sort(drawn_.begin(), drawn_.end());
+        group_of_.resize(n_codes());
+        for (std::uint32_t place = 0; place < n_occupied; ++place)
+            group_of_[drawn_[place].second] = static_cast<std::uint8_t>(std::uint64_t{place} * n_groups / n_occupied);
+        groups_.resize(n_groups);
+        is_grouped = true;
+    }
+    // Replaces the shares in `ranked`, which are in the order of the codes, by those of their groups.
+    HEDGEROW_COLD void share_within_groups() {
+        for (Group& group : groups_) group = Group{};
+        for (const auto& [share, code] : ranked) {
+            Group& group = groups_[group_of_[code]];
+            group.n_rows += rows_in_bin[code];
+            group.sum += rows_in_bin[code] * share;
+        }
+        for (auto& [share, code] : ranked) share = groups_[group_of_[code]].sum / groups_[group_of_[code]].n_rows;
+    }
+    // Whether the bins at a position of the order and after it are in one group, or in groups of equal shares.
+    bool is_inside_group(std::int64_t position) const {
+        const auto place = static_cast<std::size_t>(position);
+        return is_grouped && ranked[place].first == ranked[place + 1].first;
     }
     // Orders the occupied bins by the shares in `ranked`.
     HEDGEROW_NOINLINE void order_by_share() {
@@ -125,6 +155,15 @@ struct LaneOrder {
         best.threshold = last ? feature.n_bins - 1 : order[place.position];
         best.next_code = last ? 0 : order[place.position + 1];
     }
+
+private:
+    static constexpr std::uint32_t rows_per_group = 20;
+    struct Group {
+        double n_rows = 0, sum = 0;
+    };
+    std::vector<std::pair<std::uint64_t, std::uint16_t>> drawn_;  // a draw for each category
+    std::vector<std::uint8_t> group_of_;                          // by code
+    std::vector<Group> groups_;
 };
 
 }  // namespace hedgerow

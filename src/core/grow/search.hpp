@@ -144,7 +144,7 @@ private:
         std::uint32_t n_varying = 0;
         for (std::uint32_t i = 0; i < n_numbers; ++i)
             n_varying += search_.try_best(static_cast<int>(i), features_[numbers[i]], numbers[i], rows.rows,
-                                          rows.n_rows, node.limits(options_, rules_, numbers[i]), best);
+                                          rows.n_rows, node.key, node.limits(options_, rules_, numbers[i]), best);
         search_.empty(static_cast<int>(n_numbers));
         return n_varying;
     }

@@ -127,7 +127,7 @@ HEDGEROW_NOINLINE void fill(Bins& kind, Lane<Bins>* all, const AnyView& any, con
     for (int i = 0; i < n_numbers; ++i) {
         const Feature& feature = features[numbers[i]];
         all[i].list(feature, n_rows >= dense_node, restricted);
-        if (counts_rows) all[i].count_rows(any, numbers[i], rows, n_rows);
+        if (counts_rows || feature.has_many_categories()) all[i].count_rows(any, numbers[i], rows, n_rows);
     }
 }
 
@@ -152,14 +152,14 @@ public:
     }
 
     // Looks at a filled feature, and stores its split in `best` if it is better. False if the feature is constant in
-    // the node.
+    // the node. `key` is that of the node.
     bool try_best(int filled, const Feature& feature, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
-                  const Limits& limits, Split& best) {
+                  std::uint64_t key, const Limits& limits, Split& best) {
         Lane& lane = lanes_[filled];
         const bool varies = lane.n_occupied + lane.has_missing > 1;
         if (varies)
             of_feature(best, [&](Split& own) {
-                if (feature.nominal) best_subset(lane, number, rows, n_rows, limits, own);
+                if (feature.nominal) best_subset(lane, feature, number, rows, n_rows, key, limits, own);
                 else best_threshold(lane, feature, number, rows, n_rows, limits, own);
             });
         return varies;
@@ -201,7 +201,7 @@ public:
         std::copy_n(summed.bins, feature.n_bins, lane.bins.data());
         lane.bins[lane.missing] = summed.bins[feature.n_bins];
         lane.list(feature, true, restricted);
-        if (!counts_rows) return;
+        if (!counts_rows && !feature.has_many_categories()) return;
         lane.rows_counted = true;
         std::copy_n(summed.rows, feature.n_bins, lane.rows_in_bin.data());
         lane.rows_in_bin[lane.missing] = summed.rows[feature.n_bins];
@@ -289,23 +289,30 @@ private:
     }
 
     // Orders the categories by the share of a class and cuts that order. With two classes the best of all subsets is
-    // among the cuts; with more, every common class gives an order, and the best cut of all orders wins.
-    HEDGEROW_NOINLINE void best_subset(Lane& lane, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
-                                       const Limits& limits, Split& best) {
+    // among the cuts; with more, every common class gives an order, and the best cut of all orders wins. Many
+    // categories are divided into groups at random first, and groups are ordered: else the best of all subsets would
+    // mostly follow chance, and win against better features.
+    HEDGEROW_NOINLINE void best_subset(Lane& lane, const Feature& feature, std::uint32_t number, const Row* rows,
+                                       std::uint32_t n_rows, std::uint64_t key, const Limits& limits, Split& best) {
         const std::uint32_t n_values = lane.n_occupied;
         if (lane.has_missing)
             lane.order[lane.n_occupied++] =
                 static_cast<std::uint16_t>(lane.missing);  // missing values are one more category
+        if (feature.has_many_categories())
+            lane.draw_groups(derive_key(derive_key(key, Purpose::group), number), feature.n_bins, n_rows);
         target.ordering_classes([&](std::uint32_t label) {
+            if (lane.is_grouped) lane.order_by_code();
             lane.ranked.resize(lane.n_occupied);
             for (std::uint32_t i = 0; i < lane.n_occupied; ++i)
                 lane.ranked[i] = {target.share(lane.bins[lane.order[i]], label), lane.order[i]};
+            if (lane.is_grouped) lane.share_within_groups();
             lane.order_by_share();
             const Place place = scan(lane, false, std::int64_t{lane.n_occupied} - 1, rows, n_rows, limits);
             if (!(place.score > best.score)) return;
             lane.keep_subset(number, place, best);
             keep_amount(lane, false, place, rows, n_rows, best);
         });
+        lane.is_grouped = false;
         lane.order_by_code();
         lane.n_occupied = n_values;
     }
@@ -349,6 +356,7 @@ private:
             rows_left += lane.rows_in_bin[lane.order[i]];
             if (limits.min_samples_leaf > 1 && !limits.allow_rows(rows_left, n_rows - rows_left)) continue;
             if (restricted && !allowed_by_weight(limits)) continue;
+            if (lane.is_inside_group(i)) continue;
             const double value = target.score();
             if (value > best.score) best = {value, i};
         }

@@ -110,7 +110,7 @@ private:
             }
             search_.load(0, summed(question, numbers[i]), feature, question.rules.restricted(),
                          question.rules.counts_rows());
-            n_varying += search_.try_best(0, feature, numbers[i], nullptr, question.n_rows(),
+            n_varying += search_.try_best(0, feature, numbers[i], nullptr, question.n_rows(), question.node.key,
                                           limits(question, numbers[i]), best);
             search_.empty(1);
         }

@@ -17,7 +17,13 @@ inline std::uint64_t derive_key(std::uint64_t key, std::uint64_t child) {
 }
 
 // The purpose of a key, which is part of it, so that two purposes never share draws.
-enum class Purpose : std::uint64_t { bag = 0x626167, grow = 0x67726f77, sample = 0x73616d70, permute = 0x7065726d };
+enum class Purpose : std::uint64_t {
+    bag = 0x626167,
+    grow = 0x67726f77,
+    sample = 0x73616d70,
+    permute = 0x7065726d,
+    group = 0x67726f7570
+};
 
 inline std::uint64_t derive_key(std::uint64_t key, Purpose purpose) {
     return derive_key(key, static_cast<std::uint64_t>(purpose));
