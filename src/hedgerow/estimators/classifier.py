@@ -536,6 +536,51 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         self.set_params(**results[0][1])
         return publish(self, replace(predictor.fitted, figures=replace(predictor.fitted.figures, tuning=results)))
 
+    def calibrate(self, X: TableLike, y: TargetLike, *, groups: ArrayLike | None = None) -> Self:
+        """Calibrate probabilities and decision on held-out rows instead of out-of-bag rows.
+
+        Guarantees of `Coverage`, `Risk` and `Screening` are approximate on out-of-bag rows, the default. On held-out
+        rows, which `fit` has not seen and which are drawn like future rows, they are exact. With ``calibration="oob"``
+        probabilities are calibrated on these rows too, for instance those of another hospital. If both are calibrated,
+        one half of the rows, drawn at random, calibrates the probabilities, and the other the decision, because a
+        guarantee does not hold for the rows that its probabilities were fitted to. Trees, caution and out-of-bag
+        results do not change.
+
+        Set the decision first: another rule or decision is calibrated out of bag, as after a fit. Model files and
+        pickles keep the result; methods that add rows or trees drop it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Held-out rows.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        groups : array-like of shape (n_samples,) or None
+            Groups of rows that belong together, such as the visits of a patient. The guarantee is then about rows of
+            new groups. None means that rows are independent.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If neither probabilities nor the decision can be calibrated, or there are fewer than five rows per class.
+            The model does not change.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from hedgerow import RandomForestClassifier
+        >>> from hedgerow.decisions import Coverage
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> forest = RandomForestClassifier(random_state=0, decision=Coverage(0.9)).fit(X[:250], y[:250])
+        >>> forest.calibrate(X[250:450], y[250:450]).calibration_.n_rows
+        100
+        """
+        return update_fitted(self, lambda _: predictor_of(self).calibrated_on(X, y, groups))
+
     @property
     def oob_evidence_(self) -> Evidence:
         """Out-of-bag evidence about the training rows, without their own counts."""

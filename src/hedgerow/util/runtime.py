@@ -195,6 +195,14 @@ def cluster_numbers(clusters: ArrayLike | None, n_rows: int) -> NDArray[np.int64
     return np.asarray(numbers, dtype=np.int64)
 
 
+def halves(n_rows: int, clusters: NDArray[np.integer[Any]] | None = None) -> list[NDArray[np.int64]]:
+    """Divide n rows, or whole clusters (n,) of them, into two halves at random, but the same at every call."""
+    units = np.arange(n_rows) if clusters is None else clusters
+    distinct = np.unique(units)
+    first = np.isin(units, np.random.default_rng(0).permutation(distinct)[: len(distinct) // 2])
+    return [np.flatnonzero(first), np.flatnonzero(~first)]
+
+
 def one_of_each(clusters: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Draw one row of each cluster, at random, but the same at every call."""
     shuffled = np.random.default_rng(0).permutation(len(clusters))

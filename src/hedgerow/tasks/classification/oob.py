@@ -207,13 +207,16 @@ def calibration_of(
 ) -> Calibration:
     """Return the calibrator of a rule, fitting it when first needed.
 
-    `given` is the rule as the user set it, and `views` are those of the forest, if the rule can use them. A model
-    without its training rows keeps its calibrator if that belongs to the same rule and number of classes.
+    `given` is the rule as the user set it, and `views` are those of the forest, if the rule can use them. A calibrator
+    of held-out rows or of a model file is kept if it belongs to the same rule and number of classes.
     """
     if why := calibration_obstacle(rule):
         return Calibration(why=why)
     learned, key, rows = fitted.learned, rule_key(given), fitted.oob_rows
     info: Any = fitted.info
+    known = learned.last("calibration")
+    if known is not None and known[0] == key and len(known[1].offsets) in (0, fitted.forest.n_classes):
+        return known[1]  # type: ignore[no-any-return]
     if rows is not None:
 
         def make() -> Calibration:
@@ -222,10 +225,7 @@ def calibration_of(
         return learned.get("calibration", key, make)
     if fitted.fingerprint is not None and fitted.fingerprint.bag_mean == 0:
         return NO_BAGS
-    known = learned.last("calibration")
-    if known is None or known[0] != key or len(known[1].offsets) not in (0, fitted.forest.n_classes):
-        return ROWS_LOST
-    return known[1]  # type: ignore[no-any-return]
+    return ROWS_LOST
 
 
 def learn_calibration(

@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.calibrate import Calibration
+from hedgerow.belief.calibrate import Calibration, Views, learn_calibrator
 from hedgerow.belief.entropies import check_few_classes, generalised_hartley, lower_entropy, upper_entropy
 from hedgerow.belief.opinion import Opinion, across
 from hedgerow.decisions import Decision, decide, resolve_decision
+from hedgerow.decisions.labels import columns_from_labels
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import FoldPlan
 from hedgerow.forest.grow import TrainingRows
@@ -34,7 +35,14 @@ from hedgerow.inference.evidence import (
 )
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.novelty import PredictionNovelty
-from hedgerow.inference.oob import BootstrapErrors, CrossCalibration, Trace, bootstrap_errors, ensemble_error
+from hedgerow.inference.oob import (
+    BootstrapErrors,
+    CrossCalibration,
+    Trace,
+    bootstrap_errors,
+    calibration_obstacle,
+    ensemble_error,
+)
 from hedgerow.inference.predictor import Predictor
 from hedgerow.inference.variance import SamplingVariance, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
@@ -59,11 +67,12 @@ from hedgerow.tasks.classification.oob import (
     groups_in,
     needs_trial,
     oob_metrics,
+    rule_key,
     soft_label_metrics,
     views_for,
 )
 from hedgerow.tasks.classification.target import ClassInfo, read_classes
-from hedgerow.util.runtime import lazy_property, thread_count
+from hedgerow.util.runtime import cluster_numbers, halves, lazy_property, thread_count
 
 Floats = NDArray[np.float64]
 
@@ -122,6 +131,17 @@ class ClassificationPredictor(Predictor):
     def decide(self, opinion: Opinion) -> NDArray[np.bool_]:
         """Return the prediction sets of an opinion, (n, K)."""
         return decide(opinion, self.decision)
+
+    def class_sets(self, opinion: Opinion) -> NDArray[np.bool_]:
+        """Return the prediction sets of an opinion, (n, K); those of interval dominance if actions are chosen."""
+        return decide(opinion, "dominance") if self.decision.has_actions else self.decide(opinion)
+
+    def actions(self, opinion: Opinion) -> list[list[str]] | None:
+        """Return the names of the actions chosen for an opinion, n lists; None if classes are chosen."""
+        if not self.decision.has_actions:
+            return None
+        names = self.decision.actions
+        return [[names[a] for a in np.flatnonzero(row)] for row in self.decide(opinion)]
 
     def sets(self, batch: Batch) -> NDArray[np.bool_]:
         """Return prediction sets, (n, K)."""
@@ -224,7 +244,8 @@ class ClassificationPredictor(Predictor):
         """Tally labels and prediction sets."""
         if coverage is not None:
             raise ValueError(f"coverage must be None for a classifier, got {coverage!r}.")
-        return tally_sets(y, *self.labels_and_sets(self.read(X)), classes=self.classes)
+        opinion = self.opinion(self.read(X))
+        return tally_sets(y, self.named(opinion.probability), self.class_sets(opinion), classes=self.classes)
 
     def evaluate(self, table: NamedColumns, y: NDArray[Any], coverage: float | None = None) -> ClassificationEvaluation:
         """Return predictions for rows, with their true classes, to compute metrics from."""
@@ -431,9 +452,7 @@ class ClassificationPredictor(Predictor):
         """Calibrator, fitted when first needed, or the reason why there is none."""
         if self.params.calibration != "oob":
             return NOT_ASKED
-        reads_views = self.plain_rule.plain_mean and not self.has_gaps  # views have no gaps
-        views = views_for(self.params.splitter, self.forest.n_classes) if reads_views else None
-        return calibration_of(self.fitted, self.given_rule, self.plain_rule, self.threads, views)
+        return calibration_of(self.fitted, self.given_rule, self.plain_rule, self.threads, self._calibrated_views)
 
     @lazy_property
     def viewed_rule(self) -> Rule:
@@ -479,6 +498,62 @@ class ClassificationPredictor(Predictor):
         if decision.is_ready:
             return decision
         return self.fitted.learned.get("decision", self._decision_key(decision), self._calibrate_decision)
+
+    def calibrated_on(self, X: Any, y: Any, groups: Any) -> Fitted:
+        """Return the fit with calibrator and decision learned on held-out rows, each on half of them if it has both."""
+        resolved, batch = resolve_decision(self.given_decision), self.read(X)
+        labels, _ = columns_from_labels(y, len(self.classes), self.classes)
+        if len(labels) != len(batch):
+            raise ValueError(f"y must have one label for each of the {len(batch)} rows, got {len(labels)}.")
+        together = cluster_numbers(groups, len(batch))
+        recalibrates = self.params.calibration == "oob" and not calibration_obstacle(self.plain_rule)
+        if not recalibrates and resolved.is_ready:
+            raise ValueError(
+                "calibrate requires calibration='oob' and a rule whose probabilities are calibrated, or a decision such"
+                f" as Coverage, got calibration={self.params.calibration!r}, rule={self.given_rule!r} and"
+                f" decision={self.given_decision!r}."
+            )
+        learned = self.fitted.learned.without("decision")
+        found = type(self)(replace(self.fitted, learned=learned), self.params, self.estimator)
+        parts = [np.arange(len(batch))] * 2 if not recalibrates or resolved.is_ready else halves(len(batch), together)
+        of_parts = [None if together is None else together[part] for part in parts]
+        if recalibrates:
+            calibration = learn_calibrator(
+                self._given_to_calibrator(batch[parts[0]].codes),
+                labels[parts[0]],
+                None,
+                of_parts[0],
+                views=self._calibrated_views,
+            )
+            if calibration.why:
+                raise ValueError(f"calibrate requires more rows: {calibration.why}.")
+            learned.put("calibration", rule_key(self.given_rule), calibration)
+        if not resolved.is_ready:
+            held_out = batch[parts[1]]
+            decision = calibrated(
+                resolved.under(found.plain_rule),
+                found.opinion(held_out),
+                self.classes[labels[parts[1]]],
+                self.classes,
+                of_parts[1],
+            )
+            learned.put("decision", found.decision_key(), decision)
+        return found.fitted
+
+    def _given_to_calibrator(self, codes: Codes) -> Floats:
+        """Return uncalibrated probabilities (n, K) or those of all views (n, V · K)."""
+        threads, views = self.threads(codes.shape[1]), self._calibrated_views
+        if views is not None:
+            return self.forest.viewed(views, threads).probability(codes, threads)
+        if self.plain_rule.plain_mean:
+            return self.forest.probability(codes, threads)
+        return replace(self.evidence(codes), rule=self.plain_rule).combine().probability
+
+    @property
+    def _calibrated_views(self) -> Views | None:
+        """Views that a calibrator acts on; None for the mean alone, and with the gaps of uncertain labels."""
+        reads_views = self.plain_rule.plain_mean and not self.has_gaps
+        return views_for(self.params.splitter, self.forest.n_classes) if reads_views else None
 
     def learn(self) -> None:
         """Resolve caution, tree weights, calibrator and decision now."""
