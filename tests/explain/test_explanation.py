@@ -25,7 +25,7 @@ from hedgerow.rules import Belief, rule_names
 KEYS = [
     *("row", "name", "label", "set", "determinate", "classes", "probability", "lower", "upper", "caution", "rule"),
     *("decision", "values", "uncertainty", "total_uncertainty", "cases", "rules", "shap", "remedies"),
-    *("novelty", "out_of_support", "sentence"),
+    *("novelty", "out_of_support", "actions", "sentence"),
 ]
 HOSTILE = "<script>alert('x')</script>\x1b[31m\"&"
 
@@ -142,18 +142,15 @@ def test_every_kind_of_decision_can_be_explained(flowers, decision):
     assert [why.set for why in found] == [other.classes_[chosen].tolist() for chosen in sets]
 
 
-def test_actions_that_are_no_classes_are_refused(flowers):
+def test_pictures_of_actions_show_the_classes_of_interval_dominance(flowers):
     forest, X = flowers
     other = RandomForestClassifier(5, decision=Maximin(utility=np.ones((4, 3))), random_state=0)
     other.fit(X, forest.predict(X))
-    for ask in (
-        lambda: other.explain(X[:1]),
-        lambda: other.report(X[:9], forest.predict(X[:9])),
-        lambda: plot.IntervalDisplay.from_estimator(other, X[:2]),
-        lambda: plot.CautionPathDisplay.from_estimator(other, X[:9], forest.predict(X[:9])),
-    ):
-        with pytest.raises(ValueError, match="decision must choose classes to be explained, got Maximin"):
-            ask()
+    assert other.explain(X[:1], shap=False)[0].actions == ["0"]
+    plot.IntervalDisplay.from_estimator(other, X[:2])
+    shown = plot.CautionPathDisplay.from_estimator(other, X[:9], forest.predict(X[:9]))
+    alike = plot.CautionPathDisplay.from_estimator(other.set_params(decision="dominance"), X[:9], forest.predict(X[:9]))
+    np.testing.assert_array_equal(shown.lines["decided"], alike.lines["decided"])
 
 
 def test_trees_of_pairs_have_no_path_of_cautions(flowers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 
 import numpy as np
@@ -66,17 +67,58 @@ def test_the_action_has_the_lowest_expected_cost(forest):
     assert set(frame["actions"].str[0]) == set(costs)
 
 
-def test_actions_are_not_explained_as_if_they_were_classes(forest):
+def test_expected_costs_are_minimal_for_any_costs(forest):
+    """The law of `predict_action`, for random tables of costs with a fourth action."""
     model, X = forest
-    utility = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1], "wait": [0.6, 0.6, 0.6]}
-    acting = clone(model).set_params(decision=Dominance(utility)).fit(X, np.arange(len(X)) % 3)
-    assert acting.predict_set(X).shape == (len(X), 4)
+    probability, rng = model.predict_proba(X), np.random.default_rng(0)
+    for _ in range(20):
+        table = rng.integers(0, 10, (4, 3)).astype(float)
+        names = ["a", "b", "c", "look again"]
+        chosen = model.predict_action(X, dict(zip(names, table, strict=True)))
+        expected = probability @ table.T
+        own = expected[np.arange(len(X)), [names.index(each) for each in chosen]]
+        assert (own <= expected.min(axis=1) + 1e-12).all()
+
+
+def test_lists_that_may_be_rows_or_columns_are_an_error():
+    for given in ({"ill": [0, 9], "well": [1, 0]}, {"Well": [1, 0], "ill": {"ill": 0, "well": 9}}):
+        with pytest.raises(ValueError, match="costs must be given by class if actions have the names of the classes"):
+            Costs.of(given, CLASSES)
+    pandas = pytest.importorskip("pandas")
+    costs = pandas.DataFrame({"ill": [0, 9], "well": [1, 0]}, index=pandas.Index(CLASSES, name="truth"))
+    assert Costs.of(costs, CLASSES).table.tolist() == [[0, 1], [9, 0]]
+    with pytest.raises(ValueError, match="Transpose them"):
+        Costs.of(costs.T, CLASSES)
+
+
+@pytest.fixture(scope="module")
+def acting() -> tuple[RandomForestClassifier, np.ndarray, np.ndarray]:
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    utility = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1], "wait": [0.9, 0.9, 0.9]}
+    model = RandomForestClassifier(30, caution=3, decision=Dominance(utility), random_state=0).fit(X[::2], names[::2])
+    return model, X[1::2], names[1::2]
+
+
+def test_actions_are_explained_and_reported_as_actions(acting):
+    model, X, y = acting
     file = io.BytesIO()
-    hedgerow.save(acting, file)
-    assert hedgerow.load(io.BytesIO(file.getvalue())).decision.actions == list(utility)
-    for method in (acting.explain, acting.report):
-        with pytest.raises(ValueError, match="must choose classes to be explained, got Dominance with a utility"):
-            method(X[:2])
+    hedgerow.save(model, file)
+    assert hedgerow.load(io.BytesIO(file.getvalue())).decision.actions == ["a", "b", "c", "wait"]
+    frame = model.predict_frame(X)
+    found = model.explain(X, shap=False)
+    assert (
+        [each.actions for each in found] == frame["actions"].tolist() == [each.to_dict()["actions"] for each in found]
+    )
+    by_dominance = copy.copy(model).set_params(decision="dominance")
+    assert [each.set for each in found] == by_dominance.predict_set(X, labels=True)
+    one = next(each for each in found if each.actions == ["wait"])
+    assert one.sentence.startswith("Action: wait. ")
+    several = next(each for each in found if len(each.actions) > 1)
+    assert several.sentence.startswith("Actions not ruled out: ")
+    assert "chooses the actions" in several.to_text()
+    assert model.report(X, y).figures == by_dominance.report(X, y).figures
+    assert all(each.actions is None for each in by_dominance.explain(X[:3], shap=False))
 
 
 @pytest.mark.parametrize("given", [{"go": [1.0]}, {"go": [1.0, np.nan]}, {}])

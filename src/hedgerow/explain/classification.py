@@ -142,8 +142,11 @@ def _explain_block(request: _Request, question: Question, first: int) -> list[Ex
     if request.training is not None and request.cases:
         near = nearest_cases(question, request.training, request.cases)
     remedies, contributions = _remedies(request, question), _contributions(request, question)
+    actions = request.predictor.actions(question.opinion)
     return [
-        _one(request, question, row, first, uncertainty, excess[:, row], near, remedies.get(row), contributions)
+        _one(
+            request, question, row, first, uncertainty, excess[:, row], near, remedies.get(row), contributions, actions
+        )
         for row in range(question.n_samples)
     ]
 
@@ -158,6 +161,7 @@ def _one(
     near: list[list[Case]] | None,
     remedies: Remedies | None,
     contributions: _Contributions | None,
+    actions: list[list[str]] | None,
 ) -> Explanation:
     """Assemble the explanation of one sample."""
     predictor, opinion = request.predictor, question.opinion
@@ -181,6 +185,7 @@ def _one(
         remedies=remedies,
         novelty=_novelty(question, row),
         out_of_support=_out_of_support(question, row),
+        actions=None if actions is None else actions[row],
     )
 
 

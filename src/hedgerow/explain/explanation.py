@@ -178,6 +178,9 @@ class Explanation(Explained):
     out_of_support : list of str
         Features with out-of-support values: new categories, unexpected missing values, numbers far outside the
         training range.
+    actions : list of str or None
+        Actions of a decision with a utility that are not ruled out; the prediction set is then that of interval
+        dominance. None if the decision chooses classes.
     """
 
     row: int
@@ -199,6 +202,7 @@ class Explanation(Explained):
     name: str | None = None
     novelty: RowNovelty | None = None
     out_of_support: list[str] = field(default_factory=list)
+    actions: list[str] | None = None
 
     @property
     def likely(self) -> list[Label]:
@@ -244,6 +248,7 @@ class Explanation(Explained):
             "remedies": None if self.remedies is None else _plain_remedies(self.remedies),
             "novelty": None if self.novelty is None else self.novelty._asdict(),
             "out_of_support": list(self.out_of_support),
+            "actions": None if self.actions is None else list(self.actions),
             "sentence": self.sentence,
         }
 

@@ -166,7 +166,7 @@ def only_class(
     predictor: ClassificationPredictor, counts: Floats, views: Floats | None, caution: float | None = None
 ) -> NDArray[np.int64]:
     """Return the only class of each prediction set (n,), or -1, from evidence (n, T, K) and views (n, V · K)."""
-    chosen = predictor.decide(opinion_of(predictor, counts, views, caution))
+    chosen = predictor.class_sets(opinion_of(predictor, counts, views, caution))
     return np.where(chosen.sum(axis=1) == 1, chosen.argmax(axis=1), -1)
 
 
@@ -180,19 +180,6 @@ def tree_shares(predictor: ClassificationPredictor) -> Floats:
 def labels_of(predictor: ClassificationPredictor) -> list[Any]:
     """Return the classes as Python values (K,)."""
     return [plain(label) for label in predictor.classes.tolist()]
-
-
-def chosen_classes(predictor: ClassificationPredictor, opinion: Opinion) -> NDArray[np.bool_]:
-    """Return prediction sets (n, K).
-
-    Raise a ValueError if the decision chooses actions.
-    """
-    if predictor.decision.has_actions:
-        raise ValueError(
-            f"decision must choose classes to be explained, got {type(predictor.decision).__name__} with a utility. Set"
-            " decision='auto', and pass the costs to predict_action or report."
-        )
-    return predictor.decide(opinion)
 
 
 def check_one_threshold(predictor: ClassificationPredictor) -> None:
@@ -213,4 +200,4 @@ def questions(predictor: ClassificationPredictor, batch: Batch) -> Iterator[tupl
         part = batch[first : first + block]
         counts = counts_of(predictor, part.codes)
         opinion = predictor.adjusted(opinion_of(predictor, counts, views_of(predictor, part.codes)), part)
-        yield first, Question(predictor, part, counts, opinion, chosen_classes(predictor, opinion))
+        yield first, Question(predictor, part, counts, opinion, predictor.class_sets(opinion))

@@ -116,6 +116,8 @@ def decision_words(explanation: Explanation) -> str:
     """Describe rule, caution, decision and the size of the prediction set."""
     how = f"Rule {explanation.rule}, caution {number(explanation.caution)}, decision {explanation.decision}"
     size = "one class" if explanation.is_determinate else f"{len(explanation.set)} classes"
+    if explanation.actions is not None:
+        return f"{how} chooses the actions. By interval dominance, {size} in the prediction set."
     return f"{how}: {size} in the prediction set."
 
 

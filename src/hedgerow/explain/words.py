@@ -30,15 +30,23 @@ NAMED_CLASSES = 4
 def sentence_words(explanation: Explanation) -> str:
     """Describe the prediction and the sources of its uncertainty.
 
-    Begin with novelty and out-of-support values.
+    Begin with novelty, out-of-support values and actions.
     """
     text, novelty = [_prediction_words(explanation)], explanation.novelty
+    if explanation.actions is not None:
+        text.insert(0, action_words(explanation.actions))
     if explanation.out_of_support:
         text.insert(0, f"No training row has such a value of {joined(name_few(explanation.out_of_support), 'or')}.")
     if novelty is not None:
         p_value = f"p = {number(float(f'{novelty.p_value:.2g}'))}"
         text.insert(0, f"Novel row ({p_value}), most unusual in {novelty.feature}.")
     return " ".join(text)
+
+
+def action_words(actions: Sequence[str]) -> str:
+    """Name the action, or the actions that are not ruled out."""
+    one = len(actions) == 1
+    return f"{'Action' if one else 'Actions not ruled out'}: {joined(name_few(actions))}."
 
 
 def _prediction_words(explanation: Explanation) -> str:

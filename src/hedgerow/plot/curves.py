@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow import metrics
-from hedgerow.explain.question import chosen_classes
 from hedgerow.export.svg import colour_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import RiskCoverageCurve, risk_coverage_curve
@@ -89,7 +88,7 @@ class RiskCoverageDisplay(Display):
         opinion = predictor.opinion(predictor.read(X))
         best = opinion.probability.argmax(axis=1)
         level = (opinion.lower if confidence == "lower" else opinion.probability)[np.arange(len(best)), best]
-        alone = predictor.decide(opinion).sum(axis=1) == 1
+        alone = predictor.class_sets(opinion).sum(axis=1) == 1
         right = forest.classes_[best] == np.asarray(y)
         point = (float(alone.mean()), float(np.mean(~right[alone]))) if alone.any() else None
         curve = risk_coverage_curve(y, forest.classes_[best], level)
@@ -212,7 +211,7 @@ class CautionPathDisplay(Display):
             bounds = np.stack([np.stack([opinion.lower[0], opinion.upper[0]], axis=1) for opinion in opinions])
             bands = {name: bounds[:, k] for k, name in enumerate(names)}
             return cls(at, {}, bands, predictor.caution).plot(ax)
-        sets = [chosen_classes(predictor, opinion) for opinion in opinions]
+        sets = [predictor.class_sets(opinion) for opinion in opinions]
         known = {"y": np.asarray(y), "classes": forest.classes_}
         lines = {
             "decided": [metrics.determinacy(sets=each, **known) for each in sets],

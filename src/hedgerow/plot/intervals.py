@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.explain.question import chosen_classes
 from hedgerow.export.svg import colour_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.plot.canvas import (
@@ -104,7 +103,7 @@ class IntervalDisplay(Display):
             opinion.lower,
             opinion.upper,
             opinion.probability,
-            chosen=chosen_classes(predictor, opinion),
+            chosen=predictor.class_sets(opinion),
             classes=forest.classes_,
             names=index_names(X) if names is None else names,
             ax=ax,

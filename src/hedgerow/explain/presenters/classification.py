@@ -71,7 +71,9 @@ class ClassificationFeedback(Feedback):
 
     def predictions(self, model: BaseEstimator, table: NamedColumns) -> list[dict[str, Any]]:
         """Return the prediction set, and the most probable class."""
-        sets, probability = model.predict_set(table), model.predict_proba(table)
+        predictor: ClassificationPredictor = predictor_of(model)
+        opinion = predictor.opinion(predictor.read(table))
+        sets, probability = predictor.class_sets(opinion), opinion.probability
         return [
             {
                 "it_could_be": [str(name) for name in model.classes_[chosen].tolist()],

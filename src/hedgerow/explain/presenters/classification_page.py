@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.decisions import Dominance
 from hedgerow.explain.cases import training_rows
 from hedgerow.explain.question import Array, check_one_threshold
 from hedgerow.explain.report.answers_file import model_mark, table_mark
@@ -142,7 +143,7 @@ def _data(
         "settings": {
             "caution": predictor.caution,
             "rule": page_rule(predictor.wide_rule),
-            "decision": page_decision(predictor.decision),
+            "decision": page_decision(Dominance() if predictor.decision.has_actions else predictor.decision),
         },
         "rows": packed(rows + request.first_row),
         "names": None if request.names is None else [request.names[row] for row in rows.tolist()],

@@ -13,7 +13,7 @@ from hedgerow import metrics
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, columns_from_labels
 from hedgerow.explain.presenters.base import Lines, cost_lines, figures_by, group_lines
-from hedgerow.explain.question import Array, chosen_classes
+from hedgerow.explain.question import Array
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.request import ReportRequest, column_name
 from hedgerow.explain.report.values import usual_words
@@ -127,7 +127,7 @@ def predictions_for(predictor: ClassificationPredictor, X: TableLike, y: ArrayLi
         if given.shape != (len(opinion),):
             raise ValueError(f"y must have shape ({len(opinion)},), one class per row of X, got {given.shape}.")
         truth = columns_from_labels(given, len(predictor.classes), predictor.classes)[0]
-    return ReportData(batch, columns_of(batch), opinion, chosen_classes(predictor, opinion), truth)
+    return ReportData(batch, columns_of(batch), opinion, predictor.class_sets(opinion), truth)
 
 
 def figures_of(

@@ -41,6 +41,7 @@ class Costs:
         except AttributeError:
             got = type(given).__name__
             raise TypeError(f"costs must map each action to the costs for each class, got {got}.") from None
+        _check_orientation(given, items, classes)
         table = {str(action): _costs_by_class(costs, classes, action) for action, costs in items.items()}
         if not table:
             raise ValueError("costs must have at least one action, got an empty mapping.")
@@ -84,6 +85,30 @@ class Costs:
             f"always {action}": float(self.table[truth, place].mean()) for place, action in enumerate(self.actions)
         }
         return found | always
+
+
+def _check_orientation(given: Any, items: Mapping[Any, Any], classes: NDArray[Any]) -> None:
+    """Raise if actions may have been confused with classes: lists without class names, or a transposed frame."""
+    try:
+        transposed = given.columns.name is not None and given.index.name is None
+    except AttributeError:
+        transposed = False
+    if transposed:
+        raise ValueError(
+            f"costs must have a row for each class and a column for each action, got columns named"
+            f" {given.columns.name!r}. Transpose them if actions are rows."
+        )
+    actions = {folded(str(action)) for action in items}
+    if actions == {folded(str(name)) for name in classes.tolist()} and any(map(_is_list, items.values())):
+        raise ValueError(
+            "costs must be given by class if actions have the names of the classes, because lists could be costs of an"
+            " action or of a class. Pass {action: {class: cost}}, or a frame with a row for each class."
+        )
+
+
+def _is_list(costs: Any) -> bool:
+    """Return whether costs have no class names."""
+    return _labels_of(costs) is None
 
 
 def _costs_by_class(costs: Any, classes: NDArray[Any], action: object) -> Floats:

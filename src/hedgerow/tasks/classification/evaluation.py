@@ -98,7 +98,7 @@ def evaluate_classifier(predictor: ClassificationPredictor, table: NamedColumns,
     for first in range(0, n_rows, EVALUATED_ROWS):
         part = slice(first, first + EVALUATED_ROWS)
         opinion = predictor.opinion(predictor.read(table.some(part)))
-        probability[part], sets[part] = opinion.probability, predictor.decide(opinion)
+        probability[part], sets[part] = opinion.probability, predictor.class_sets(opinion)
     return ClassificationEvaluation(predictor.classes, np.searchsorted(predictor.classes, y), probability, sets)
 
 
