@@ -14,7 +14,7 @@ from hedgerow.belief.calibrate import Calibration, Views, learn_calibrator
 from hedgerow.belief.entropies import check_few_classes, generalised_hartley, lower_entropy, upper_entropy
 from hedgerow.belief.opinion import Opinion, across
 from hedgerow.decisions import Decision, decide, resolve_decision
-from hedgerow.decisions.labels import columns_from_labels
+from hedgerow.decisions.base import columns_from_labels
 from hedgerow.forest.cache import Cache
 from hedgerow.forest.fold import FoldPlan
 from hedgerow.forest.grow import TrainingRows
