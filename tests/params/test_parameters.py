@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 import hedgerow
 from hedgerow.decisions import Hurwicz
+from hedgerow.inference.predictor import key_of
 from hedgerow.params.checks import check_parameters, parameters_of
 from hedgerow.params.resolve import resolve_settings
 from hedgerow.params.table import PARAMETERS, Params, TreeEstimator, rows_of, with_parameters_described
@@ -243,7 +244,7 @@ def test_what_a_class_does_not_take_is_its_class_attribute_or_none() -> None:
 
 def test_a_key_tells_apart_what_predictions_depend_on() -> None:
     def key(**given: Any) -> Any:
-        return Params.of(hedgerow.RandomForestClassifier(**given)).key
+        return key_of(hedgerow.RandomForestClassifier(**given))
 
     plain = key()
     assert hash(plain) == hash(key())
@@ -265,4 +266,4 @@ def test_a_key_tells_apart_what_predictions_depend_on() -> None:
     "given", [{"rule": Laplace()}, {"decision": Hurwicz()}, {"caution": np.float64(1)}, {"caution": np.array(1.0)}]
 )
 def test_objects_that_can_change_have_no_key(given: dict[str, Any]) -> None:
-    assert Params.of(hedgerow.RandomForestClassifier(**given)).key is None
+    assert key_of(hedgerow.RandomForestClassifier(**given)) is None

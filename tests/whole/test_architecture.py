@@ -38,7 +38,7 @@ NODES = "forest/nodes.py"
 
 #: scikit-learn's own name for what its callbacks are told by, and the rows of the parameters of a class.
 USE_PRIVATES = {
-    "fit/grow.py": {"_init_callback_context"},
+    "fit/run.py": {"_init_callback_context"},
     "params/checks.py": {"_parameters"},
     "params/table.py": {"_parameters"},
 }

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from threadpoolctl import ThreadpoolController
 
-from hedgerow.belief.opinion import Opinion, across, opinion_from_bounds, opinion_from_lower
-from hedgerow.belief.scalar import RowOpinion, calibrated_shares, is_row, with_shares
+from hedgerow.belief.opinion import Opinion, across, is_row, opinion_from_bounds, opinion_from_lower
+from hedgerow.belief.scalar import RowOpinion, calibrated_shares, with_shares
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.integer[Any]]

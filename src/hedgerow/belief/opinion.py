@@ -192,3 +192,8 @@ def centred_score(probability: Floats, scale: float) -> Floats:
     n_classes = probability.shape[1]
     centred: Floats = scale * (probability - 1.0 / n_classes)
     return centred[:, 1] if n_classes == 2 else centred
+
+
+def is_row(values: object, n_classes: int) -> bool:
+    """Return whether an array has one row, and sums with a fixed order."""
+    return n_classes < 8 and type(values) is np.ndarray and len(values) == 1

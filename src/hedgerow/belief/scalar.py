@@ -58,11 +58,6 @@ class RowOpinion(NamedTuple):
         return opinion
 
 
-def is_row(values: object, n_classes: int) -> bool:
-    """Return whether an array has one row, and sums with a fixed order."""
-    return n_classes < 8 and type(values) is np.ndarray and len(values) == 1
-
-
 def summed(numbers: Numbers) -> float:
     """Sum from left to right; ``sum`` of Python 3.12 rounds differently."""
     return reduce(add, numbers, 0.0)

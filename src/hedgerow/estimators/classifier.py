@@ -16,9 +16,8 @@ from hedgerow.decisions import Decision
 from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import as_attribute_error, require_metric, stacked
 from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
-from hedgerow.fit.grow import with_callbacks
 from hedgerow.fit.incremental import partial_fit
-from hedgerow.fit.run import fit
+from hedgerow.fit.run import fit, with_callbacks
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.target import columns_of
 from hedgerow.inference.evidence import CAUTIONS, CredalUncertainty, Evidence, PredictionUncertainty

@@ -14,9 +14,8 @@ from hedgerow.criteria import Criterion
 from hedgerow.estimators.supervised import SupervisedTrees, leaves_are_sums
 from hedgerow.estimators.trees import require_metric
 from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
-from hedgerow.fit.grow import with_callbacks
 from hedgerow.fit.incremental import partial_fit
-from hedgerow.fit.run import fit
+from hedgerow.fit.run import fit, with_callbacks
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.inference.fitted import fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of

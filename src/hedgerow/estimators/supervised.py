@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.estimators.trees import BaseTrees, as_attribute_error, require_metric
 from hedgerow.fit.groups import GroupsLike
-from hedgerow.fit.grow import with_callbacks
 from hedgerow.fit.incremental import grow_more
+from hedgerow.fit.run import with_callbacks
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.proximity import suggested_rows
 from hedgerow.inference.drift import Drift, DriftRows, compare, sampled_rows

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.estimators.supervised import SupervisedTrees
 from hedgerow.estimators.trees import SingleTreeMixin, require_metric
 from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
-from hedgerow.fit.grow import with_callbacks
 from hedgerow.fit.incremental import partial_fit
-from hedgerow.fit.run import fit
+from hedgerow.fit.run import fit, with_callbacks
 from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import fitted_of, publish, update_fitted

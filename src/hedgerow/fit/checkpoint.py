@@ -21,7 +21,6 @@ from numpy.lib.format import read_array_header_1_0, read_magic
 from numpy.typing import NDArray
 
 from hedgerow.errors import CheckpointError
-from hedgerow.fit.grow import progress_from
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, trees_between
 from hedgerow.forest.grow import GrowthParams, bags_of
 from hedgerow.forest.rows import Bags, Groups
@@ -311,3 +310,8 @@ def _checksum(values: dict[str, Any]) -> int:
         data = np.ascontiguousarray(value).tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
         total = zlib.crc32(data, zlib.crc32(name.encode(), total))
     return total
+
+
+def progress_from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:
+    """Shift a progress function by `first` earlier trees."""
+    return None if progress is None else lambda done: progress(first + done)

@@ -1,13 +1,18 @@
-"""The generic fit of an estimator to a table and y."""
+"""The generic fit of an estimator to a table and y: reading, growth in stages, and progress."""
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from hedgerow.fit.checkpoint import Checkpoint
+from hedgerow.fit.checkpoint import Checkpoint, progress_from
 from hedgerow.fit.groups import (
     NOT_GIVEN,
     GroupsLike,
@@ -16,24 +21,28 @@ from hedgerow.fit.groups import (
     split_groups,
     warn_of_dependent_rows,
 )
-from hedgerow.fit.task import SupervisedTask
-from hedgerow.forest.forest import Forest
+from hedgerow.forest.add import count_groups
+from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import Fingerprint, GrowthParams, TrainingRows, grow_forest
 from hedgerow.forest.nodes import unseen_of, unseen_of_all
-from hedgerow.forest.prune import impurities_of
+from hedgerow.forest.prune import BY_ROWS, impurities_of, prune_by_rows
 from hedgerow.forest.rows import Provenance
 from hedgerow.forest.target import columns_of
 from hedgerow.inference.fitted import FitMetrics, Fitted
-from hedgerow.inference.oob import warn_of_unjudged
+from hedgerow.inference.oob import is_flat, stages, warn_of_unjudged
 from hedgerow.params.checks import check_n_rows, check_parameters
-from hedgerow.params.resolve import TO_BE_CHOSEN, how_to_bin
+from hedgerow.params.resolve import TO_BE_CHOSEN, how_to_bin, most_trees
 from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins
 from hedgerow.table.schema import TableLike, TargetLike
+from hedgerow.util.compat import sklearn_callbacks
 from hedgerow.util.disk import Path_
 from hedgerow.util.runtime import thread_count
+
+if TYPE_CHECKING:
+    from hedgerow.fit.task import SupervisedTask
 
 #: Number of trees per value that ``max_features="oob"`` tries.
 PILOT_TREES = 50
@@ -110,8 +119,10 @@ class FitRun:
             rows=rows,
             figures=self.figures,
         )
-        if rows_known and (known := impurities_of(forest, self.rows, fitted.criterion, self.n_threads)) is not None:
-            fitted.learned.put("impurities", None, known)
+        if rows_known and fitted.criterion in BY_ROWS:
+            known = impurities_of(forest, self.rows, fitted.criterion, self.n_threads)
+            if known is not None:
+                fitted.learned.put("impurities", None, known)
         return fitted.with_outputs()
 
 
@@ -213,14 +224,15 @@ def _task_for(model: TreeEstimator, y: TargetLike | None, before: Fitted | None)
 
     A warm start must have as many as the first fit.
     """
-    columns = columns_of(y) or [y]
+    n_outputs, had = len(columns_of(y) or [y]), max(1, len(before.outputs)) if before else None
     task: SupervisedTask = model._task
+    if n_outputs == 1 and had in (1, None):
+        return task
     if task.for_outputs() is task:  # it reads all columns itself
         return task
-    if before and len(columns) != max(1, len(before.outputs)):
-        had = max(1, len(before.outputs))
-        raise ValueError(f"y must have the {had} outputs of the first fit in a warm start, got {len(columns)}.")
-    return task_of(model, multi_output=len(columns) > 1)
+    if had not in (n_outputs, None):
+        raise ValueError(f"y must have the {had} outputs of the first fit in a warm start, got {n_outputs}.")
+    return task_of(model, multi_output=n_outputs > 1)
 
 
 def task_of(model: TreeEstimator, *, multi_output: bool) -> Any:
@@ -311,3 +323,172 @@ def _origins_after(run: FitRun, forest: Forest) -> tuple[Provenance, ...]:
     if same == grown and before[-1].first_tree + before[-1].n_trees == there:
         return (*before[:-1], replace(before[-1], n_trees=before[-1].n_trees + grown.n_trees))
     return (*before, grown)
+
+
+# ---- Growth of the trees of a fit: at once, in stages, or with callbacks, and its progress ---------------------------
+
+
+def grow(run: FitRun, kept: Callable[[Forest], Forest] = lambda forest: forest) -> Forest:
+    """Grow the trees of a fit after those of an earlier fit.
+
+    `kept` transforms the new trees.
+    """
+    model, before, there = run.model, run.before, run.there
+    wanted = run.n_trees or most_trees(model)
+    if wanted < there:
+        raise ValueError(f"n_estimators must be at least the {there} of the first fit in a warm start, got {wanted}.")
+    if wanted == there and before:
+        warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
+        return before.forest
+    make: Callable[..., Forest] = partial(grow_pruned, run)
+    if run.checkpoint:
+        identity = (run.rows.target.for_core(), run.rows.codes, run.bins, run.settings, model.ccp_alpha)
+        make = run.checkpoint.wrap(
+            make, type(model).__name__, *identity, n_threads=run.n_threads, groups=run.rows.bags.groups
+        )
+    open_ended = not model._single_tree and isinstance(model.n_estimators, str) and not run.n_trees
+    enough = _stop_rule(run) if open_ended else None
+    if has_callbacks(model):
+        spans = list(stages()) if enough else batches(there, wanted, run.n_threads)
+        forest = _grow_with_callbacks(run, make, spans, enough)
+    else:
+        with progress_bar(model.verbose, wanted - there) as progress:
+            if enough:
+                forest = _grow_until_flat(make, enough, progress)
+            else:
+                forest = make(first_tree=there, n_trees=wanted - there, progress=progress)
+    return join_forests(before.forest, kept(forest)) if before else kept(forest)
+
+
+def grow_pruned(run: FitRun, **which: Any) -> Forest:
+    """Grow some of the trees, and prune them by ``ccp_alpha``."""
+    rows, settings = run.rows, run.settings
+    labels = rows.target.for_core()
+    forest = grow_forest(
+        rows.codes, run.bins, labels, settings, n_threads=run.n_threads, groups=rows.bags.groups, **which
+    )
+    first, alpha = which.get("first_tree", 0), run.model.ccp_alpha
+    if alpha:
+        forest = prune_by_rows(forest, rows, settings.criterion, alpha, first, run.n_threads)
+    return count_groups(forest, rows, first, run.n_threads) if settings.leaf_counts == "groups" else forest
+
+
+def _stop_rule(run: FitRun) -> Callable[[Forest], bool]:
+    """Return a test of whether the out-of-bag error has stopped falling."""
+    trace = run.task.oob_trace(run)
+
+    def enough(forest: Forest) -> bool:
+        trace.extend(forest, run.n_threads)
+        return is_flat(trace.errors, trace.standard_error)
+
+    return enough
+
+
+def _grow_until_flat(
+    make: Callable[..., Forest], enough: Callable[[Forest], bool], progress: Callable[[int], bool] | None
+) -> Forest:
+    """Grow in stages until `enough` returns True, or to the maximum number."""
+    forest: Forest | None = None
+    for first, last in stages():
+        grown = make(first_tree=first, n_trees=last - first, progress=progress_from(first, progress))
+        forest = join_forests(forest, grown) if forest else grown
+        if enough(forest):
+            break
+    assert forest is not None
+    return forest
+
+
+def _grow_with_callbacks(
+    run: FitRun,
+    make: Callable[..., Forest],
+    spans: list[tuple[int, int]],
+    enough: Callable[[Forest], bool] | None,
+) -> Forest:
+    """Grow in batches, with scikit-learn's callbacks after each.
+
+    A callback can stop the fit.
+    """
+    model, (X, y) = run.model, run.given
+    context = model._init_callback_context(max_subtasks=len(spans))
+    context.call_on_fit_task_begin(estimator=model, X=X, y=y)
+    forest: Forest | None = None
+    so_far: Callable[[], dict[str, Any]] | None = None
+    for first, last in spans:
+        step = context.subcontext(task_name="trees").call_on_fit_task_begin(estimator=model, X=X, y=y)
+        grown = make(first_tree=first, n_trees=last - first)
+        forest = join_forests(forest, grown) if forest else grown
+        so_far = partial(_as_attributes, run, forest)
+        if step.call_on_fit_task_end(estimator=model, X=X, y=y, reconstruction_attributes=so_far):
+            break
+        if enough and enough(forest):
+            break
+    assert forest is not None
+    context.call_on_fit_task_end(estimator=model, X=X, y=y, reconstruction_attributes=so_far)
+    return forest
+
+
+def _as_attributes(run: FitRun, forest: Forest) -> dict[str, Fitted]:
+    """Return the fitted attributes of the trees so far, for callbacks."""
+    return {"_fitted": run.published(forest)}
+
+
+# ---- Progress of a fit: scikit-learn's callbacks, and a bar on the terminal ------------------------------------------
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def with_callbacks(fit: _Method) -> _Method:
+    """Wrap a fit method in scikit-learn's management of callbacks."""
+
+    @wraps(fit)
+    def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        if has_callbacks(estimator):
+            return sklearn_callbacks().with_callbacks(fit)(estimator, *args, **kwargs)
+        return fit(estimator, *args, **kwargs)
+
+    return managed  # type: ignore[return-value]
+
+
+def has_callbacks(estimator: Any) -> bool:
+    """Return whether the user or a meta-estimator has set callbacks."""
+    return bool(getattr(estimator, "_skl_callbacks", None))
+
+
+def batches(first: int, last: int, n_threads: int) -> list[tuple[int, int]]:
+    """Divide trees `first` to ``last - 1`` into about fifty batches.
+
+    Each batch has at least one tree per thread.
+    """
+    batch = n_threads * max(1, (last - first) // (50 * n_threads))
+    return [(start, min(start + batch, last)) for start in range(first, last, batch)]
+
+
+@contextmanager
+def progress_bar(verbose: int, n_trees: int) -> Iterator[Callable[[int], bool] | None]:
+    """Show a bar on stderr; yield a function of the trees done.
+
+    Yield None unless `verbose` is set and stderr is a terminal.
+    """
+    if not verbose or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = [
+        TextColumn("growing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("trees"),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("growing", total=n_trees)
+
+        def show(done: int) -> bool:
+            bar.update(task, completed=done)
+            return False
+
+        yield show
+        bar.update(task, completed=n_trees)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from hedgerow.fit.grow import grow
+from hedgerow.fit.run import grow
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams
 from hedgerow.forest.target import ReadTarget

@@ -98,6 +98,8 @@ def with_gaps(forest: Forest, what: Reducer[Result]) -> tuple[Forest, Reducer[Re
 
 def finish_rows(what: Reducer[Result], merged: Floats, setting: Any, n_threads: int = 1) -> Result:
     """Finish merged states (n, S) in blocks that fit the CPU cache."""
+    if len(merged) <= FINISHED_ROWS:
+        return what.finish(merged, setting)
 
     def finish_from(first: int) -> Result:
         return what.finish(merged[first : first + FINISHED_ROWS], setting)

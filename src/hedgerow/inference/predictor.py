@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -13,7 +15,8 @@ from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.rows import Bags
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
-from hedgerow.params.table import Params, TreeEstimator, key_of
+from hedgerow.params.checks import parameters_of
+from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codebook, Codes, encode
 from hedgerow.table.schema import TableLike, TargetLike
@@ -218,3 +221,34 @@ def current_predictor(
         found = make(fitted.twin, Params.of(model), type(model))
         fitted.cache.put(key, found)
     return found
+
+
+def key_of(model: TreeEstimator) -> tuple[Any, ...] | None:
+    """Return the parameters on which predictions depend, as the cache key of a predictor.
+
+    None if one of them is an object, such as a rule, because its own parameters can change.
+    """
+    given = vars(model)
+    kind: type = type(model)
+    values = _keyed_of(kind)(given)
+    features = given.get("immutable_features")
+    if features is not None:
+        if not isinstance(features, list | tuple):
+            return None
+        values += tuple(features)
+    return values if _PLAIN.issuperset(map(type, values)) else None
+
+
+#: Parameters on which predictors depend, in addition to ``immutable_features``.
+_KEYED = ("rule", "caution", "decision", "calibration", "novelty", "n_jobs", "leaf_rows")
+
+
+@lru_cache(maxsize=128)
+def _keyed_of(kind: type) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """Return a reader of the parameters on which predictors depend."""
+    names = [name for name in _KEYED if name in parameters_of(kind)]
+    return itemgetter(*names) if len(names) > 1 else lambda given: tuple(map(given.get, names))
+
+
+#: Types of values that cannot change.
+_PLAIN = frozenset((str, int, float, bool, type(None)))

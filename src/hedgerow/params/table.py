@@ -12,7 +12,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -514,8 +513,6 @@ class Params:
     >>> params = Params.of(DecisionTreeRegressor(max_depth=3))
     >>> params.max_depth, params.bootstrap, params.rule
     (3, False, None)
-    >>> params.key
-    (None, 1.0, None, None, None, None, False)
     """
 
     calibration: str | None
@@ -563,46 +560,6 @@ class Params:
         vars(snapshot).update(_class_values(kind))
         vars(snapshot).update({name: value for name, value in vars(estimator).items() if name in PARAMETERS})
         return snapshot
-
-    @property
-    def key(self) -> tuple[str | float | None, ...] | None:
-        """The parameters on which predictions depend, as the cache key of a predictor.
-
-        None if one of them is an object, such as a rule, because its own parameters can change.
-        """
-        return key_of(self)
-
-
-def key_of(holder: Any) -> tuple[Any, ...] | None:
-    """Return the key of `Params`, or of an estimator directly, which is faster.
-
-    The key of an estimator does not contain class attributes.
-    """
-    given = vars(holder)
-    kind: type = type(holder)
-    values = _keyed_of(kind)(given)
-    features = given.get("immutable_features")
-    if features is not None:
-        if not isinstance(features, list | tuple):
-            return None
-        values += tuple(features)
-    return values if _PLAIN.issuperset(map(type, values)) else None
-
-
-#: Parameters on which predictors depend, in addition to ``immutable_features``.
-_KEYED = ("rule", "caution", "decision", "calibration", "novelty", "n_jobs", "leaf_rows")
-
-
-@lru_cache(maxsize=128)
-def _keyed_of(kind: type) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """Return a reader of the parameters on which predictors depend."""
-    own = getattr(kind, "_parameters", PARAMETERS)
-    names = [name for name in _KEYED if name in own]
-    return itemgetter(*names) if len(names) > 1 else lambda given: tuple(map(given.get, names))
-
-
-#: Types of values that cannot change.
-_PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 @lru_cache(maxsize=128)

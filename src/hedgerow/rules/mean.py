@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares, confidence_shares, laplace_shares, leaf_vacuity, vote_shares
-from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
+from hedgerow.belief.opinion import Opinion, centred_score, is_row, opinion_from_lower
 from hedgerow.belief.plausibility import preference
-from hedgerow.belief.scalar import RowOpinion, is_row, mean_of_row
+from hedgerow.belief.scalar import RowOpinion, mean_of_row
 from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of, register
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from hedgerow.belief.entropies import check_few_classes, hartley_of_lower, members_of_subsets
 from hedgerow.belief.leaf import class_shares, entropy
 from hedgerow.belief.masses.frame import row_products
+from hedgerow.belief.opinion import is_row
 from hedgerow.belief.plausibility import preference
-from hedgerow.belief.scalar import as_rows, distribution_of, entropy_of, is_row
+from hedgerow.belief.scalar import as_rows, distribution_of, entropy_of
 from hedgerow.rules.base import Floats, Merge, Rule, Setting
 from hedgerow.rules.mean import Mean, distribution
 

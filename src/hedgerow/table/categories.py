@@ -9,32 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.table.schema import Array, Factors, Kind, Source
+from hedgerow.table.schema import Array, Factors, Kind
 
 #: Category indices fit into uint16, with one left for missing values.
 MAX_CATEGORIES = 65_534
 
 ADVICE_ON_DATES = "Convert dates to numbers first, such as days since a fixed day, or year, month and weekday."
-
-
-def nominal_features(categorical_features: Any, source: Source) -> list[bool]:
-    """Return whether each column is categorical, shape (n_features,)."""
-    n_features = source.shape[1]
-    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
-        return source.nominal_by_type()
-    listed = np.asarray([] if categorical_features is None else categorical_features)
-    if listed.size == 0:
-        return [False] * n_features
-    if listed.ndim == 1 and listed.dtype.kind == "b":
-        return _nominal_by_mask(listed, n_features)
-    if listed.ndim == 1 and listed.dtype.kind in "iu":
-        return _nominal_by_number(listed, n_features)
-    if listed.ndim == 1 and all(isinstance(name, str) for name in listed):
-        return _nominal_by_name(listed.tolist(), source.names, n_features)
-    raise ValueError(
-        "categorical_features must be 'from_dtype', None, or an array-like of bool, int or str, "
-        f"got {categorical_features!r}."
-    )
 
 
 def learn_categories(factors: Factors, where: str) -> tuple[NDArray[np.int32], Array]:
@@ -130,43 +110,6 @@ def is_missing(value: object) -> bool:
 def is_date(value: object) -> bool:
     """Test whether a value is a date of any library."""
     return hasattr(value, "year") or isinstance(value, (np.datetime64, np.timedelta64))
-
-
-def _nominal_by_mask(mask: Array, n_features: int) -> list[bool]:
-    """Convert a boolean mask."""
-    if len(mask) != n_features:
-        raise ValueError(
-            f"categorical_features set as a boolean mask must have one entry per feature ({n_features}), "
-            f"got {len(mask)}"
-        )
-    return [bool(flag) for flag in mask]
-
-
-def _nominal_by_number(features: Array, n_features: int) -> list[bool]:
-    """Convert feature indices to a mask."""
-    if features.min() < 0 or features.max() >= n_features:
-        raise ValueError(
-            "categorical_features set as integer indices must be in [0, n_features - 1], "
-            f"which is [0, {n_features - 1}], got {features.tolist()}"
-        )
-    listed = set(features.tolist())
-    return [feature in listed for feature in range(n_features)]
-
-
-def _nominal_by_name(listed: list[str], names: tuple[str, ...] | None, n_features: int) -> list[bool]:
-    """Convert feature names to a mask."""
-    if names is None:
-        raise ValueError(
-            "categorical_features should be passed as an array of integers or as a boolean mask when the "
-            f"model is fitted on data without feature names, got {listed!r}"
-        )
-    unknown = [name for name in listed if name not in names]
-    if unknown:
-        raise ValueError(
-            f"categorical_features must name columns of X, got {unknown[0]!r}, which is not a valid feature "
-            f"name of the training data. Its names are {list(names[:10])}{' …' if n_features > 10 else ''}."
-        )
-    return [name in listed for name in names]
 
 
 def _held_values(factors: Factors, where: str) -> tuple[NDArray[np.intp], Array]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from hedgerow.table.arrays import source_from_array, source_from_sparse
-from hedgerow.table.categories import learn_categories, match_categories, nominal_features, type_of_values
+from hedgerow.table.categories import learn_categories, match_categories, type_of_values
 from hedgerow.table.frames import NamedColumns, source_from_frame
 from hedgerow.table.schema import Array, Schema, Source, Table, TableLike, label
 from hedgerow.table.uncertain import UncertainTable, located
@@ -63,7 +63,7 @@ def read_training_table(
     source = _source_from(X)
     if source.names is None and feature_names is not None:
         source.names = _checked_names(feature_names, source.shape[1])
-    nominal = nominal_features(categorical_features, source)
+    nominal = _nominal_features(categorical_features, source)
     return _learn(source, nominal)
 
 
@@ -270,3 +270,63 @@ def _difference(missing: list[str], new: list[str], names: tuple[str, ...]) -> s
         if listed
     ]
     return " and ".join(parts) or f"another order: {list(names[:5])}{' …' if len(names) > 5 else ''}"
+
+
+# ---- categorical columns -------------------------------------------------------------------------------------------
+
+
+def _nominal_features(categorical_features: Any, source: Source) -> list[bool]:
+    """Return whether each column is categorical, shape (n_features,)."""
+    n_features = source.shape[1]
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        return source.nominal_by_type()
+    listed = np.asarray([] if categorical_features is None else categorical_features)
+    if listed.size == 0:
+        return [False] * n_features
+    if listed.ndim == 1 and listed.dtype.kind == "b":
+        return _nominal_by_mask(listed, n_features)
+    if listed.ndim == 1 and listed.dtype.kind in "iu":
+        return _nominal_by_number(listed, n_features)
+    if listed.ndim == 1 and all(isinstance(name, str) for name in listed):
+        return _nominal_by_name(listed.tolist(), source.names, n_features)
+    raise ValueError(
+        "categorical_features must be 'from_dtype', None, or an array-like of bool, int or str, "
+        f"got {categorical_features!r}."
+    )
+
+
+def _nominal_by_mask(mask: Array, n_features: int) -> list[bool]:
+    """Convert a boolean mask."""
+    if len(mask) != n_features:
+        raise ValueError(
+            f"categorical_features set as a boolean mask must have one entry per feature ({n_features}), "
+            f"got {len(mask)}"
+        )
+    return [bool(flag) for flag in mask]
+
+
+def _nominal_by_number(features: Array, n_features: int) -> list[bool]:
+    """Convert feature indices to a mask."""
+    if features.min() < 0 or features.max() >= n_features:
+        raise ValueError(
+            "categorical_features set as integer indices must be in [0, n_features - 1], "
+            f"which is [0, {n_features - 1}], got {features.tolist()}"
+        )
+    listed = set(features.tolist())
+    return [feature in listed for feature in range(n_features)]
+
+
+def _nominal_by_name(listed: list[str], names: tuple[str, ...] | None, n_features: int) -> list[bool]:
+    """Convert feature names to a mask."""
+    if names is None:
+        raise ValueError(
+            "categorical_features should be passed as an array of integers or as a boolean mask when the "
+            f"model is fitted on data without feature names, got {listed!r}"
+        )
+    unknown = [name for name in listed if name not in names]
+    if unknown:
+        raise ValueError(
+            f"categorical_features must name columns of X, got {unknown[0]!r}, which is not a valid feature "
+            f"name of the training data. Its names are {list(names[:10])}{' …' if n_features > 10 else ''}."
+        )
+    return [name in listed for name in names]

@@ -11,8 +11,7 @@ from scipy.special import logsumexp
 
 from hedgerow.errors import ModelFileError
 from hedgerow.fit.groups import GroupsLike, read_groups, split_groups
-from hedgerow.fit.grow import grow
-from hedgerow.fit.run import FitRun, read_rows
+from hedgerow.fit.run import FitRun, grow, read_rows
 from hedgerow.fit.task import Task
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import Fingerprint, GrowthParams, TrainingRows

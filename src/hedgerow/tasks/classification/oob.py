@@ -1,4 +1,4 @@
-"""Out-of-bag metrics and calibration of a classifier, groups of decisions, and discounting of novel rows."""
+"""Out-of-bag metrics and calibration of a classifier, and discounting of novel rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from hedgerow.belief.calibrate import (
     rows_to_learn_on,
 )
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
-from hedgerow.decisions import Decision, resolve_decision
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import TrainingRows
@@ -30,7 +29,6 @@ from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.novelty import PredictionNovelty
 from hedgerow.inference.oob import Sample, calibration_obstacle, cross_calibrated, given_to_calibrators
 from hedgerow.rules import Rule, Setting, resolve_rule
-from hedgerow.table.bins import Codes
 from hedgerow.util.runtime import with_rows
 
 Floats = NDArray[np.float64]
@@ -63,15 +61,19 @@ def oob_metrics(
 
 
 def soft_label_metrics(
-    metric: Any, classes: NDArray[Any], rows: TrainingRows, evidence: Evidence, calibration: Calibration
+    metric: Any,
+    classes: NDArray[Any],
+    rows: TrainingRows,
+    evidence: Evidence,
+    probability: Floats,
+    calibration: Calibration,
 ) -> tuple[float, Floats]:
-    """Compute `oob_metrics` for a metric of labels, with one (n, K) array in memory.
+    """Compute `oob_metrics` for a metric of labels, from the probabilities (n, K) of the evidence as a forest.
 
-    The result is bitwise identical.
+    The result is bitwise identical. `probability` is overwritten.
     """
     require_certain(evidence.known)
     used, labels = evidence.is_covered & evidence.known, rows.target.labels
-    probability = evidence.as_forest().probability()
     if not calibration.why:
         cross_calibrated(probability, np.flatnonzero(used), labels, rows.target.sure_weights, rows.groups)
         if (unsure := evidence.is_covered & ~used).any():
@@ -108,46 +110,6 @@ def _probability_of_all(
     of_all = calibration.of(given_to_calibrators(everyone.combine(weights=weights), evidence.rule.views))
     of_all[rows.kept] = probability
     return of_all
-
-
-#: Largest number of distinct values of a group column; more leave too few rows per group.
-MOST_GROUPS = 100
-
-
-def groups_in(fitted: Fitted, codes: Codes, decision: str | Decision) -> NDArray[np.str_] | None:
-    """Return the group of each row as text, (n,), "" if missing; None without groups."""
-    column = group_column(fitted, decision)
-    if column is None:
-        return None
-    codebook, n_values = fitted.codebook, int(fitted.bins.n_bins[column])
-    names = [str(codebook.value_of_code(column, code)) for code in range(n_values)]
-    found: NDArray[np.str_] = np.array([*names, ""])[np.minimum(codes[column], n_values)]
-    return found
-
-
-def group_column(fitted: Fitted, decision: str | Decision) -> int | None:
-    """Return the index of the group column of a decision; None without groups."""
-    groups = None if isinstance(decision, str) else resolve_decision(decision).groups
-    if groups is None:
-        return None
-    column = _column_of(fitted, groups)
-    if fitted.bins.n_bins[column] > MOST_GROUPS:
-        raise ValueError(
-            f"groups must name a column with at most {MOST_GROUPS} distinct values, got {groups!r} with"
-            f" {int(fitted.bins.n_bins[column])}. Add a column that bins its values, and refit."
-        )
-    return column
-
-
-def _column_of(fitted: Fitted, groups: Any) -> int:
-    """Return the index of a column given by name or index."""
-    names, n_features = fitted.codebook.names, fitted.schema.n_features
-    if isinstance(groups, str) and groups in names:
-        return names.index(groups)
-    if isinstance(groups, int | np.integer) and not isinstance(groups, bool) and 0 <= groups < n_features:
-        return int(groups)
-    known = ", ".join(map(repr, names[:10])) + (" …" if len(names) > 10 else "")
-    raise ValueError(f"groups must be the name or index of one of the {n_features} columns ({known}), got {groups!r}.")
 
 
 # ---- Discounting of opinions about novel rows ------------------------------------------------------------------------

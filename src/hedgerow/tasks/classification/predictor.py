@@ -1,4 +1,4 @@
-"""Predictor of classifiers."""
+"""Predictor of classifiers, and groups of its decisions."""
 
 from __future__ import annotations
 
@@ -63,8 +63,6 @@ from hedgerow.tasks.classification.oob import (
     calibration_of,
     discount_factor,
     discounted,
-    group_column,
-    groups_in,
     needs_trial,
     oob_metrics,
     rule_key,
@@ -611,7 +609,8 @@ class ClassificationPredictor(Predictor):
         evidence = replace(self.oob_evidence(), n_threads=thread_count(self.n_jobs), cache=Cache())
         needs_opinions = needs_trial(metric) or self.calibration.views is not None
         if not (needs_opinions or self.rule.needs_weights or decision.needs_calibration):
-            score, answers = soft_label_metrics(metric, self.classes, rows, evidence, self.calibration)
+            probability = evidence.as_forest().probability()
+            score, answers = soft_label_metrics(metric, self.classes, rows, evidence, probability, self.calibration)
             return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=answers))
         trial, used = self.try_out(evidence, self.plain_rule, caution, decision, calibrator=calibrator)
         if self.rule.needs_weights:
@@ -683,3 +682,46 @@ class ClassificationPredictor(Predictor):
         with suppress(ValueError, TypeError):  # invalid parameters are stored as they are
             _ = self.calibration
         return super().for_file()
+
+
+# ---- groups of decisions -------------------------------------------------------------------------------------------
+
+
+#: Largest number of distinct values of a group column; more leave too few rows per group.
+MOST_GROUPS = 100
+
+
+def groups_in(fitted: Fitted, codes: Codes, decision: str | Decision) -> NDArray[np.str_] | None:
+    """Return the group of each row as text, (n,), "" if missing; None without groups."""
+    column = group_column(fitted, decision)
+    if column is None:
+        return None
+    codebook, n_values = fitted.codebook, int(fitted.bins.n_bins[column])
+    names = [str(codebook.value_of_code(column, code)) for code in range(n_values)]
+    found: NDArray[np.str_] = np.array([*names, ""])[np.minimum(codes[column], n_values)]
+    return found
+
+
+def group_column(fitted: Fitted, decision: str | Decision) -> int | None:
+    """Return the index of the group column of a decision; None without groups."""
+    groups = None if isinstance(decision, str) else resolve_decision(decision).groups
+    if groups is None:
+        return None
+    column = _column_of(fitted, groups)
+    if fitted.bins.n_bins[column] > MOST_GROUPS:
+        raise ValueError(
+            f"groups must name a column with at most {MOST_GROUPS} distinct values, got {groups!r} with"
+            f" {int(fitted.bins.n_bins[column])}. Add a column that bins its values, and refit."
+        )
+    return column
+
+
+def _column_of(fitted: Fitted, groups: Any) -> int:
+    """Return the index of a column given by name or index."""
+    names, n_features = fitted.codebook.names, fitted.schema.n_features
+    if isinstance(groups, str) and groups in names:
+        return names.index(groups)
+    if isinstance(groups, int | np.integer) and not isinstance(groups, bool) and 0 <= groups < n_features:
+        return int(groups)
+    known = ", ".join(map(repr, names[:10])) + (" …" if len(names) > 10 else "")
+    raise ValueError(f"groups must be the name or index of one of the {n_features} columns ({known}), got {groups!r}.")

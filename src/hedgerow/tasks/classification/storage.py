@@ -33,8 +33,8 @@ from hedgerow.storage.state import (
     state_to_contents,
 )
 from hedgerow.storage.values import Array, Arrays, Once, labels_from_arrays, labels_to_arrays, take
-from hedgerow.tasks.classification.oob import group_column, rule_key
-from hedgerow.tasks.classification.predictor import ClassificationPredictor
+from hedgerow.tasks.classification.oob import rule_key
+from hedgerow.tasks.classification.predictor import ClassificationPredictor, group_column
 from hedgerow.tasks.classification.target import ClassInfo, check_classes
 
 Json: TypeAlias = Any
