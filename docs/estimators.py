@@ -122,8 +122,9 @@ TRIES: Mapping[str, Callable[[Any], Any]] = {
         model.predict_distribution(X[:3], method="leaves"),
         model.quantile_ranks(X[:3], NUMBERS[:3]),
     ),
-    "`predict_survival_function`, `predict_rmst`, `predict_quantile`": lambda model: (
+    "`predict_survival_function`, `predict_cumulative_incidence`, `predict_rmst`, `predict_quantile`": lambda model: (
         model.predict_survival_function(X[:3]),
+        model.predict_cumulative_incidence(X[:3]),
         model.predict_rmst(X[:3]),
         model.predict_quantile(X[:3]),
     ),

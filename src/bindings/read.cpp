@@ -1,4 +1,5 @@
 // Python functions for reading forests and the rows in their leaves.
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include "bindings/arrays.hpp"
@@ -57,6 +58,27 @@ public:
         return nb::make_tuple(to_numpy(std::move(found.place)), to_numpy(std::move(found.start)),
                               to_numpy(std::move(found.label)), to_numpy(std::move(found.counts)),
                               to_numpy(std::move(found.weights)));
+    }
+    nb::tuple leaf_spans(const In<std::int64_t>& least, std::size_t n_threads) const {
+        LeafSpans found =
+            without_gil([&](Control& control) { return reader_.leaf_spans(span_of(least), n_threads, control); });
+        return nb::make_tuple(to_numpy(std::move(found.place)), to_numpy(std::move(found.leaf)),
+                              to_numpy(std::move(found.first)), to_numpy(std::move(found.last)));
+    }
+    // spans: as `leaf_spans` returns them; layout: the numbers of times and causes, and the entries.
+    using Spans = std::tuple<In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>>;
+    using Layout = std::tuple<std::size_t, std::size_t, In<std::uint16_t>>;
+    nb::object curves(const InTable<std::int32_t>& reached, const Spans& spans, const In<double>& depth_weights,
+                      const Layout& layout, const std::string& kind, double caution,
+                      const std::optional<In<std::uint16_t>>& own, std::size_t n_threads) const {
+        const auto& [place, leaf, first, last] = spans;
+        const LeafSpansView view{span_of(place), span_of(leaf), span_of(first), span_of(last)};
+        const SurvivalLayout cells(std::get<0>(layout), std::get<1>(layout), span_of(std::get<2>(layout)));
+        const auto own_cells = own ? span_of(*own) : std::span<const std::uint16_t>{};
+        return to_numpy(without_gil([&](Control& control) {
+            return reader_.curves(view, span_of(depth_weights), cells, curve_kind_of(kind), caution, table_of(reached),
+                                  own_cells, n_threads, control);
+        }));
     }
     // bags: None, or the numbers of training rows, the number of all, seed and mean of the bags, the labels of rows
     // that leaves have counted, or None, and the groups of rows, or None.
@@ -336,6 +358,9 @@ void define_reading(nb::module_& module) {
         .def("ancestors", &HeldReader::ancestors, "least"_a, "n_threads"_a)
         .def("views", &HeldReader::views, codes, "place"_a, "start"_a, "label"_a, "counts"_a, "weights"_a.none(),
              "shape"_a, "bags"_a.none(), "n_threads"_a)
+        .def("leaf_spans", &HeldReader::leaf_spans, "least"_a, "n_threads"_a)
+        .def("curves", &HeldReader::curves, "reached"_a, "spans"_a, "depth_weights"_a, "layout"_a, "kind"_a,
+             "caution"_a, "own"_a.none(), "n_threads"_a)
         .def("leaves", &HeldReader::leaves, codes, "n_threads"_a, "as_nodes"_a)
         .def("mixed_counts", &HeldReader::mixed_counts, codes, "covers"_a, "gapless"_a, "pooled"_a, "n_threads"_a)
         .def("mixed_states", &HeldReader::mixed_states, codes, "states"_a, "rows"_a, "covers"_a, "gapless"_a,

@@ -233,6 +233,20 @@ class Reader:
     def average_known(
         self, codes: NDArray[Any], shares: NDArray[np.float64], distinct: NDArray[np.int32], n_threads: int
     ) -> NDArray[np.float64]: ...
+    def leaf_spans(
+        self, least: NDArray[np.int64], n_threads: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]: ...
+    def curves(
+        self,
+        reached: NDArray[np.int32],
+        spans: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
+        depth_weights: NDArray[np.float64],
+        layout: tuple[int, int, NDArray[np.uint16]],
+        kind: str,
+        caution: float,
+        own: NDArray[np.uint16] | None,
+        n_threads: int,
+    ) -> NDArray[np.float64]: ...
     def ancestors(
         self, least: NDArray[np.int64], n_threads: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint16], NDArray[np.float64], NDArray[np.float64]]: ...

@@ -22,9 +22,10 @@ def steps(time: Any, event: Any, entry: Any = None) -> tuple[Floats, Floats, Flo
     return distinct, died, at_risk
 
 
-def rows_after(time: Any, at: Any) -> Floats:
+def rows_after(time: Any, at: Any, entry: Any = None) -> Floats:
     """Rows at risk just after each time."""
-    return np.array([(np.asarray(time) > each).sum() for each in np.atleast_1d(at)], dtype=float)
+    entry = np.full(len(time), -np.inf) if entry is None else np.asarray(entry, float)
+    return np.array([((np.asarray(time) > each) & (entry <= each)).sum() for each in np.atleast_1d(at)], dtype=float)
 
 
 def at_times(distinct: Floats, values: Any, at: Any, before: float) -> Floats:
@@ -33,24 +34,37 @@ def at_times(distinct: Floats, values: Any, at: Any, before: float) -> Floats:
     return np.concatenate([[before], values])[place]
 
 
-def kaplan_meier(time: Any, event: Any, at: Any) -> Floats:
+def kaplan_meier(time: Any, event: Any, at: Any, entry: Any = None) -> Floats:
     """The product of 1 - d / n."""
-    distinct, died, at_risk = steps(time, event)
+    distinct, died, at_risk = steps(time, event, entry)
     return at_times(distinct, np.cumprod(1 - died / at_risk), at, 1.0)
 
 
-def nelson_aalen(time: Any, event: Any, at: Any) -> Floats:
+def nelson_aalen(time: Any, event: Any, at: Any, entry: Any = None) -> Floats:
     """The sum of d / n."""
-    distinct, died, at_risk = steps(time, event)
+    distinct, died, at_risk = steps(time, event, entry)
     return at_times(distinct, np.cumsum(died / at_risk), at, 0.0)
 
 
-def bounds(time: Any, event: Any, s: float, at: Any) -> tuple[Floats, Floats]:
+def bounds(time: Any, event: Any, s: float, at: Any, entry: Any = None) -> tuple[Floats, Floats]:
     """Lower and upper survival of the imprecise Dirichlet process of strength s."""
-    distinct, died, at_risk = steps(time, event)
+    distinct, died, at_risk = steps(time, event, entry)
     upper = at_times(distinct, np.cumprod((s + at_risk - died) / (s + at_risk)), at, 1.0)
-    after = rows_after(time, at)
+    after = rows_after(time, at, entry)
     return upper * after / (s + after), upper
+
+
+def incidence(time: Any, cause: Any, at: Any, n_causes: int, s: float = 0.0, entry: Any = None) -> Floats:
+    """Cumulative incidence of each cause: Aalen–Johansen, or the lower one with strength s, (t, C)."""
+    distinct, _, at_risk = steps(time, np.asarray(cause) > 0, entry)
+    before, sums, found = 1.0, np.zeros(n_causes), []
+    for each, n in zip(distinct, at_risk, strict=True):
+        died = np.array([((time == each) & (cause == k)).sum() for k in range(1, n_causes + 1)], dtype=float)
+        sums = sums + before * died / (s + n)
+        before *= 1 - died.sum() / (s + n)
+        found.append(sums)
+    place = np.searchsorted(distinct, np.atleast_1d(at), side="right")
+    return np.vstack([np.zeros((1, n_causes)), found])[place]
 
 
 def posterior_mean(cells: int, prior: Floats, data: list[list[int]]) -> Floats:
@@ -66,12 +80,13 @@ def posterior_mean(cells: int, prior: Floats, data: list[list[int]]) -> Floats:
     return mean / total
 
 
-def log_rank(left: Any, time: Any, event: Any, weights: Any = None) -> float:
+def log_rank(left: Any, time: Any, event: Any, weights: Any = None, entry: Any = None) -> float:
     """U² / V of two groups."""
     weight = np.ones(len(time)) if weights is None else weights
+    entry = np.full(len(time), -np.inf) if entry is None else entry
     difference = variance = 0.0
     for each in np.unique(time[event]):
-        at_risk, dies = time >= each, (time == each) & event
+        at_risk, dies = (time >= each) & (entry < each), (time == each) & event
         n, n_left = weight[at_risk].sum(), weight[at_risk & left].sum()
         d, d_left = weight[dies].sum(), weight[dies & left].sum()
         difference += d_left - n_left * d / n

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,44 @@ from tests.reference import survival as twin
 import hedgerow
 from hedgerow import ExtraSurvivalTrees, RandomSurvivalForest, SurvivalTree
 from hedgerow.explain import debiased_importance, importance_test, oob_permutation_importance
+from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.inference.fitted import fitted_of
-from hedgerow.metrics.survival import read_survival
-from hedgerow.tasks.survival.oob import brier_of_many_trees, oob_curves
-from hedgerow.tasks.survival.predictor import kaplan_meier, nelson_aalen, survival_bounds
-from hedgerow.tasks.survival.target import read_survival_target
+from hedgerow.inference.predictor import predictor_of
+from hedgerow.metrics.survival import read_rows, read_survival
+from hedgerow.tasks.survival.curves import DEPTHS, LEAF_ONLY, AtRisk, LeafCurves, Wanted
+from hedgerow.tasks.survival.curves import kaplan_meier as kaplan_meier_of_nodes
+from hedgerow.tasks.survival.oob import lowest_on_simplex
+from hedgerow.tasks.survival.target import SurvivalInfo, read_survival_target
 
 #: Times 1, 2+, 3, 4+, 5 on the grid of their event times 1, 3, 5: cells of twice the time number, plus the event.
 WORKED = np.array([[0, 0, 1, 1, 1, 1, 0, 1]])
+
+
+def curves_of(counts: Any, kind: str, caution: float = 0.0, info: Any = None) -> Any:
+    """Curves of leaves with given cells (m, K), by the compiled core, each as a tree of one leaf."""
+    info = SurvivalInfo.of(np.arange(1.0, counts.shape[1] // 2)) if info is None else info
+    tree = SurvivalTree().fit(np.zeros((2, 1)), ([1.0, 2.0], [1, 1]))
+    found = []
+    for row in counts:
+        forest = replace(fitted_of(tree).forest, evidence=ClassCounts.of_tables(row[None], None))
+        curves = LeafCurves(forest, info).mean(np.zeros((1, 1), dtype=np.uint8), Wanted(kind, caution=caution))
+        found.append(curves[0].reshape(-1, len(info.times) + 1))
+    return np.stack(found, axis=1)  # (pieces, m, J + 1)
+
+
+def kaplan_meier(counts: Any) -> Any:
+    """Kaplan–Meier curves of leaves, (m, J + 1)."""
+    return curves_of(counts, "survival")[0]
+
+
+def nelson_aalen(counts: Any) -> Any:
+    """Nelson–Aalen curves of leaves, (m, J + 1)."""
+    return curves_of(counts, "hazard")[0]
+
+
+def survival_bounds(counts: Any, caution: float) -> Any:
+    """Lower and upper curves of leaves, (2, m, J + 1)."""
+    return curves_of(counts, "bounds", caution)
 
 
 def table(n: int = 300, seed: int = 0) -> tuple[Any, Any]:
@@ -90,14 +121,64 @@ def test_the_root_is_split_where_the_log_rank_statistic_is_largest(weighted: boo
     assert found == pytest.approx(max(others))
 
 
-def test_curves_are_the_mean_of_the_curves_of_leaves() -> None:
+def ancestor_counts(tree: Any, node: int, least: int) -> Any:
+    """Cells of the smallest node above a leaf with enough rows; of the leaf for 0."""
+    inner = np.flatnonzero(tree.children_left >= 0)
+    parents = {int(child): at for at in inner for child in (tree.children_left[at], tree.children_right[at])}
+    while tree.counts[node].sum() < least and node in parents:
+        node = parents[node]
+    return tree.counts[node]
+
+
+@pytest.mark.parametrize("calibration", [None, "oob"])
+def test_curves_are_means_over_trees_and_depths(calibration: str | None) -> None:
     X, y = table()
-    forest = RandomSurvivalForest(7, calibration=None, random_state=0).fit(X, y)
-    leaves = forest.apply(X[:5])
-    counts = [[tree.counts[leaf] for tree, leaf in zip(forest.trees_, row, strict=True)] for row in leaves]
-    expected = np.array([kaplan_meier(np.array(each)).mean(axis=0)[1:] for each in counts])
-    assert np.allclose(forest.predict_survival_function(X[:5]), expected)
-    assert np.array_equal(forest.predict_survival_function(X)[:5], forest.predict_survival_function(X[:5]))
+    forest = RandomSurvivalForest(7, calibration=calibration, random_state=0).fit(X, y)
+    predictor = predictor_of(forest)
+    weights = LEAF_ONLY if calibration is None else predictor.calibrator().weights
+    leaves, info, expected = forest.apply(X[:5]), predictor.info, 0.0
+    for weight, least in zip(weights, DEPTHS, strict=True):
+        counts = [[ancestor_counts(*each, least) for each in zip(forest.trees_, row, strict=True)] for row in leaves]
+        expected += weight * np.array([kaplan_meier_of_nodes(np.array(each), info).mean(axis=0) for each in counts])
+    found = forest.predict_survival_function(X[:5])
+    assert np.allclose(found, predictor.calibrator()(expected[:, 1:]) if calibration else expected[:, 1:])
+    assert np.array_equal(found, forest.predict_survival_function(X)[:5])
+    assert np.array_equal(found, forest.set_params(n_jobs=2).predict_survival_function(X)[:5])
+
+
+@pytest.mark.parametrize(("leaf_counts", "weighted"), [("all", False), ("inbag", False), ("all", True)])
+def test_out_of_bag_curves_are_those_of_other_trees_without_the_row(leaf_counts: str, weighted: bool) -> None:
+    X, y = table(60)
+    weights = np.random.default_rng(0).integers(1, 4, 60) if weighted else None
+    forest = RandomSurvivalForest(6, leaf_counts=leaf_counts, calibration=None, random_state=0).fit(X, y, weights)
+    fitted = fitted_of(forest)
+    rows, info, chosen = fitted.rows, fitted.info, np.arange(0, 60, 3)
+    found = LeafCurves(fitted.forest, info).out_of_bag(rows, chosen, Wanted())
+    leaves, outside = forest.apply(X), rows.bags.oob_each(6, chosen)
+    for place, row in enumerate(chosen):
+        each = []
+        for tree in np.flatnonzero(outside[place]):
+            at = fitted.forest.leaf_start[tree] + fitted.forest.leaves(rows.codes[:, [row]])[0, tree]
+            if leaf_counts == "all":
+                counts = fitted.forest.evidence.read_without(np.array([at]), rows.target.labels[[row]])
+            else:
+                counts = fitted.forest.evidence.read(np.array([at]))
+            each.append(kaplan_meier_of_nodes(counts, info)[0])
+        assert np.allclose(found[place], np.mean(each, axis=0)) if each else np.isnan(found[place]).all()
+    assert leaves.shape == (60, 6)
+
+
+def test_weights_on_the_simplex_are_the_lowest() -> None:
+    rng = np.random.default_rng(0)
+    grid = np.array([(a, b, 20 - a - b) for a in range(21) for b in range(21 - a)]) / 20
+    for _ in range(20):
+        root, linear = rng.normal(size=(3, 3)), rng.normal(size=3)
+        square = root @ root.T
+        weights = np.array(lowest_on_simplex(square, linear))
+        values = np.einsum("na,ab,nb->n", grid, square, grid) - 2 * grid @ linear
+        assert weights.sum() == pytest.approx(1)
+        assert (weights >= 0).all()
+        assert weights @ square @ weights - 2 * linear @ weights <= values.min() + 1e-9
 
 
 def test_a_forest_ranks_new_rows_and_says_so_out_of_bag() -> None:
@@ -140,8 +221,12 @@ def test_y_may_come_in_several_forms() -> None:
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        (np.ones((3, 3)), "two columns"),
-        (np.array([[1.0, 2], [2, 0], [3, 1]]), "True or 1"),
+        (np.ones((3, 4)), "two columns"),
+        (np.ones((3, 3)), "entry must be less"),
+        (np.array([[1.0, 1, np.nan], [2, 0, 0], [3, 1, 0]]), "entry must be less"),
+        (np.array([[1.0, -1], [2, 0], [3, 1]]), "True or 1"),
+        (np.array([[1.0, 0.5], [2, 0], [3, 1]]), "True or 1"),
+        (np.array([[1.0, 99], [2, 0], [3, 1]]), "True or 1"),
         (np.array([[1.0, 0], [2, 0], [3, 0]]), "at least one event"),
         (np.array([[np.nan, 1], [2, 0], [3, 1]]), "finite and >= 0"),
         (np.array([[1.0, 1], [2, 0]]), "same number of rows"),
@@ -271,13 +356,12 @@ def test_calibration_keeps_the_order_and_makes_survival_uniform() -> None:
         own = curves[np.arange(800), np.searchsorted(np.sort(times), times)]
         return float(hedgerow.metrics.d_calibration(truth, own.clip(0, 1)).statistic)
 
-    calibrated, at_one = statistic(), forest.predict_survival_function(fresh, [1.0])[:, 0]
+    calibrated = statistic()
+    raw = np.linspace(0, 1, 99)
+    assert (np.diff(predictor_of(forest).calibrator()(raw)) >= 0).all()
     forest.set_params(calibration=None)
-    raw = forest.predict_survival_function(fresh, [1.0])[:, 0]
     assert not forest.calibrated_
-    assert calibrated < 0.5 * statistic()
-    order = np.argsort(raw)
-    assert (np.diff(at_one[order]) >= -1e-12).all()
+    assert calibrated < 0.75 * statistic()
 
 
 def test_lower_bounds_cover(fitted: Any) -> None:
@@ -321,24 +405,13 @@ def test_the_leaf_size_is_chosen_out_of_bag() -> None:
     steep = RandomSurvivalForest(5, min_samples_leaf="oob", random_state=0).fit(X, (np.exp(3 * X[:, 0]), events))
     noise = RandomSurvivalForest(5, min_samples_leaf="oob", warm_start=True, random_state=0)
     noise.fit(X, (rng.exponential(size=300), events))
-    assert steep.leaf_size_ < 15 < noise.leaf_size_
+    assert steep.leaf_size_ < 15 <= noise.leaf_size_
     size = noise.leaf_size_
     assert noise.set_params(n_estimators=7).fit(X, (rng.permutation(X[:, 0]) ** 2, events)).leaf_size_ == size
     with pytest.raises(ValueError, match="requires bootstrap"):
         RandomSurvivalForest(5, min_samples_leaf="oob", bootstrap=False).fit(X, (X[:, 0] ** 2, events))
     with pytest.raises(AttributeError, match="leaf_size_"):
         _ = RandomSurvivalForest(2).fit(X, (X[:, 0] ** 2, events)).leaf_size_
-
-
-def test_brier_scores_of_many_trees_do_not_depend_on_their_number() -> None:
-    """Up to noise, although the square of a mean over few trees is larger."""
-    X, y = table(500)
-    errors = []
-    for n_trees in (8, 80):
-        fitted = fitted_of(RandomSurvivalForest(n_trees, min_samples_leaf=3, random_state=1).fit(X, y))
-        curves = oob_curves(fitted.forest, fitted.rows, kaplan_meier, 1)
-        errors.append(brier_of_many_trees(curves, fitted.info.times, y[:, 0], y[:, 1] > 0))
-    assert errors[0] == pytest.approx(errors[1], rel=0.04)
 
 
 @pytest.mark.parametrize("importance", [debiased_importance, oob_permutation_importance, importance_test])
@@ -372,7 +445,8 @@ def test_random_thresholds_differ_from_the_best() -> None:
 def test_a_tree_is_a_forest_of_one() -> None:
     X, y = table()
     tree = SurvivalTree(random_state=0).fit(X, y)
-    forest = RandomSurvivalForest(1, bootstrap=False, calibration=None, max_features=None, random_state=0).fit(X, y)
+    settings = {"bootstrap": False, "calibration": None, "max_features": None, "min_samples_leaf": 15}
+    forest = RandomSurvivalForest(1, random_state=0, **settings).fit(X, y)
     assert np.array_equal(tree.predict_bounds(X), forest.predict_bounds(X))
     assert tree.get_n_leaves() == len(np.unique(tree.apply(X)))
 
@@ -395,12 +469,6 @@ def test_exports_of_classes_are_refused(estimator: Any) -> None:
     model = estimator(random_state=0).fit(*table(60))
     with pytest.raises(NotImplementedError, match="does not support"):
         hedgerow.export_code(model)
-
-
-def test_competing_causes_are_refused() -> None:
-    X, y = table(50)
-    with pytest.raises(ValueError, match="Competing"):
-        RandomSurvivalForest(2).fit(X, (y[:, 0], np.arange(50) % 3))
 
 
 def test_a_file_keeps_what_was_learned_out_of_bag() -> None:
@@ -439,6 +507,163 @@ def test_a_report_has_curves_and_the_concordance_index(tmp_path: Path) -> None:
     report = RandomSurvivalForest(10, random_state=0).fit(X, y).report(X[:50], y[:50])
     assert "Survival by risk group" in report.html
     assert 0.5 < float(report.figures["concordance"]) < 1
+
+
+# ---- late entry and competing causes -----------------------------------------------------------------
+
+
+def few_rows(seed: int, n: int = 40) -> Any:
+    """Times with ties, causes 0, 1 and 2, and entries between the times."""
+    rng = np.random.default_rng(seed)
+    times = rng.integers(3, 12, n).astype(float)
+    return times, rng.integers(0, 3, n), np.maximum(times - rng.integers(1, 10, n) - 0.5, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_leaves_have_the_estimates_of_rows_that_enter_late(seed: int) -> None:
+    """On a grid of all times, by definition; cells are read by the core and by NumPy."""
+    times, causes, entries = few_rows(seed)
+    grid = np.unique(times)
+    info = SurvivalInfo.of(grid, 2, np.arange(len(grid) + 1, dtype=np.uint16))
+    cells = info.cells_of(read_rows((times, causes, entries)))
+    counts, caution = np.bincount(cells, minlength=len(info.names))[None], 1.5
+    events = causes > 0
+
+    def found(kind: str) -> Any:
+        return curves_of(counts, kind, caution, info)[:, 0, 1:]
+
+    assert np.allclose(found("survival")[0], twin.kaplan_meier(times, events, grid, entries))
+    assert np.allclose(kaplan_meier_of_nodes(counts, info)[0, 1:], twin.kaplan_meier(times, events, grid, entries))
+    assert np.allclose(found("hazard")[0], twin.nelson_aalen(times, events, grid, entries))
+    lower, upper = twin.bounds(times, events, caution, grid, entries)
+    assert np.allclose(found("bounds"), [lower, upper])
+    assert np.allclose(found("incidence").T, twin.incidence(times, causes, grid, 2, 0.0, entries))
+    of_causes = twin.incidence(times, causes, grid, 2, caution, entries)
+    assert np.allclose(found("incidence_bounds")[:2].T, of_causes)
+    assert np.allclose(found("incidence_bounds")[2:].T, of_causes + (upper - lower)[:, None])
+    assert np.allclose(AtRisk.of(counts, info).rows[0, 1:], twin.steps(times, events, entries)[2])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_probabilities_of_causes_and_survival_sum_to_one(seed: int) -> None:
+    times, causes, entries = few_rows(seed)
+    tree = SurvivalTree().fit(np.zeros((40, 1)), (times, causes, entries))
+    grid = tree.event_times_
+    survival = tree.predict_survival_function([[0]])[0]
+    incidence = tree.predict_cumulative_incidence([[0]])[0]
+    assert np.allclose(incidence.sum(axis=1) + survival, 1)
+    assert np.allclose(survival, twin.kaplan_meier(times, causes > 0, grid, entries))
+    (lower, upper), both = tree.predict_bounds([[0]])[0].T, tree.predict_cumulative_incidence([[0]], bounds=True)[0]
+    assert np.allclose(lower + both[:, :, 0].sum(axis=1) + (upper - lower), 1)  # alive, dead of each cause, open
+    assert (both[:, :, 0] <= incidence + 1e-12).all()
+    assert (incidence <= both[:, :, 1] + 1e-12).all()
+
+
+def test_estimates_with_late_entry_and_competing_causes_are_those_of_lifelines() -> None:
+    lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed")
+    times, causes, entries = few_rows(5, 200)
+    tree = SurvivalTree(min_samples_leaf=200).fit(np.zeros((200, 1)), (times, causes > 0, entries))
+    known = lifelines.KaplanMeierFitter().fit(times, causes > 0, entry=entries).predict(tree.event_times_).to_numpy()
+    assert np.allclose(tree.predict_survival_function([[0]])[0], known)
+    tree = SurvivalTree(min_samples_leaf=200).fit(np.zeros((200, 1)), (times, causes))
+    jittered = lifelines.AalenJohansenFitter(jitter_level=1e-9, seed=0, calculate_variance=False)
+    known = jittered.fit(times, causes, event_of_interest=2).predict(tree.event_times_ + 0.1).to_numpy().ravel()
+    assert np.allclose(tree.predict_cumulative_incidence([[0]])[0, :, 1], known, atol=1e-6)
+
+
+def test_one_cause_is_as_before_and_entries_of_zero_change_nothing() -> None:
+    X, y = table()
+    forest = RandomSurvivalForest(9, random_state=0).fit(X, y)
+    assert np.allclose(forest.predict_cumulative_incidence(X)[:, :, 0], 1 - forest.predict_survival_function(X))
+    bounds = forest.predict_cumulative_incidence(X, bounds=True)[:, :, 0]
+    assert np.allclose(bounds, 1 - forest.predict_bounds(X)[:, :, ::-1])
+    again = RandomSurvivalForest(9, random_state=0).fit(X, y, entry=np.zeros(300))
+    assert np.array_equal(again.predict(X), forest.predict(X))
+
+
+def test_the_root_is_split_by_the_log_rank_statistic_of_rows_at_risk() -> None:
+    X, y = table(80, seed=3)
+    X, y = X.round(1), np.ceil(5 * y)
+    rng = np.random.default_rng(0)
+    entry = np.maximum(y[:, 0] - rng.integers(1, 6, 80) - 0.5, 0)
+    forest = RandomSurvivalForest(
+        1, max_depth=1, min_samples_leaf=5, max_features=None, bootstrap=False, random_state=0
+    ).fit(X, y, entry=entry)
+    leaves = forest.apply(X)[:, 0]
+
+    def statistic(left: Any) -> float:
+        return twin.log_rank(left, y[:, 0], y[:, 1] > 0, entry=entry)
+
+    others = [
+        statistic(left)
+        for column in X.T
+        for left in (column <= value for value in np.unique(column)[:-1])
+        if 5 <= left.sum() <= 75
+    ]
+    assert statistic(leaves == leaves.min()) == pytest.approx(max(others))
+
+
+def test_late_entry_mends_the_bias_of_rows_that_were_never_seen() -> None:
+    """Rows whose event precedes their entry are not in the table; ignoring entries overstates survival."""
+    rng = np.random.default_rng(0)
+    X, entry = rng.normal(size=(3000, 2)), rng.exponential(1.0, 3000)
+    times = rng.exponential(np.exp(0.5 * X[:, 0]))
+    seen = times > entry
+    X, entry, times = X[seen], entry[seen], times[seen]
+    y, at = (times, np.ones(len(times))), [0.5, 1.0]
+    fresh = rng.normal(size=(500, 2))
+    true = np.exp(-np.array(at) / np.exp(0.5 * fresh[:, [0]]))
+    errors = [
+        np.abs(forest.predict_survival_function(fresh, at).mean(axis=0) - true.mean(axis=0)).max()
+        for forest in (
+            RandomSurvivalForest(40, random_state=0).fit(X, y, entry=entry),
+            RandomSurvivalForest(40, random_state=0).fit(X, y),
+        )
+    ]
+    assert errors[0] < 0.05 < 0.1 < errors[1]
+    bound = RandomSurvivalForest(40, random_state=0).fit(X, y, entry=entry).predict_lower(fresh, 0.9)
+    later = rng.exponential(np.exp(0.5 * fresh[:, 0]))
+    assert (later >= bound).mean() == pytest.approx(0.9, abs=0.05)
+
+
+def test_competing_causes_follow_their_features() -> None:
+    """The first feature drives cause 1, the second one cause 2; a warm start, a file and further rows keep causes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    both, end = rng.exponential(np.exp(X)), rng.exponential(4.0, 600)
+    times, causes = np.minimum(both.min(axis=1), end), np.where(both.min(axis=1) <= end, both.argmin(axis=1) + 1, 0)
+    forest = RandomSurvivalForest(40, oob_score=True, random_state=0).fit(X, (times, causes))
+    found = forest.predict_cumulative_incidence([[-1.5, 1.5], [1.5, -1.5]], times=[0.5])[:, 0]
+    assert found[0, 0] > found[0, 1] + 0.3
+    assert found[1, 1] > found[1, 0] + 0.3
+    assert np.allclose(found.sum(axis=1), 1 - forest.predict_survival_function([[-1.5, 1.5], [1.5, -1.5]], [0.5])[:, 0])
+    assert forest.score(X, (times, causes)) > forest.oob_score_ > 0.6
+    file = io.BytesIO()
+    hedgerow.save(forest, file)
+    again = hedgerow.load(io.BytesIO(file.getvalue()))
+    assert np.array_equal(again.predict_cumulative_incidence(X[:9]), forest.predict_cumulative_incidence(X[:9]))
+    assert np.isfinite(forest.feature_importances_).all()
+    forest.partial_fit(X[:50], (times[:50], causes[:50]))
+    with pytest.raises(ValueError, match="causes up to 2"):
+        forest.partial_fit(X[:50], (times[:50], np.full(50, 3)))
+    with pytest.raises(ValueError, match="fitted with entry"):
+        forest.partial_fit(X[:50], (times[:50], causes[:50]), entry=times[:50] / 2)
+
+
+def test_a_model_with_late_entry_is_kept_in_a_file_and_takes_more_rows() -> None:
+    X, y = table()
+    entry = y[:, 0] * np.random.default_rng(0).random(300)
+    forest = RandomSurvivalForest(8, random_state=0).fit(X, y, entry=entry)
+    assert np.array_equal(
+        forest.predict_bounds(X), RandomSurvivalForest(8, random_state=0).fit(X, np.c_[y, entry]).predict_bounds(X)
+    )
+    file = io.BytesIO()
+    hedgerow.save(forest, file)
+    again = hedgerow.load(io.BytesIO(file.getvalue()))
+    assert np.array_equal(again.predict_bounds(X), forest.predict_bounds(X))
+    assert np.array_equal(again.predict_lower(X), forest.predict_lower(X))
+    before = forest.predict(X[:1])
+    assert forest.partial_fit(X[:50], y[:50], entry=entry[:50]).predict(X[:1]) != before
 
 
 def few_times(seed: int) -> Any:

@@ -14,6 +14,7 @@
 #include "core/kit/table.hpp"
 #include "core/read/branch.hpp"
 #include "core/read/change.hpp"
+#include "core/read/curves.hpp"
 #include "core/read/importance.hpp"
 #include "core/read/leaf_ranges.hpp"
 #include "core/read/oob.hpp"
@@ -103,6 +104,29 @@ public:
         average_views_oob(forest_, table, outside, codes.codes, codes.n_rows, codes.n_features, n_threads,
                           shares.data.get(), control);
         return shares;
+    }
+    // For each leaf of a survival forest and depth, the leaves below the node that it is read at.
+    LeafSpans leaf_spans(std::span<const std::int64_t> least, std::size_t n_threads, Control& control) const {
+        require(!least.empty(), "least must have a number for each depth");
+        return find_leaf_spans(forest_, leaves_, least, n_threads, control);
+    }
+    // (n, S): the mean curves of the leaves reached (n, M), numbered over all trees; negative ones are skipped.
+    OwnTable<double> curves(const LeafSpansView& spans, std::span<const double> depth_weights,
+                            const SurvivalLayout& layout, CurveKind kind, double caution,
+                            const Table<const std::int32_t>& reached, std::span<const std::uint16_t> own,
+                            std::size_t n_threads, Control& control) const {
+        const std::size_t n_leaves = forest_.n_leaves(), n_spans = n_leaves * depth_weights.size();
+        require(layout.n_cells() == leaves_.n_classes, "the layout must be that of the forest");
+        require(spans.place.size() == n_leaves && spans.leaf.size() == n_leaves && spans.first.size() == n_spans &&
+                    spans.last.size() == n_spans,
+                "spans must be those of the forest, with a weight for each depth");
+        require(own.empty() || own.size() == reached.n_rows, "own must have one cell per row");
+        for (std::size_t i = 0; i < reached.n_rows * reached.n_columns; ++i)
+            require(reached.data[i] < static_cast<std::int64_t>(n_leaves), "leaves must be those of the forest");
+        OwnTable<double> found(reached.n_rows, NodeCurve(leaves_, layout, kind, caution).width());
+        mean_curves(forest_, leaves_, spans, depth_weights, layout, kind, caution, reached, own, n_threads,
+                    found.data.get(), control);
+        return found;
     }
     // Returns the first leaf of each distinct content (D,), and the content of each leaf (L,).
     std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> distinct(std::size_t n_threads,

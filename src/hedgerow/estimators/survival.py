@@ -17,7 +17,7 @@ from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.fitted import fitted_of, publish, update_fitted
 from hedgerow.inference.predictor import predictor_of
-from hedgerow.metrics.survival import harrell_c
+from hedgerow.metrics.survival import harrell_c, read_survival, with_entry
 from hedgerow.params.checks import is_share, is_whole, is_word, must
 from hedgerow.params.table import (
     PARAMETERS,
@@ -53,8 +53,8 @@ VARIANTS = {
     ),
     "calibration": Parameter(
         kind='"oob" or None',
-        about='"oob" calibrates survival probabilities and their bounds on out-of-bag rows, if there are at least 20'
-        " events. None returns the mean of the leaves.",
+        about='"oob" pools leaves with larger nodes above them, and calibrates survival probabilities and their bounds,'
+        " on out-of-bag rows, if there are at least 20 events. None returns the mean of the leaves.",
         check=PARAMETERS["calibration"].check,
         on_fitted=True,
     ),
@@ -86,6 +86,7 @@ class SurvivalTrees(SupervisedTrees):
         y: TargetLike,
         sample_weight: ArrayLike | None = None,
         *,
+        entry: ArrayLike | None = None,
         groups: GroupsLike = NOT_GIVEN,
         checkpoint: Path_ | None = None,
     ) -> Self:
@@ -95,11 +96,14 @@ class SurvivalTrees(SupervisedTrees):
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             The training table.
-        y : structured array, data frame or array of shape (n_samples, 2), or pair of arrays
+        y : structured array, data frame or array of shape (n_samples, 2) or (n_samples, 3), or tuple of arrays
             Time of each row, and whether its event was observed or the time is censored. A boolean column is the event;
-            without one, the first column is the time. Arrays of scikit-survival's ``Surv`` are accepted.
+            without one, the first column is the time. Competing causes are 1, 2, …, and 0 is censored. A third column
+            is the time of entry. Arrays of scikit-survival's ``Surv`` are accepted.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        entry : array-like of shape (n_samples,), default=None
+            Time from which each row is under observation (left truncation); the same as a third column of y.
         groups : array-like of shape (n_samples,), str or None, optional
             Groups of rows that belong together; see `RandomForestRegressor.fit`.
         checkpoint : str or path, default=None
@@ -109,17 +113,23 @@ class SurvivalTrees(SupervisedTrees):
         -------
         self
         """
-        return publish(self, fit(self, X, y, sample_weight, checkpoint=checkpoint, groups=groups))
+        return publish(self, fit(self, X, with_entry(y, entry), sample_weight, checkpoint=checkpoint, groups=groups))
 
     @with_callbacks
     def partial_fit(
-        self, X: TableLike, y: TargetLike, sample_weight: ArrayLike | None = None, *, groups: GroupsLike = NOT_GIVEN
+        self,
+        X: TableLike,
+        y: TargetLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        entry: ArrayLike | None = None,
+        groups: GroupsLike = NOT_GIVEN,
     ) -> Self:
         """Add the evidence of new rows to the leaves, on the grid of the first fit.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, entry
             As in `fit`.
         groups : array-like of shape (n_samples,), str or None, optional
             Groups of the new rows; see `RandomForestRegressor.partial_fit`.
@@ -128,6 +138,7 @@ class SurvivalTrees(SupervisedTrees):
         -------
         self
         """
+        y = with_entry(y, entry)
         return update_fitted(self, partial(partial_fit, self, X, y, sample_weight, None, groups=groups))
 
     def predict(self, X: TableLike) -> Floats:
@@ -194,6 +205,37 @@ class SurvivalTrees(SupervisedTrees):
         """
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.at(predictor.bounds(predictor.read(X)), self._times(times))
+
+    def predict_cumulative_incidence(self, X: TableLike, times: Any = None, *, bounds: bool = False) -> Floats:
+        """Predict the probability of an event of each cause until each time, if other causes compete.
+
+        It is the mean over trees of Aalen–Johansen estimates. The probabilities of all causes and of survival sum to 1.
+        With competing causes, probabilities are not calibrated; with one cause, this is 1 minus the survival function.
+
+        Parameters
+        ----------
+        X, times
+            As in `predict_survival_function`.
+        bounds : bool, default=False
+            Whether to return lower and upper probabilities under the imprecise Dirichlet process.
+
+        Returns
+        -------
+        incidence : ndarray of shape (n_samples, n_times, n_causes), or (n_samples, n_times, n_causes, 2)
+            Cause k is in column k - 1.
+
+        Examples
+        --------
+        >>> from hedgerow import SurvivalTree
+        >>> times, causes = [1.0, 2, 3, 4, 5], [1, 0, 2, 0, 1]
+        >>> tree = SurvivalTree().fit([[0]] * 5, (times, causes))
+        >>> tree.predict_cumulative_incidence([[0]], times=[3.0]).round(3)
+        array([[[0.2  , 0.267]]])
+        """
+        predictor: SurvivalPredictor = predictor_of(self)
+        batch = predictor.read(X)
+        found = predictor.incidence_bounds(batch) if bounds else predictor.incidence(batch)
+        return predictor.at(found, self._times(times))
 
     def predict_quantile(self, X: TableLike, quantiles: Any = 0.5) -> Floats:
         """Predict the times by which given shares of rows like each sample have had the event.
@@ -300,6 +342,8 @@ class SurvivalTrees(SupervisedTrees):
     def score(self, X: TableLike, y: TargetLike) -> float:
         """Return Harrell's concordance index of the predicted risks.
 
+        Events of all causes count, and times of entry do not.
+
         Parameters
         ----------
         X, y
@@ -309,7 +353,8 @@ class SurvivalTrees(SupervisedTrees):
         -------
         score : float
         """
-        return harrell_c(y, self.predict(X))
+        risk = self.predict(X)
+        return harrell_c(read_survival(y, len(risk)), risk)
 
     @property
     def event_times_(self) -> Floats:
@@ -420,8 +465,9 @@ class RandomSurvivalForest(SurvivalTrees):
     """A random survival forest with lower and upper survival curves.
 
     Splits maximise the log-rank statistic. A leaf keeps the right-censored times of its rows on a grid of at most 255
-    event times; its curve is the Kaplan–Meier estimate, and the curve of the forest is the mean over
-    trees, calibrated on out-of-bag rows.
+    event times; its curve is the Kaplan–Meier estimate. The curve of the forest is a mean over trees, and in each tree
+    over the leaf and its smallest ancestors with at least 15 and 60 rows. Their weights minimise the Brier score of
+    out-of-bag rows, on which curves are also calibrated. Rows may enter late, and causes may compete.
 
     Parameters
     ----------
@@ -491,7 +537,7 @@ class RandomSurvivalForest(SurvivalTrees):
         calibration: str | None = "oob",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
-        min_samples_leaf: int | float | str = 15,
+        min_samples_leaf: int | float | str = 3,
         max_features: MaxFeatures = "sqrt",
         feature_weights: FeatureWeights = None,
         max_leaf_nodes: int | None = None,

@@ -17,6 +17,9 @@ from scipy.stats import chi2
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+#: Largest number of competing causes.
+MOST_CAUSES = 20
+
 
 class DCalibration(NamedTuple):
     """Counts of rows by predicted survival at their own time, and a test that they are uniform."""
@@ -250,24 +253,52 @@ def d_calibration(y: Any, survival: ArrayLike, *, bins: int = 10) -> DCalibratio
 # ---- times and events ----------------------------------------------------------------------------
 
 
+class SurvivalRows(NamedTuple):
+    """Times, causes of events (0 for censored rows) and entries of n rows; entries are None if all rows enter at 0."""
+
+    times: Floats
+    causes: NDArray[np.intp]
+    entries: Floats | None
+
+    @property
+    def events(self) -> Bools:
+        """Whether an event was observed."""
+        return self.causes > 0
+
+
 def read_survival(y: Any, n_rows: int | None = None) -> SurvivalTimes:
-    """Read times and events from a structured array, a frame, an array or a pair."""
-    first, second = _two_columns(y)
+    """Read times and events, of any cause, from a structured array, a frame, an array or a tuple of arrays."""
+    rows = read_rows(y, n_rows)
+    return SurvivalTimes(rows.times, rows.events)
+
+
+def read_rows(y: Any, n_rows: int | None = None) -> SurvivalRows:
+    """Read times, causes and entries: two columns, or three with entries."""
+    first, second, *more = _columns(y)
     times, events = (second, first) if first.dtype == bool else (first, second)
     times = times.astype(np.float64)
     n_rows = len(times) if n_rows is None else n_rows
-    if len(times) != n_rows or len(events) != n_rows:
-        raise ValueError(f"X and y must have the same number of rows, got {n_rows} and {len(times)}.")
+    for column in (times, events, *more):
+        if len(column) != n_rows:
+            raise ValueError(f"X and y must have the same number of rows, got {n_rows} and {len(column)}.")
     if not np.isfinite(times).all() or (times < 0).any():
         bad = times[~np.isfinite(times) | (times < 0)][0]
         raise ValueError(f"times must be finite and >= 0, got {bad:g}. Drop rows without a time.")
-    if not np.isin(events, (0, 1)).all():
-        bad = events[~np.isin(events, (0, 1))][0]
-        hint = " Competing risks are not supported: fit a forest for each cause." if bad == np.floor(bad) > 1 else ""
-        raise ValueError(f"events must be True or 1 for events, and False or 0 for censored rows, got {bad!r}.{hint}")
-    if not (events == 1).any():
+    causes = np.asarray(events, dtype=np.float64)
+    wrong = ~((causes >= 0) & (causes <= MOST_CAUSES) & (causes == np.floor(causes)))
+    if wrong.any():
+        raise ValueError(
+            f"events must be False or 0 for censored rows, and True or 1 for events; competing causes are 1, 2, … up to"
+            f" {MOST_CAUSES}, got {causes[wrong][0]:g}."
+        )
+    if not causes.any():
         raise ValueError("y must have at least one event, got only censored rows.")
-    return SurvivalTimes(times, events.astype(bool))
+    return SurvivalRows(times, causes.astype(np.intp), _entries(more[0], times) if more else None)
+
+
+def with_entry(y: Any, entry: ArrayLike | None) -> Any:
+    """Return y with a third column of entries; y itself without entries."""
+    return y if entry is None else (*_columns(y)[:2], np.asarray(entry, dtype=np.float64))
 
 
 def concordant_pairs(y: Any, risk: ArrayLike) -> tuple[float, float]:
@@ -277,22 +308,26 @@ def concordant_pairs(y: Any, risk: ArrayLike) -> tuple[float, float]:
     return float(pairs.concordant.sum()), float(pairs.comparable.sum())
 
 
-def kaplan_meier_at(times: Floats, events: Bools, at: Floats, *, censoring: bool = False) -> Floats:
+def kaplan_meier_at(
+    times: Floats, events: Bools, at: Floats, *, censoring: bool = False, entries: Floats | None = None
+) -> Floats:
     """Return the Kaplan–Meier estimate of survival, or of remaining uncensored, at given times.
 
-    Rows with an event at a time are not at risk of censoring at this time.
+    Rows with an event at a time are not at risk of censoring at this time. Rows are at risk after their entry.
     """
     distinct, number = np.unique(times, return_inverse=True)
     leaving, dying = np.bincount(number).astype(float), np.bincount(number, events).astype(float)
     at_risk = np.cumsum(leaving[::-1])[::-1]
+    if entries is not None:
+        at_risk = at_risk - (len(times) - np.searchsorted(np.sort(entries), distinct, side="left"))
     if censoring:
         at_risk, dying = at_risk - dying, leaving - dying
     curve = np.cumprod(1 - np.divide(dying, at_risk, out=np.zeros_like(dying), where=at_risk > 0))
     return np.append(1.0, curve)[np.searchsorted(distinct, at, side="right")]
 
 
-def _two_columns(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the two columns of y as arrays."""
+def _columns(y: Any) -> list[NDArray[Any]]:
+    """Return the columns of y as arrays: time and event, and the entry if there is a third one."""
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         columns = [column.to_numpy() for column in frame.iter_columns()]
@@ -302,9 +337,25 @@ def _two_columns(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         columns = list(y.T)
     else:
         columns = [np.asarray(column) for column in (y if isinstance(y, list | tuple) else ())]
-    if len(columns) != 2:
-        raise ValueError(f"y must have two columns, the time and whether the event was observed, got {len(columns)}.")
-    return columns[0], columns[1]
+    if len(columns) not in (2, 3):
+        raise ValueError(
+            "y must have two columns, the time and whether the event was observed, or three with the time of entry,"
+            f" got {len(columns)}."
+        )
+    return columns
+
+
+def _entries(given: NDArray[Any], times: Floats) -> Floats | None:
+    """Return the entries (n,), checked; None if all rows are at risk from the start."""
+    entries = given.astype(np.float64)
+    late = ~(entries < times) & (entries > 0)
+    if np.isnan(entries).any() or late.any():
+        at = np.flatnonzero(np.isnan(entries) | late)[0]
+        raise ValueError(
+            f"entry must be less than the time of its row, got {entries[at]:g} for the time {times[at]:g}."
+            " Drop rows that enter after their time."
+        )
+    return entries if (entries > 0).any() else None
 
 
 # ---- weights -------------------------------------------------------------------------------------

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import TrainingRows
 from hedgerow.metrics.survival import kaplan_meier_at
+from hedgerow.tasks.survival.curves import DEPTHS, LEAF_ONLY, LeafCurves, Wanted
+from hedgerow.tasks.survival.target import SurvivalTarget
 
 Floats = NDArray[np.float64]
 
 #: Largest number of rows on which curves are calibrated.
-MAX_ROWS = 1024
+MAX_ROWS = 2048
 #: Leaf sizes that ``min_samples_leaf="oob"`` tries, and the one that it tries first.
 LEAF_SIZES, FIRST_SIZE = (3, 7, 15, 30, 60, 120), 15
 #: Another leaf size must lower the error by this share. Chosen, like the trees of pilot forests, on 14 real sets.
@@ -37,50 +39,25 @@ class OobCurves:
     ----------
     rows : (k,) int64
         The rows, each out of bag for some tree.
-    mean, square : (k, J + 1) float64
-        Means over trees of the curves and of their squares.
-    number : (k,) float64
-        Number of trees.
+    depths : (D, k, J + 1) float64
+        Curves at each depth, means over trees.
     """
 
     rows: NDArray[np.int64]
-    mean: Floats
-    square: Floats
-    number: Floats
+    depths: Floats
 
-    @property
-    def pairs(self) -> Floats:
-        """Mean product of the curves of two different trees; NaN for rows with a single tree."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return (self.number * (self.mean**2).T - self.square.T).T / (self.number - 1)[:, None]
+    def pooled(self, weights: Sequence[float]) -> Floats:
+        """Return the means over depths, (k, J + 1)."""
+        return np.asarray(np.tensordot(np.asarray(weights), self.depths, axes=1))
 
 
-def oob_curves(
-    forest: Forest, rows: TrainingRows, curves: Callable[[Any], Floats], n_threads: int, most: int = MAX_ROWS
-) -> OobCurves:
-    """Compute the curves of at most `most` rows, and at most one per group."""
+def oob_curves(curves: LeafCurves, rows: TrainingRows, n_depths: int = len(DEPTHS), most: int = MAX_ROWS) -> OobCurves:
+    """Compute the curves of at most `most` rows, and at most one per group, at the first depths."""
     chosen = rows.bags.independent_rows(most)
-    outside = rows.bags.oob_each(forest.n_trees, chosen)
-    leaves = forest.leaves(rows.codes_of(chosen), n_threads)
-    own = rows.oob_mask.own
-    total: Floats | None = None
-    for tree in range(forest.n_trees):
-        judged = np.flatnonzero(outside[:, tree])
-        if not len(judged):
-            continue
-        at = leaves[judged, tree] + forest.leaf_start[tree]
-        counts = forest.evidence.read(at) if own is None else forest.evidence.read_without(at, own[chosen[judged]])
-        states = curves(counts)
-        if total is None:
-            total = np.zeros((2, len(chosen), states.shape[1]))
-        total[0, judged] += states
-        total[1, judged] += states**2
-    if total is None:
-        return OobCurves(chosen[:0], np.empty((0, 1)), np.empty((0, 1)), np.empty(0))
-    number = outside.sum(axis=1).astype(np.float64)
-    seen = number > 0
-    mean, square = total[:, seen] / number[seen, None]
-    return OobCurves(chosen[seen], mean, square, number[seen])
+    one_depth = np.eye(len(DEPTHS))[:n_depths]
+    found = np.stack([curves.out_of_bag(rows, chosen, Wanted(weights=tuple(each))) for each in one_depth.tolist()])
+    seen = np.isfinite(found[0, :, 0])
+    return OobCurves(chosen[seen], found[:, seen])
 
 
 # ---- calibration ---------------------------------------------------------------------------------
@@ -88,7 +65,7 @@ def oob_curves(
 
 @dataclass(frozen=True, eq=False)
 class CurveCalibration:
-    """Piecewise linear calibrator of survival probabilities, learned out of bag.
+    """Weights of depths, and a piecewise linear calibrator of survival probabilities, learned out of bag.
 
     If curves are right, one minus the curve of each row at its own time is a uniform sample, censored like the times.
     Its Kaplan–Meier estimate K maps probabilities S to K(1 - S), which keeps their order. With few events it
@@ -98,29 +75,102 @@ class CurveCalibration:
     ----------
     levels, values : (k,) float64
         1 - S at the knots, from 0 to 1, and the calibrated probabilities, from 1 to 0.
+    weights : tuple of float
+        Weight of each of the `DEPTHS`.
     """
 
     levels: Floats
     values: Floats
+    weights: tuple[float, ...] = LEAF_ONLY
 
     def __call__(self, survival: Floats) -> Floats:
         """Return calibrated probabilities."""
         return np.asarray(np.interp(1 - survival, self.levels, self.values))
 
 
-def learn_calibration(dead: Floats, events: NDArray[np.bool_]) -> CurveCalibration | None:
-    """Learn the calibrator from 1 - S at the own time of each row (k,); None with too few events.
+def learn_calibration(found: OobCurves, target: SurvivalTarget) -> CurveCalibration | None:
+    """Learn weights and calibrator; None with too few events.
 
-    Beyond the last event it goes straight to zero.
+    With competing causes, probabilities keep their values, so that those of causes and of survival add up to one.
     """
+    events = target.events[found.rows]
     n_knots = min(MOST_KNOTS, int(events.sum()) // EVENTS_PER_KNOT)
     if n_knots < 2:
         return None
+    weights = depth_weights(found, target)
+    if target.info.n_causes > 1:
+        return CurveCalibration(np.array([0.0, 1.0]), np.array([1.0, 0.0]), weights)
+    dead, entered = dead_at(found, weights, target)
     inner = np.unique(np.quantile(dead[events], np.arange(1, n_knots + 1) / n_knots))
     inner = inner[(inner > 0) & (inner < 1)]
     share = events.sum() / (events.sum() + HALFWAY)
-    values = share * kaplan_meier_at(dead, events, inner) + (1 - share) * (1 - inner)
-    return CurveCalibration(np.concatenate([[0.0], inner, [1.0]]), np.concatenate([[1.0], values, [0.0]]))
+    values = share * kaplan_meier_at(dead, events, inner, entries=entered) + (1 - share) * (1 - inner)
+    return CurveCalibration(np.concatenate([[0.0], inner, [1.0]]), np.concatenate([[1.0], values, [0.0]]), weights)
+
+
+def dead_at(found: OobCurves, weights: Sequence[float], target: SurvivalTarget) -> tuple[Floats, Floats | None]:
+    """Return 1 - S of rows at their own time, (k,), and at their entry, or None without late entry."""
+    curves, cells, at = found.pooled(weights), target.info.cells, np.arange(len(found.rows))
+    labels = target.labels[found.rows]
+    dead = 1 - curves[at, cells.time[labels]]
+    return dead, 1 - curves[at, cells.entry[labels]] if target.info.has_entries else None
+
+
+def depth_weights(found: OobCurves, target: SurvivalTarget) -> tuple[float, ...]:
+    """Return the weights of depths with the smallest integrated Brier score; equal ones with late entry.
+
+    The score is quadratic in the weights. It is weighted for censoring, which is not defined for rows that enter late.
+    """
+    n_depths = len(found.depths)
+    if target.info.has_entries:
+        return (1 / n_depths,) * n_depths
+    loss = BrierLoss.of(found.rows, target)
+    depths = found.depths[:, :, 1 : 1 + loss.weight.shape[1]]
+    square = np.einsum("akj,kj,bkj->ab", depths, loss.weight, depths)
+    return lowest_on_simplex(square, np.einsum("akj,kj->a", depths, loss.weight * loss.alive))
+
+
+def lowest_on_simplex(square: Floats, linear: Floats) -> tuple[float, ...]:
+    """Return the weights w >= 0 with sum 1 that minimise w' A w - 2 b' w, for A (D, D) and b (D,)."""
+    n = len(linear)
+    best, least = np.full(n, 1 / n), np.float64(np.inf)
+    for size in range(1, n + 1):  # on each face of the simplex; D is small
+        for face in combinations(range(n), size):
+            part, one = np.ix_(face, face), np.ones((size, 1))
+            system = np.block([[square[part], one], [one.T, np.zeros((1, 1))]])
+            solved = np.linalg.lstsq(system, np.append(linear[list(face)], 1.0))[0][:size]
+            weights = np.zeros(n)
+            weights[list(face)] = solved
+            value = np.float64(weights @ square @ weights - 2 * linear @ weights)
+            if (solved >= 0).all() and abs(solved.sum() - 1) < 1e-6 and value < least:
+                best, least = weights, value
+    return tuple((best / best.sum()).tolist())
+
+
+class BrierLoss(NamedTuple):
+    """Integrated Brier score of rows on the first grid times, weighted for censoring.
+
+    The score of curves S (k, t) is the sum of weight · (alive - S)².
+    """
+
+    weight: Floats
+    alive: NDArray[np.bool_]
+    times: Floats
+
+    @classmethod
+    def of(cls, rows: NDArray[np.int64], target: SurvivalTarget) -> BrierLoss:
+        """Return the loss up to the time at which 80% of all rows are gone."""
+        times, events, grid = target.times, target.events, target.info.times
+        grid = grid[: max(2, int(np.searchsorted(grid, np.quantile(times, 0.8), side="right")))]
+        own, happened = times[rows], events[rows]
+        of_own = np.maximum(kaplan_meier_at(times, events, own, censoring=True), 1e-3)[:, None]
+        of_grid = np.maximum(kaplan_meier_at(times, events, grid, censoring=True), 1e-3)
+        alive = own[:, None] > grid
+        weight = np.where(alive, 1 / of_grid, np.where(happened[:, None], 1 / of_own, 0.0)) / len(rows)
+        if len(grid) == 1:
+            return cls(weight, alive, grid)
+        widths = np.diff(grid) / (grid[-1] - grid[0])
+        return cls(weight * (np.append(widths, 0.0) + np.append(0.0, widths)) / 2, alive, grid)
 
 
 # ---- predictive lower bounds -----------------------------------------------------------------------
@@ -145,14 +195,25 @@ class LowerLevels:
         return float(self.levels[over[0]]) if len(over) else 1.0
 
 
-def learn_lower(dead: Floats, times: Floats, events: NDArray[np.bool_], all_rows: tuple[Any, Any]) -> LowerLevels:
-    """Weight each event by 1 / G(t-), the probability of not being censored before; G is that of `all_rows`."""
+def learn_lower(found: OobCurves, weights: Sequence[float], target: SurvivalTarget) -> LowerLevels:
+    """Estimate how often the event is at or below each level of 1 - S, (k,).
+
+    Each event is weighted by 1 / G(t-), the probability of not being censored before. A new row may be missed too: it
+    counts as one row with an event at the lowest level. With late entry, the share missed is the Kaplan–Meier estimate
+    of the levels.
+    """
+    events = target.events[found.rows]
     if not events.any():
         return LowerLevels(np.zeros(1), np.ones(1))
-    just_before = np.nextafter(times[events], -np.inf)
-    weights = 1 / np.maximum(kaplan_meier_at(*all_rows, just_before, censoring=True), 1e-3)
+    dead, entered = dead_at(found, weights, target)
     order = np.argsort(dead[events], kind="stable")
-    levels, missed = dead[events][order], np.cumsum(weights[order]) / len(dead)
+    levels = dead[events][order]
+    if entered is not None:
+        missed = 1 - kaplan_meier_at(dead, events, levels, entries=entered)
+    else:
+        just_before = np.nextafter(target.times[found.rows][events], -np.inf)
+        remaining = kaplan_meier_at(target.times, target.events, just_before, censoring=True)
+        missed = (1 + np.cumsum(1 / np.maximum(remaining, 1e-3)[order])) / (len(dead) + 1)
     step = -(-len(levels) // MOST_LEVELS)
     last = np.minimum(np.arange(0, len(levels), step) + step - 1, len(levels) - 1)  # the safe side of each step
     return LowerLevels(levels[::step], missed[last])
@@ -182,27 +243,12 @@ def best_leaf_size(error: Callable[[int], float], n_rows: int) -> tuple[int, dic
     return best if errors[best] < (1 - WORTHWHILE) * errors[FIRST_SIZE] else FIRST_SIZE, errors
 
 
-def brier_of_many_trees(curves: OobCurves, grid: Floats, times: Floats, events: NDArray[np.bool_]) -> float:
-    """Return the integrated Brier score that a forest of very many trees would have.
-
-    The square of a mean over few trees is too large by the variance of a tree, which would favour large leaves. So
-    squares are replaced by products of two different trees. The integral is over the grid up to the time at which 80%
-    of the rows are gone.
-    """
-    used = curves.number > 1
-    if not used.any():
+def oob_error(found: OobCurves, target: SurvivalTarget) -> float:
+    """Return the out-of-bag integrated Brier score of pooled curves; the negative log-likelihood with late entry."""
+    if not len(found.rows):
         return np.inf
-    own, happened, pairs, mean = (
-        times[curves.rows][used],
-        events[curves.rows][used],
-        curves.pairs[used],
-        curves.mean[used],
-    )
-    grid = grid[: max(2, int(np.searchsorted(grid, np.quantile(times, 0.8), side="right")))]
-    pairs, mean = pairs[:, 1 : len(grid) + 1], mean[:, 1 : len(grid) + 1]
-    of_own = np.maximum(kaplan_meier_at(times, events, own, censoring=True), 1e-3)[:, None]
-    of_grid = np.maximum(kaplan_meier_at(times, events, grid, censoring=True), 1e-3)
-    alive = own[:, None] > grid
-    losses = np.where(alive, (1 - 2 * mean + pairs) / of_grid, np.where(happened[:, None], pairs / of_own, 0.0))
-    scores = losses.mean(axis=0)
-    return float(np.trapezoid(scores, grid) / (grid[-1] - grid[0])) if len(grid) > 1 else float(scores[0])
+    curves = found.pooled(depth_weights(found, target))
+    if target.info.has_entries:
+        return float(target.losses(curves, found.rows).mean())
+    loss = BrierLoss.of(found.rows, target)
+    return float((loss.weight * (loss.alive - curves[:, 1 : 1 + len(loss.times)]) ** 2).sum())

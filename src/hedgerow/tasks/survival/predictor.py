@@ -1,20 +1,18 @@
 """Predictor of survival models.
 
-Leaves count rows by cell (`hedgerow.tasks.survival.target`). The curves of a leaf have J + 1 columns: the time before
-the first event, at which all rows are alive, and the J grid times.
+Curves have J + 1 columns (`hedgerow.tasks.survival.curves`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from hedgerow.forest.fold import fold
 from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.reducers import MeanReducer
 from hedgerow.inference.batch import Batch
@@ -23,52 +21,24 @@ from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace
 from hedgerow.inference.predictor import Predictor
 from hedgerow.metrics.survival import harrell_c, read_survival
-from hedgerow.rules import Setting
+from hedgerow.table.bins import Codes
 from hedgerow.tasks.regression.evaluation import RegressionColumns
+from hedgerow.tasks.survival.curves import LEAF_ONLY, LeafCurves, Wanted, kaplan_meier
 from hedgerow.tasks.survival.evaluation import SurvivalEvaluation, SurvivalTally
-from hedgerow.tasks.survival.oob import CurveCalibration, LowerLevels, learn_calibration, learn_lower, oob_curves
+from hedgerow.tasks.survival.oob import (
+    CurveCalibration,
+    LowerLevels,
+    OobCurves,
+    learn_calibration,
+    learn_lower,
+    oob_curves,
+)
 from hedgerow.tasks.survival.target import SurvivalInfo
 
 Floats = NDArray[np.float64]
 
-
-class AtRisk(NamedTuple):
-    """Events, rows at risk and rows at risk later of leaves, (m, J + 1) each."""
-
-    events: Floats
-    rows: Floats
-    after: Floats
-
-    @classmethod
-    def of(cls, counts: NDArray[Any]) -> AtRisk:
-        """Count the rows at risk from the cells of leaves (m, 2 J + 2)."""
-        events = np.asarray(counts[:, 1::2], dtype=np.float64)
-        leaving = counts[:, ::2] + events  # a sum over an axis of two takes three times as long
-        rows = np.cumsum(leaving[:, ::-1], axis=1)[:, ::-1]
-        return cls(events, rows, rows - leaving)
-
-
-def kaplan_meier(counts: NDArray[Any]) -> Floats:
-    """Return the survival curves of leaves, (m, J + 1); 1 for empty leaves."""
-    at = AtRisk.of(counts)
-    return np.asarray(np.cumprod(1 - _ratio(at.events, at.rows), axis=1))
-
-
-def nelson_aalen(counts: NDArray[Any]) -> Floats:
-    """Return the cumulative hazards of leaves, (m, J + 1)."""
-    at = AtRisk.of(counts)
-    return np.cumsum(_ratio(at.events, at.rows), axis=1)
-
-
-def survival_bounds(counts: NDArray[Any], caution: float) -> tuple[Floats, Floats]:
-    """Return the lower and upper survival curves of leaves, (m, J + 1) each.
-
-    This is the imprecise Dirichlet process with pseudo-count s = `caution` (Mangili et al. 2015). The lower curve is
-    valid until the next grid time: rows that are censored before it no longer count.
-    """
-    at = AtRisk.of(counts)
-    upper: Floats = np.asarray(np.cumprod(1 - _ratio(at.events, at.rows + caution), axis=1))
-    return upper * _ratio(at.after, at.after + caution), upper
+#: Number of training rows whose out-of-bag risks are computed at once.
+OOB_ROWS = 1 << 15
 
 
 class SurvivalUncertainty(NamedTuple):
@@ -107,11 +77,11 @@ class SurvivalPredictor(Predictor):
 
     def curves(self, batch: Batch) -> Floats:
         """Return the survival curves, (n, J + 1)."""
-        return self._calibrated(self._mean(batch, kaplan_meier))
+        return self._calibrated(self._mean(batch, "survival"))
 
     def hazards(self, batch: Batch) -> Floats:
         """Return the mean over trees of the cumulative hazards reached, (n, J + 1)."""
-        return self._mean(batch, nelson_aalen)
+        return self._mean(batch, "hazard")
 
     def risk(self, batch: Batch) -> Floats:
         """Return the cumulative hazard summed over the grid, (n,); higher means earlier."""
@@ -119,21 +89,29 @@ class SurvivalPredictor(Predictor):
 
     def bounds(self, batch: Batch) -> Floats:
         """Return the means over trees of lower and upper curves, (n, J + 1, 2)."""
-        caution = float(self.params.caution or 0)
-        both = self._mean(batch, lambda counts: np.hstack(survival_bounds(counts, caution)))
-        return self._calibrated(np.stack(np.split(both, 2, axis=1), axis=2))
+        return self._calibrated(_pieces(self._mean(batch, "bounds"), 2))
+
+    def incidence(self, batch: Batch) -> Floats:
+        """Return the cumulative incidence of each cause, (n, J + 1, C)."""
+        if self.info.n_causes == 1:
+            return 1 - self.curves(batch)[:, :, None]
+        return _pieces(self._mean(batch, "incidence"), self.info.n_causes)
+
+    def incidence_bounds(self, batch: Batch) -> Floats:
+        """Return the lower and upper cumulative incidence of each cause, (n, J + 1, C, 2)."""
+        n_causes = self.info.n_causes
+        if n_causes == 1:
+            return 1 - self.bounds(batch)[:, :, None, ::-1]
+        both = _pieces(self._mean(batch, "incidence_bounds"), 2 * n_causes)
+        return np.stack([both[:, :, :n_causes], both[:, :, n_causes:]], axis=3)
 
     def uncertainty(self, batch: Batch, time: float) -> SurvivalUncertainty:
         """Return the uncertainty at a time by source."""
-        column = self._columns(time)[:1]
-
-        def says(counts: NDArray[Any]) -> Floats:
-            alive = np.clip(kaplan_meier(counts)[:, column], 0.0, 1.0)
-            return np.hstack([alive, _entropy(alive)])
-
-        alive, aleatoric = self._mean(batch, says).T
-        total = _entropy(alive)
-        width = np.diff(self.bounds(batch)[:, column[0]], axis=1)[:, 0]
+        column = int(self._columns(time)[0])
+        each = np.clip(self._leaf_curves(batch.codes).each_tree(batch.codes, self._wanted("survival"), column), 0, 1)
+        total = _entropy(np.add.accumulate(each, axis=1)[:, -1] / each.shape[1])  # in this order for any batch
+        aleatoric = np.add.accumulate(_entropy(each), axis=1)[:, -1] / each.shape[1]
+        width = np.diff(self.bounds(batch)[:, column], axis=1)[:, 0]
         return SurvivalUncertainty(total, aleatoric, np.maximum(total - aleatoric, 0.0), width)
 
     def rmst(self, values: Floats, horizon: float) -> Floats:
@@ -165,7 +143,7 @@ class SurvivalPredictor(Predictor):
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
         level = self.lower_levels().level(1 - coverage)
-        reached = 1 - self._mean(batch, kaplan_meier)[:, 1:] >= level - 1e-12
+        reached = 1 - self._mean(batch, "survival")[:, 1:] >= level - 1e-12
         ends = np.append(self.info.times, np.inf)
         return ends[np.where(reached.any(axis=1), reached.argmax(axis=1), len(self.info.times))]
 
@@ -228,11 +206,9 @@ class SurvivalPredictor(Predictor):
             rows = self.fitted.oob_rows
             if rows is None:
                 raise ValueError("predict_lower requires out-of-bag rows. Refit on all rows with bootstrap=True.")
-            dead, chosen = self._dead(rows)
-            y = rows.target.times, rows.target.events
-            return learn_lower(dead, y[0][chosen], y[1][chosen], y)
+            return learn_lower(self._oob_curves(rows), self._weights, rows.target)
 
-        return self.fitted.learned.get("lower", None, make)
+        return self.fitted.learned.get("lower", self.params.calibration, make)
 
     def learn(self) -> None:
         """Learn what files and pickles keep."""
@@ -250,9 +226,9 @@ class SurvivalPredictor(Predictor):
         rows = self.fitted.oob_rows
         if rows is None or not metric:
             return self.fitted
-        threads = self.threads(rows.n_rows)
-        risks = MeanReducer(lambda counts: nelson_aalen(counts).sum(axis=1, keepdims=True))
-        risk = fold(self.forest, rows.codes, risks, None, oob_mask=rows.oob_mask, n_threads=threads)[:, 0]
+        curves, wanted = self._leaf_curves(rows.codes), self._wanted("hazard")
+        parts = np.array_split(np.arange(rows.n_rows), -(-rows.n_rows // OOB_ROWS))
+        risk = np.concatenate([curves.out_of_bag(rows, part, wanted).sum(axis=1) for part in parts])
         seen = np.isfinite(risk)
         score = harrell_c((rows.target.times[seen], rows.target.events[seen]), risk[seen])
         return replace(self.fitted, figures=replace(self.fitted.figures, oob_score=score))
@@ -262,7 +238,7 @@ class SurvivalPredictor(Predictor):
 
         def make() -> Floats:
             rows = self.oob_rows("oob_trace_")
-            trace = Trace(rows, MeanReducer(kaplan_meier))
+            trace = Trace(rows, MeanReducer(partial(kaplan_meier, info=self.info)))
             trace.extend(self.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
 
@@ -270,20 +246,11 @@ class SurvivalPredictor(Predictor):
 
     def _learned_calibration(self) -> CurveCalibration | None:
         rows = self.fitted.oob_rows
-        if rows is None:
-            return None
-        dead, chosen = self._dead(rows)
-        return learn_calibration(dead, rows.target.events[chosen])
+        return None if rows is None else learn_calibration(self._oob_curves(rows), rows.target)
 
-    def _dead(self, rows: TrainingRows) -> tuple[Floats, NDArray[np.int64]]:
-        """Return one minus the out-of-bag curves of some rows at their own times, and the rows."""
-
-        def make() -> tuple[Floats, NDArray[np.int64]]:
-            found = oob_curves(self.forest, rows, kaplan_meier, self.threads(rows.n_rows))
-            own = rows.target.labels[found.rows].astype(np.intp) // 2
-            return 1 - found.mean[np.arange(len(own)), own], found.rows
-
-        return self.fitted.cache.get("dead", make)
+    def _oob_curves(self, rows: TrainingRows) -> OobCurves:
+        """Return the out-of-bag curves of some rows, which are kept."""
+        return self.fitted.cache.get("oob curves", lambda: oob_curves(self._leaf_curves(rows.codes), rows))
 
     # ---- leaves ----------------------------------------------------------------------------------
 
@@ -301,25 +268,28 @@ class SurvivalPredictor(Predictor):
             )
         return np.searchsorted(self.info.times, wanted, side="right")
 
-    def _mean(self, batch: Batch, values: Callable[[NDArray[Any]], Floats]) -> Floats:
-        """Return the mean over trees of a function of leaf counts, (n, S)."""
-        keeps = values in (kaplan_meier, nelson_aalen)
-        return fold(
-            self.forest,
-            batch.codes,
-            MeanReducer(values),
-            Setting.of(self.forest.n_classes),
-            cache=self.forest.cache if keeps else None,
-            key=("curves", values.__name__),
-            n_threads=self.threads(len(batch)),
-        )
+    def _mean(self, batch: Batch, kind: str) -> Floats:
+        """Return the mean over trees of curves of a kind, (n, S)."""
+        return self._leaf_curves(batch.codes).mean(batch.codes, self._wanted(kind))
+
+    def _leaf_curves(self, codes: Codes) -> LeafCurves:
+        return LeafCurves(self.forest, self.info, self.threads(codes.shape[1]))
+
+    def _wanted(self, kind: str) -> Wanted:
+        return Wanted(kind, self._weights, float(self.params.caution or 0))
+
+    @property
+    def _weights(self) -> tuple[float, ...]:
+        """Weights of the depths at which leaves are read."""
+        calibrator = self.calibrator()
+        return LEAF_ONLY if calibrator is None else calibrator.weights
+
+
+def _pieces(curves: Floats, number: int) -> Floats:
+    """Return curves side by side (n, number · (J + 1)) as (n, J + 1, number)."""
+    return np.stack(np.split(curves, number, axis=1), axis=2)
 
 
 def _entropy(alive: Floats) -> Floats:
     """Return the entropy of survival probabilities in bits."""
     return np.asarray(-(xlogy(alive, alive) + xlogy(1 - alive, 1 - alive)) / np.log(2))
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    """Divide part by whole; 0 where the whole is 0."""
-    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)

@@ -20,15 +20,17 @@ from hedgerow.forest.reducers import MeanReducer
 from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.fitted import FitMetrics, Fitted, Learned, fitted_of, publish
 from hedgerow.inference.oob import Trace
+from hedgerow.metrics.survival import MOST_CAUSES
 from hedgerow.params.table import Params
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import learned_from_contents, learned_to_contents, state_from_contents, state_to_contents
 from hedgerow.storage.values import Arrays, Once, take
 from hedgerow.table import Schema
-from hedgerow.tasks.survival.oob import FIRST_SIZE, best_leaf_size, brier_of_many_trees, oob_curves, pilot_trees
-from hedgerow.tasks.survival.predictor import AtRisk, SurvivalPredictor, kaplan_meier
+from hedgerow.tasks.survival.curves import AtRisk, LeafCurves, kaplan_meier
+from hedgerow.tasks.survival.oob import FIRST_SIZE, best_leaf_size, oob_curves, oob_error, pilot_trees
+from hedgerow.tasks.survival.predictor import SurvivalPredictor
 from hedgerow.tasks.survival.storage import learn_oob, oob_from_contents, oob_to_contents
-from hedgerow.tasks.survival.target import MOST_TIMES, SurvivalInfo, SurvivalTarget, read_survival_target
+from hedgerow.tasks.survival.target import MOST_ENTRIES, MOST_TIMES, SurvivalInfo, SurvivalTarget, read_survival_target
 
 Floats = NDArray[np.float64]
 
@@ -42,9 +44,13 @@ class LogRank(Criterion):
     name = "log_rank"
     compiled = True
 
+    def __init__(self, info: SurvivalInfo | None = None) -> None:
+        self.info = info
+
     def impurity(self, counts: Floats) -> Floats:
-        """Return the impurity of nodes with cells (N, 2 J + 2), (N,)."""
-        at = AtRisk.of(counts)
+        """Return the impurity of nodes with cells (N, K), (N,)."""
+        assert self.info is not None
+        at = AtRisk.of(counts, self.info)
         share = np.divide(at.events, at.rows, out=np.zeros_like(at.rows), where=at.rows > 0)
         likelihood = at.rows * (xlogy(share, share) + xlogy(1 - share, 1 - share))
         return np.asarray(-likelihood.sum(axis=1) / np.maximum(at.rows[:, 0], 1))
@@ -73,11 +79,10 @@ class Survival(SupervisedTask):
 
     def growth(self, model: Any, target: SurvivalTarget, schema: Schema) -> GrowthParams:
         """Return the growth parameters; `prepare` chooses the leaf size for "oob"."""
-        if model.min_samples_leaf != "oob":
-            return super().growth(model, target, schema)
         stand_in = copy(model)
-        stand_in.min_samples_leaf = FIRST_SIZE
-        return super().growth(stand_in, target, schema)
+        if model.min_samples_leaf == "oob":
+            stand_in.min_samples_leaf = FIRST_SIZE
+        return replace(super().growth(stand_in, target, schema), criterion=LogRank(target.info))
 
     def prepare(self, run: FitRun) -> FitRun:
         """Choose the leaf size with the smallest out-of-bag error, for "oob"; a warm start keeps the first choice."""
@@ -92,7 +97,7 @@ class Survival(SupervisedTask):
 
     def oob_trace(self, run: FitRun) -> Trace:
         """Return a trace of the out-of-bag log-likelihood."""
-        return Trace(run.rows, MeanReducer(kaplan_meier))
+        return Trace(run.rows, MeanReducer(partial(kaplan_meier, info=run.rows.target.info)))
 
     def predictor(self, fitted: Fitted, params: Params, estimator: type) -> SurvivalPredictor:
         """Return the predictor of curves."""
@@ -107,17 +112,17 @@ class Survival(SupervisedTask):
         contents["weighted"] = fitted.forest.weights is not None
         reported, of_oob = oob_to_contents(model)
         contents["fitted"] = known | reported
-        return contents, arrays | of_known | of_oob | {"times": _info(fitted).times} | encoder.arrays
+        return contents, arrays | of_known | of_oob | _grid_to_arrays(_info(fitted)) | encoder.arrays
 
     def load(self, estimator: type, given: dict[str, Any], arrays: Arrays, once: Once | None = None) -> Any:
         """Read a fitted model, and check everything."""
-        info = SurvivalInfo.of(_checked_times(take(arrays, "times", np.float64)))
+        info = _grid_from_arrays(arrays)
         model = Decoder(arrays, len(info.names)).estimator(given["parameters"], estimator)
         state = state_from_contents(given, arrays, len(info.names), once)
         learned, figures = Learned(), oob_from_contents(given["fitted"])
-        learn_oob(learned, arrays)
+        learn_oob(learned, arrays, model.get_params().get("calibration"))
         origins, forest = learned_from_contents(learned, state, given["fitted"], arrays, once)
-        grown = (state.schema, state.bins, info, forest, LOG_RANK, state.seed, state.fingerprint)
+        grown = (state.schema, state.bins, info, forest, LogRank(info), state.seed, state.fingerprint)
         return publish(model, Fitted(*grown, origins=origins, figures=figures, learned=learned))
 
 
@@ -134,8 +139,8 @@ def _pilot_error(run: FitRun, size: int) -> float:
         n_threads=run.n_threads,
         groups=units,
     )
-    curves = oob_curves(grown, rows, kaplan_meier, run.n_threads)
-    return brier_of_many_trees(curves, rows.target.info.times, rows.target.times, rows.target.events)
+    found = oob_curves(LeafCurves(grown, rows.target.info, run.n_threads), rows)
+    return oob_error(found, rows.target)
 
 
 def _info(fitted: Fitted) -> SurvivalInfo:
@@ -143,10 +148,26 @@ def _info(fitted: Fitted) -> SurvivalInfo:
     return fitted.info  # type: ignore[return-value]
 
 
-def _checked_times(times: Any) -> Floats:
+def _grid_to_arrays(info: SurvivalInfo) -> Arrays:
+    """Return the grid, and causes and entries if there are several, as arrays of a file."""
+    found: Arrays = {"times": info.times}
+    if info.n_causes > 1 or info.has_entries:
+        found |= {"causes": np.array([info.n_causes], dtype=np.int64), "entries": info.entries}
+    return found
+
+
+def _grid_from_arrays(arrays: Arrays) -> SurvivalInfo:
     """Return the grid of a file; raise unless it is valid."""
-    grid = np.array(times, dtype=np.float64)
+    grid = np.array(take(arrays, "times", np.float64))
     sound = grid.ndim == 1 and 1 <= len(grid) <= MOST_TIMES and np.isfinite(grid).all() and (grid >= 0).all()
     if not sound or not (np.diff(grid) > 0).all():
         raise ModelFileError(f"malformed 'times': must be from 1 to {MOST_TIMES} ascending times >= 0, got {len(grid)}")
-    return grid
+    if "causes" not in arrays:
+        return SurvivalInfo.of(grid)
+    causes, entries = take(arrays, "causes", np.int64), np.array(take(arrays, "entries", np.uint16))
+    if causes.shape != (1,) or not 1 <= causes[0] <= MOST_CAUSES:
+        raise ModelFileError(f"malformed 'causes': must be one number from 1 to {MOST_CAUSES}.")
+    sound = entries.ndim == 1 and 1 <= len(entries) <= MOST_ENTRIES and entries[0] == 0 and entries[-1] <= len(grid)
+    if not sound or not (np.diff(entries.astype(np.int64)) > 0).all():
+        raise ModelFileError("malformed 'entries': must ascend from 0 to at most the number of times.")
+    return SurvivalInfo.of(grid, int(causes[0]), entries)
