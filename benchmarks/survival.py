@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import hedgerow
 from benchmarks.accuracy import overall
 from benchmarks.data import folder_or_none
+from hedgerow.decisions import Risk
 from hedgerow.metrics import d_calibration, harrell_c
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def main() -> None:
     parser.add_argument("--settings", nargs="*", default=[""], help="of our forest, as name=value,name=value")
     parser.add_argument("--speed", action="store_true", help="time fits and predictions instead")
     parser.add_argument("--coverage", type=int, metavar="DRAWS", help="simulate the coverage of lower bounds instead")
+    parser.add_argument("--risk", type=int, metavar="DRAWS", help="simulate how often Risk at a horizon holds instead")
     parser.add_argument("--shapes", nargs="*", default=[f"{n}x{p}" for n, p in SHAPES])
     parser.add_argument("--leaf", type=int, default=15, help="of the timed fits")
     given = parser.parse_args()
@@ -75,6 +77,8 @@ def main() -> None:
         speed(given.shapes, given.trees, given.leaf, given.peers)
     elif given.coverage:
         coverage(given.coverage, given.trees)
+    elif given.risk:
+        low_risk(given.risk, given.trees)
     elif (place := folder_or_none(given.data)) is not None:
         quality(place / "survival", given)
 
@@ -304,6 +308,28 @@ def coverage(n_draws: int, n_trees: int, n_rows: int = 500) -> None:
         print(
             f"{name:<24} {1 - seen.mean():>6.0%} {covered.mean():>9.4f} ± {error:.4f} {size.mean():>12.2f}", flush=True
         )
+
+
+def low_risk(n_draws: int, n_trees: int, n_rows: int = 1000) -> None:
+    """Print how often at most 10% of the rows called low risk, before censoring, have the event until the horizon."""
+    print("censoring                  until the horizon    kept    rows called low risk, and their risk")
+    horizon, risk = 0.3, Risk(0.1, 0.95)
+    for name, censor in CENSORING.items():
+        each = []
+        for draw in range(n_draws):
+            rng = np.random.default_rng(draw)
+            X, fresh = rng.normal(size=(n_rows, 5)), rng.normal(size=(20_000, 5))
+            times, ends = rng.exponential(np.exp(X[:, 0])), censor(rng, X)
+            model = hedgerow.RandomSurvivalForest(n_trees, random_state=draw)
+            model.fit(X, (np.minimum(times, ends), times <= ends), groups=None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of no low risk
+                called = ~model.predict_set(fresh, horizon, decision=risk)[:, 0]
+            true = 1 - np.exp(-horizon / np.exp(fresh[:, 0]))
+            error = float(true[called].mean()) if called.any() else 0.0
+            each.append([error <= risk.error, called.mean(), error, (ends < np.minimum(times, horizon)).mean()])
+        kept, called_share, error, censored = np.mean(each, axis=0)
+        print(f"{name:<26} {censored:>12.0%} {kept:>14.3f} {called_share:>14.2f} {error:>14.3f}", flush=True)
 
 
 def _none(rng: np.random.Generator, X: Floats) -> Floats:

@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta
 from sklearn.inspection import permutation_importance
 from tests.reference import survival as twin
 
 import hedgerow
 from hedgerow import ExtraSurvivalTrees, RandomSurvivalForest, SurvivalTree
+from hedgerow.decisions import Risk
+from hedgerow.decisions.risk import lowest_threshold
 from hedgerow.explain import debiased_importance, importance_test, oob_permutation_importance
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.inference.fitted import fitted_of
@@ -24,7 +27,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.survival import read_rows, read_survival
 from hedgerow.tasks.survival.curves import DEPTHS, LEAF_ONLY, AtRisk, LeafCurves, Wanted
 from hedgerow.tasks.survival.curves import kaplan_meier as kaplan_meier_of_nodes
-from hedgerow.tasks.survival.oob import lowest_on_simplex
+from hedgerow.tasks.survival.oob import low_risk_threshold, lower_limit, lowest_on_simplex
 from hedgerow.tasks.survival.target import SurvivalInfo, read_survival_target
 
 #: Times 1, 2+, 3, 4+, 5 on the grid of their event times 1, 3, 5: cells of twice the time number, plus the event.
@@ -378,6 +381,51 @@ def test_lower_bounds_cover(fitted: Any) -> None:
         RandomSurvivalForest(3, bootstrap=False, random_state=0).fit(*table()).predict_lower(X)
 
 
+def test_without_censoring_the_lower_limit_is_that_of_clopper_and_pearson() -> None:
+    rng = np.random.default_rng(0)
+    for n in (40, 300):
+        times = rng.exponential(size=n)
+        alive = int((times > 0.2).sum())
+        found = lower_limit(times, np.ones(n, dtype=bool), 0.2, 0.05)
+        assert found == pytest.approx(beta.ppf(0.05, alive, n - alive + 1), abs=1e-9)
+    assert lower_limit(times, np.ones(n, dtype=bool), 99.0, 0.05) == 0
+
+
+def test_the_lower_limit_of_censored_rows_is_kept() -> None:
+    """Survival at 0.5 is exp(-0.5); a limit of level 0.05 exceeds it in about 5% of samples (Fay et al. 2013)."""
+    rng, above = np.random.default_rng(1), 0
+    for _ in range(600):
+        times, ends = rng.exponential(size=100), rng.exponential(size=100)
+        above += lower_limit(np.minimum(times, ends), times <= ends, 0.5, 0.05) > np.exp(-0.5)
+    assert 0 < above / 600 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 600)
+
+
+def test_without_censoring_low_risk_is_that_of_classes() -> None:
+    rng = np.random.default_rng(0)
+    survival = rng.random(1500)
+    times = np.where(rng.random(1500) < survival, 2.0, 0.5)
+    risk = Risk(0.2, 0.9)
+    found = low_risk_threshold(survival, times, np.ones(1500, dtype=bool), 1.0, risk)
+    assert found == lowest_threshold(survival, times < 1, 0.2, 0.9) < 1
+
+
+def test_rows_of_low_risk_rarely_have_the_event(fitted: Any) -> None:
+    X, y = table(1500)
+    forest = RandomSurvivalForest(40, random_state=0).fit(X, y)
+    rng = np.random.default_rng(3)
+    fresh = rng.normal(size=(4000, 3))
+    sets = forest.predict_set(fresh, 0.3, decision=Risk(0.15, 0.9))
+    low = ~sets[:, 0]
+    assert sets[:, 1].all()
+    assert low.mean() > 0.1
+    assert (rng.exponential(np.exp(fresh[:, 0]))[low] <= 0.3).mean() < 0.17
+    with pytest.warns(UserWarning, match="No threshold"):
+        assert forest.predict_set(fresh, 2.0, decision=Risk(0.001, 0.9)).all()
+    late = RandomSurvivalForest(5, random_state=0).fit(X, y, entry=np.where(np.arange(1500) < 50, 0, y[:, 0] / 2))
+    with pytest.raises(ValueError, match="late entry"):
+        late.predict_set(fresh, 0.3, decision=Risk())
+
+
 def test_uncertainty_at_a_time_adds_up(fitted: Any) -> None:
     forest, X = fitted
     found = forest.predict_uncertainty(X, 1.0)
@@ -626,6 +674,14 @@ def test_late_entry_mends_the_bias_of_rows_that_were_never_seen() -> None:
     assert (later >= bound).mean() == pytest.approx(0.9, abs=0.05)
 
 
+def test_tiny_early_risk_sets_are_named() -> None:
+    """The first event is the only row at risk, so the Kaplan–Meier estimate is zero from then on."""
+    times, entry = np.arange(2.0, 12), np.arange(2.0, 12) - 0.5
+    with pytest.warns(UserWarning, match="rows are at risk at the event at time 2"):
+        tree = SurvivalTree().fit(np.zeros((10, 1)), (times, np.ones(10)), entry=entry)
+    assert tree.predict_survival_function([[0]])[0, 0] == 0
+
+
 def test_competing_causes_follow_their_features() -> None:
     """The first feature drives cause 1, the second one cause 2; a warm start, a file and further rows keep causes."""
     rng = np.random.default_rng(0)
@@ -652,7 +708,7 @@ def test_competing_causes_follow_their_features() -> None:
 
 def test_a_model_with_late_entry_is_kept_in_a_file_and_takes_more_rows() -> None:
     X, y = table()
-    entry = y[:, 0] * np.random.default_rng(0).random(300)
+    entry = np.where(np.arange(300) < 50, 0, y[:, 0] * np.random.default_rng(0).random(300))
     forest = RandomSurvivalForest(8, random_state=0).fit(X, y, entry=entry)
     assert np.array_equal(
         forest.predict_bounds(X), RandomSurvivalForest(8, random_state=0).fit(X, np.c_[y, entry]).predict_bounds(X)

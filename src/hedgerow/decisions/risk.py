@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -211,12 +211,26 @@ def thresholds_with_guarantee(scores: Floats, wrong: NDArray[np.bool_], error: f
     """Return the thresholds of the scores (n,) that have the guarantee together, in descending order.
 
     Rows above the threshold are decided. If k rows lie above the next one, this next one is the threshold of k: given
-    its score, the k rows are drawn independently from all rows above it, so their errors are binomial. A test that
-    succeeds passes its level on to the next one. A failed test loses it, and only the next start has a level again. So
-    the levels at which thresholds with a larger error are first tested sum to at most ``1 - confidence``.
+    its score, the k rows are drawn independently from all rows above it, so their errors are binomial.
+    """
+    errors = np.concatenate([[0], np.cumsum(wrong[np.argsort(-scores, kind="stable")])])
+
+    def is_shown(above: int, level: float) -> bool:
+        return bool(bdtr(int(errors[above]), above, error) <= level)
+
+    return thresholds_shown(scores, is_shown, error, confidence)
+
+
+def thresholds_shown(
+    scores: Floats, is_shown: Callable[[int, float], bool], error: float, confidence: float
+) -> list[float]:
+    """Return the thresholds for which a test of the highest scores succeeds, in descending order.
+
+    `is_shown` tests a number of rows at a significance level. A test that succeeds passes its level on to the next one.
+    A failed test loses it, and only the next start has a level again. So the levels at which thresholds with a larger
+    error are first tested sum to at most ``1 - confidence``.
     """
     falling = -np.sort(-scores, kind="stable")
-    errors = np.concatenate([[0], np.cumsum(wrong[np.argsort(-scores, kind="stable")])])
     found, level = [], 0.0
     needed = decisions_needed(error, confidence)
     sizes = _subset_sizes(len(scores), error, confidence)
@@ -226,10 +240,10 @@ def thresholds_with_guarantee(scores: Floats, wrong: NDArray[np.bool_], error: f
         above = int(np.searchsorted(-falling, -threshold, side="left"))  # fewer than k if rows tie
         if above < needed:
             continue
-        if bdtr(int(errors[above]), above, error) > level * (1 - confidence):
-            level = 0.0
-        else:
+        if is_shown(above, level * (1 - confidence)):
             found.append(threshold)
+        else:
+            level = 0.0
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.decisions import Risk
 from hedgerow.estimators.supervised import SupervisedTrees
 from hedgerow.estimators.trees import SingleTreeMixin, require_metric
 from hedgerow.fit.groups import NOT_GIVEN, GroupsLike
@@ -316,8 +317,15 @@ class SurvivalTrees(SupervisedTrees):
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.uncertainty(predictor.read(X), predictor.middle if time is None else time)
 
-    def predict_set(self, X: TableLike, time: float | None = None, threshold: float = 0.5) -> Bools:
+    def predict_set(
+        self, X: TableLike, time: float | None = None, threshold: float = 0.5, *, decision: Risk | None = None
+    ) -> Bools:
         """Predict whether the event happens until a time: yes, no, or undecided.
+
+        With a `hedgerow.decisions.Risk`, rows are decided only as survival beyond the time: the share of events until
+        then among such rows is at most ``error``, with probability ``confidence`` over training samples. The threshold
+        is found on out-of-bag rows and allows for censoring, which must not depend on the features. The guarantee is
+        approximate, as for out-of-bag evidence of classes. Model files do not keep it.
 
         Parameters
         ----------
@@ -327,7 +335,9 @@ class SurvivalTrees(SupervisedTrees):
             The time; None means the middle of ``event_times_``.
         threshold : float, default=0.5
             The event is excluded if the lower survival probability exceeds this value, survival if the upper one is
-            below it.
+            below it. Not used with a decision.
+        decision : Risk, default=None
+            Largest share of events among rows called low risk, and its confidence.
 
         Returns
         -------
@@ -335,8 +345,11 @@ class SurvivalTrees(SupervisedTrees):
             Whether an event until the time, and survival beyond it, remain possible; undecided rows have both.
         """
         predictor: SurvivalPredictor = predictor_of(self)
-        bounds = predictor.at(predictor.bounds(predictor.read(X)), predictor.middle if time is None else time)
-        lower, upper = bounds[:, 0].T
+        batch, horizon = predictor.read(X), predictor.middle if time is None else time
+        if decision is not None:
+            low = predictor.low_risk(batch, horizon, decision)
+            return np.column_stack([~low, np.ones_like(low)])
+        lower, upper = predictor.at(predictor.bounds(batch), horizon)[:, 0].T
         return np.column_stack([lower <= threshold, upper >= threshold])
 
     def score(self, X: TableLike, y: TargetLike) -> float:

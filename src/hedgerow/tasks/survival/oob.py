@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
+from hedgerow.decisions import Risk
+from hedgerow.decisions.risk import thresholds_shown
 from hedgerow.forest.grow import TrainingRows
 from hedgerow.metrics.survival import kaplan_meier_at
 from hedgerow.tasks.survival.curves import DEPTHS, LEAF_ONLY, LeafCurves, Wanted
@@ -19,6 +22,10 @@ Floats = NDArray[np.float64]
 
 #: Largest number of rows on which curves are calibrated.
 MAX_ROWS = 2048
+#: Largest number of rows on which `Risk` is calibrated.
+MAX_RISK_ROWS = 8192
+#: Weights that read each depth alone.
+EACH_DEPTH = tuple(tuple(each) for each in np.eye(len(DEPTHS)).tolist())
 #: Leaf sizes that ``min_samples_leaf="oob"`` tries, and the one that it tries first.
 LEAF_SIZES, FIRST_SIZE = (3, 7, 15, 30, 60, 120), 15
 #: Another leaf size must lower the error by this share. Chosen, like the trees of pilot forests, on 14 real sets.
@@ -51,11 +58,12 @@ class OobCurves:
         return np.asarray(np.tensordot(np.asarray(weights), self.depths, axes=1))
 
 
-def oob_curves(curves: LeafCurves, rows: TrainingRows, n_depths: int = len(DEPTHS), most: int = MAX_ROWS) -> OobCurves:
-    """Compute the curves of at most `most` rows, and at most one per group, at the first depths."""
+def oob_curves(
+    curves: LeafCurves, rows: TrainingRows, weights: Sequence[tuple[float, ...]] = EACH_DEPTH, most: int = MAX_ROWS
+) -> OobCurves:
+    """Compute the curves of at most `most` rows, and at most one per group, for several weights of depths."""
     chosen = rows.bags.independent_rows(most)
-    one_depth = np.eye(len(DEPTHS))[:n_depths]
-    found = np.stack([curves.out_of_bag(rows, chosen, Wanted(weights=tuple(each))) for each in one_depth.tolist()])
+    found = np.stack([curves.out_of_bag(rows, chosen, Wanted(weights=each)) for each in weights])
     seen = np.isfinite(found[0, :, 0])
     return OobCurves(chosen[seen], found[:, seen])
 
@@ -217,6 +225,45 @@ def learn_lower(found: OobCurves, weights: Sequence[float], target: SurvivalTarg
     step = -(-len(levels) // MOST_LEVELS)
     last = np.minimum(np.arange(0, len(levels), step) + step - 1, len(levels) - 1)  # the safe side of each step
     return LowerLevels(levels[::step], missed[last])
+
+
+# ---- low risk at a horizon -------------------------------------------------------------------------
+
+
+def low_risk_threshold(survival: Floats, times: Floats, events: NDArray[np.bool_], horizon: float, risk: Risk) -> float:
+    """Return the survival probability above which rows have low risk, for rows (k,).
+
+    It is that of `Risk`, with another test: of the rows above a threshold, the lower confidence limit of survival at
+    the horizon must be at least ``1 - error`` (Fay, Brittain and Proschan 2013). Without censoring it is the binomial
+    test.
+    """
+    order = np.argsort(-survival, kind="stable")
+
+    def is_shown(above: int, level: float) -> bool:
+        rows = order[:above]
+        return bool(lower_limit(times[rows], events[rows], horizon, level) >= 1 - risk.error)
+
+    found = thresholds_shown(survival, is_shown, risk.error, risk.confidence)
+    return min(found, default=np.inf)
+
+
+def lower_limit(times: Floats, events: NDArray[np.bool_], horizon: float, level: float) -> float:
+    """Return the lower confidence limit of survival at a horizon, of level ``1 - level``.
+
+    It is a quantile of a product of beta variables, one for each event time and one for the rows that remain. Their
+    product is approximated by the beta distribution with the same two moments.
+    """
+    distinct, died = np.unique(times[events & (times <= horizon)], return_counts=True)
+    remain = int((times > horizon).sum())
+    if remain == 0:
+        return 0.0
+    at_risk = len(times) - np.searchsorted(np.sort(times), distinct, side="left")
+    first = np.append(at_risk - died + 1.0, remain)
+    total = first + np.append(died, 1.0)
+    mean = float(np.prod(first / total))
+    square = float(np.prod(first * (first + 1) / (total * (total + 1))))
+    spread = square - mean**2
+    return float(betaincinv(mean * (mean - square) / spread, (1 - mean) * (mean - square) / spread, level))
 
 
 # ---- leaf size -----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Curves have J + 1 columns (`hedgerow.tasks.survival.curves`).
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from hedgerow.decisions import Risk
 from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.reducers import MeanReducer
 from hedgerow.inference.batch import Batch
@@ -26,11 +28,13 @@ from hedgerow.tasks.regression.evaluation import RegressionColumns
 from hedgerow.tasks.survival.curves import LEAF_ONLY, LeafCurves, Wanted, kaplan_meier
 from hedgerow.tasks.survival.evaluation import SurvivalEvaluation, SurvivalTally
 from hedgerow.tasks.survival.oob import (
+    MAX_RISK_ROWS,
     CurveCalibration,
     LowerLevels,
     OobCurves,
     learn_calibration,
     learn_lower,
+    low_risk_threshold,
     oob_curves,
 )
 from hedgerow.tasks.survival.target import SurvivalInfo
@@ -209,6 +213,35 @@ class SurvivalPredictor(Predictor):
             return learn_lower(self._oob_curves(rows), self._weights, rows.target)
 
         return self.fitted.learned.get("lower", self.params.calibration, make)
+
+    def low_risk(self, batch: Batch, time: float, risk: Risk) -> NDArray[np.bool_]:
+        """Return which rows have low risk of an event until a time, (n,)."""
+        column = int(self._columns(time)[0])
+        return np.asarray(self._mean(batch, "survival")[:, column] > self._low_risk_threshold(time, column, risk))
+
+    def _low_risk_threshold(self, time: float, column: int, risk: Risk) -> float:
+        """Return the survival probability above which rows have low risk, computed when first needed."""
+
+        def make() -> float:
+            rows = self.fitted.oob_rows
+            if rows is None:
+                raise ValueError("Risk requires out-of-bag rows. Refit on all rows with bootstrap=True.")
+            if self.info.has_entries:
+                raise ValueError("Risk does not support late entry: rows below a horizon are not a random sample.")
+            found = oob_curves(self._leaf_curves(rows.codes), rows, [self._weights], MAX_RISK_ROWS)
+            y = rows.target.times[found.rows], rows.target.events[found.rows]
+            threshold = low_risk_threshold(found.depths[0][:, column], *y, time, risk)
+            if threshold == np.inf:
+                warnings.warn(
+                    f"No threshold limits events until {time:g} to {risk.error:g} with confidence {risk.confidence:g}. "
+                    "All rows are undecided. Allow more errors, or fit on more rows.",
+                    UserWarning,
+                    stacklevel=5,
+                )
+            return threshold
+
+        key = (time, risk.error, risk.confidence, self.params.calibration)
+        return self.fitted.learned.get("low risk", key, make)
 
     def learn(self) -> None:
         """Learn what files and pickles keep."""

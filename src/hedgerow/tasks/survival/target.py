@@ -8,6 +8,7 @@ Without late entry, entry is 0; with one cause, a cell is twice the index of its
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ Bools = NDArray[np.bool_]
 
 #: Largest number of grid times, also with late entry, and of grid times at which rows enter.
 MOST_TIMES, MOST_TIMES_WITH_ENTRY, MOST_ENTRIES = 255, 127, 64
+#: Fewest rows at risk at an event in the first half of the grid that need no warning, if rows enter late.
+FEW_AT_RISK = 5
 #: Largest number of cells.
 MOST_CELLS = 65_535
 
@@ -200,17 +203,28 @@ def _grid(values: NDArray[Any], most: int) -> NDArray[Any]:
 
 
 def _grid_with_entries(rows: SurvivalRows) -> Floats:
-    """Return the grid for rows that enter late: quantiles of the Kaplan–Meier estimate, if there are too many times.
+    """Return the grid for rows that enter late: if events are many, quantiles of them and of the Kaplan–Meier estimate.
 
     Early events are rare, because few rows are at risk, but they are as important as later ones. A row that enters
     between two grid times counts as at risk at the later one, so intervals must be short where rows enter.
     """
-    distinct = np.unique(rows.times[rows.events])
+    times, events, entries = rows.times, rows.events, rows.entries
+    assert entries is not None
+    distinct = np.unique(times[events])
+    at_risk = np.searchsorted(np.sort(entries), distinct) - np.searchsorted(np.sort(times), distinct)
+    if at_risk[: len(distinct) // 2].min(initial=FEW_AT_RISK) < FEW_AT_RISK:
+        warnings.warn(
+            f"Fewer than {FEW_AT_RISK} rows are at risk at the event at time {distinct[at_risk < FEW_AT_RISK][0]:g}, so"
+            " curves can fall to zero there. Leave out events before enough rows have entered.",
+            UserWarning,
+            stacklevel=2,
+        )
     if len(distinct) <= MOST_TIMES_WITH_ENTRY:
         return distinct
-    dead = 1 - kaplan_meier_at(rows.times, rows.events, distinct, entries=rows.entries)
-    wanted = dead[-1] * np.arange(1, MOST_TIMES_WITH_ENTRY + 1) / MOST_TIMES_WITH_ENTRY
-    return np.asarray(distinct[np.unique(np.searchsorted(dead, wanted - 1e-12))])
+    most = 3 * MOST_TIMES_WITH_ENTRY // 4
+    dead = 1 - kaplan_meier_at(times, events, distinct, entries=entries)
+    by_mass = distinct[np.unique(np.searchsorted(dead, dead[-1] * np.arange(1, most + 1) / most - 1e-12))]
+    return np.union1d(_grid(times[events], MOST_TIMES_WITH_ENTRY - len(by_mass)), by_mass)
 
 
 def _cells(labels: ClassLabels, info: SurvivalInfo) -> SurvivalCells:
