@@ -162,7 +162,9 @@ def test_words_that_cannot_be_meant_are_usage_errors_and_write_nothing(run, writ
 def test_a_column_that_names_the_rows_is_told(run, write, tmp_path):
     text = "name,a,y\n" + "".join(f"row {i},{i * 7 % 50},{i % 2}\n" for i in range(50))
     result = run("fit", write(text), "--target", "y", "-o", tmp_path / "m.hedge")
-    assert "Column 'name' has 50 distinct texts in 50 rows" in result.stderr
+    assert "Ignored column with another text in every row: name." in result.stderr
+    result = run("fit", write(text.replace("row 1,", "row 2,")), "--target", "y", "-o", tmp_path / "m.hedge", "--force")
+    assert "Column 'name' has 49 distinct texts in 50 rows" in result.stderr
     result = run("fit", write(text), "--target", "y", "-o", tmp_path / "m.hedge", "--id", "name")
     assert result.stderr == ""
 

@@ -43,7 +43,7 @@ def test_no_words_at_all_are_answered_with_help():
     ("cell", "words"),
     [
         ('"{far},5"', "numbers with a decimal comma, a unit or thousands separators such as '0,5'"),
-        ("{far} %", "numbers with a decimal comma, a unit or thousands separators such as '0 %'"),
+        ('"{far},5 kg"', "numbers with a decimal comma, a unit or thousands separators such as '0,5 kg'"),
         ("2024-01-{far}", "dates such as '2024-01-0'. --dates converts them"),
         ("{far}.12.2024", "dates such as"),
     ],

@@ -67,6 +67,12 @@ def warn(text: str) -> None:
     note(f"warning: {text}", style="bold yellow")
 
 
+def warn_if(notice: str | None) -> None:
+    """Print a warning, if there is one."""
+    if notice is not None:
+        warn(notice)
+
+
 @contextmanager
 def collected_notes() -> Iterator[list[str]]:
     """Collect messages instead of printing them, on workers and for repeated work."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cli.console import note, warn
+from hedgerow.cli.console import note, warn, warn_if
 from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet
@@ -16,6 +16,7 @@ from hedgerow.cli.files.views import SomeRows
 from hedgerow.cli.options import EvaluateOptions, MonitorOptions, ReadOptions
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.leakage import training_overlap
+from hedgerow.inference.notices import novelty_notice, overlap_notice
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.groups import BLOCK_ROWS, MOST_GROUPS, group_rows
@@ -26,8 +27,8 @@ from hedgerow.util.text import listed, number_of
 if TYPE_CHECKING:
     from hedgerow.estimators.supervised import SupervisedTrees
 
-#: A larger share of training rows is reported as all rows.
-ALMOST_ALL = 0.99
+#: Number of rows whose novelty is examined in an evaluation.
+SAMPLED_ROWS = 500
 
 
 def groups_of(sheet: Sheet, name: str) -> dict[str, NDArray[np.bool_]]:
@@ -83,12 +84,16 @@ def rows_of_fit(model: SupervisedTrees, table: NamedColumns) -> float | None:
     found = training_overlap(predictor.fitted, (predictor.read(table.some(part)).codes for part in parts))
     if found is None:
         return None
-    rows = "" if found.share > ALMOST_ALL else f"about {found.share:.0%} of "
-    warn(
-        f"The model was trained on {rows}these rows, so the metrics are optimistic. Evaluate other rows, or fit with"
-        " --folds 5 or --test-split 0.2."
-    )
+    warn(f"{overlap_notice(found)} Evaluate other rows, or fit with --folds 5 or --test-split 0.2.")
     return found.share
+
+
+def tell_novelty(model: SupervisedTrees, table: NamedColumns) -> None:
+    """Warn if many rows of a table are novel, judged by a spread sample of them."""
+    n_rows = table.shape[0]
+    batch = predictor_of(model).read(table.some(slice(None, None, max(1, n_rows // SAMPLED_ROWS))))
+    if batch.novelty is not None:
+        warn_if(novelty_notice(batch.novelty.p_value))
 
 
 def costs_for(model: SupervisedTrees, path: str | None, reading: ReadOptions) -> Costs | None:

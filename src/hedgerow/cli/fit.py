@@ -18,7 +18,7 @@ from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.paths import MODEL, STREAM, check_folder, check_out
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet
-from hedgerow.cli.files.values import POINT, known_places
+from hedgerow.cli.files.values import POINT, groups_thousands, is_gap, known_places
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import (
     checked_caution,
@@ -35,6 +35,7 @@ from hedgerow.errors import CheckpointError
 from hedgerow.explain.presenters import presenter_for
 from hedgerow.explain.presenters.base import Fact, FitSummary
 from hedgerow.fit.checkpoint import Checkpoint
+from hedgerow.inference.notices import share_explained
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import add_tallies
 from hedgerow.params.checks import parameters_of
@@ -60,6 +61,11 @@ MANY_ROWS = 100
 FEW_ROWS = 20
 #: A target with more distinct numbers than this share of its rows is probably continuous.
 NUMBERS_ROWS = 0.1
+#: Share of the error, or of the variance, that a column which gives the target away explains alone. In public tables
+#: it is at most 0.97 and 0.985.
+LEAK, LEAK_OF_NUMBERS = 0.98, 0.995
+#: A class with fewer rows is suspicious, and so many are named.
+RARE_ROWS, MOST_RARE = 3, 5
 #: Larger integers are not exact in floating point.
 EXACT = 2**53
 
@@ -101,8 +107,10 @@ def fit(options: FitOptions, then: Callable[[SupervisedTrees], dict[str, Any]] |
     groups = groups_of(sheet, options)
     estimator.set_params(**_class_weight(estimator, options, y), **_immutable(options, table))
     held_out, held_out_scores = _held_out(estimator, sheet, options, y, groups)
+    units = sheet.units
     del sheet
     _look_at_target(y, options)
+    _look_for_leaks(table, y, options)
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -120,7 +128,7 @@ def fit(options: FitOptions, then: Callable[[SupervisedTrees], dict[str, Any]] |
     summary = presenter.summary(estimator, y)
     report = _report(estimator, cells, y, groups) | summary.values | held_out | more
     report |= {"seconds": round(seconds, 3), "model": options.out}
-    remember(estimator, options)
+    remember(estimator, options, units)
     save_model(estimator, options.out)
     if options.as_json:
         write_json(report)
@@ -318,6 +326,7 @@ def _binned(sheet: Sheet, options: FitOptions, estimator: SupervisedTrees) -> tu
     def columns() -> Iterator[Array | Factors]:
         for name in names:
             column = sheet.column(name, nominal=True if name in options.nominal else None)
+            _look_at_points(sheet, name, column)
             sheet.forget(name)
             cells.look_at(name, column)
             _look_at_feature(name, column, sheet.n_rows)
@@ -355,7 +364,18 @@ def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str
         )
     groups = [options.groups] if options.groups else []
     sheet.prepare([*names, *target, *groups], [*options.nominal, *(target if presenter.has_classes else ()), *groups])
-    return names
+    kept = tuple(name for name in names if name in options.nominal or not _identifies(sheet, name))
+    if ignored := [name for name in names if name not in kept]:
+        note(
+            f"note: Ignored {'columns' if len(ignored) > 1 else 'column'} with another text in every row:"
+            f" {listed(ignored)}. --nominal keeps such a column."
+        )
+    return kept or names
+
+
+def _identifies(sheet: Sheet, name: str) -> bool:
+    """Test whether a column of a table of more than a few rows has another text in every row."""
+    return sheet.n_rows > FEW_ROWS and sheet.identifies(name)
 
 
 def groups_of(sheet: Sheet, options: FitOptions | CompareOptions) -> Array | None:
@@ -390,14 +410,45 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
     warn(f"Column {name!r} {reason}, exclude it with --drop or --id.")
 
 
+def _look_at_points(sheet: Sheet, name: str, column: Array | Factors) -> None:
+    """Warn about numbers whose points may separate thousands."""
+    if isinstance(column, Factors) or sheet.has_types or sheet.number_format != POINT:
+        return
+    numbers = column[np.isfinite(column)] if column.dtype.kind == "f" else column
+    if not (numbers % 1).any() or np.abs(numbers).max() >= 1000:
+        return
+    texts = {str(cell) for cell in sheet.cells(name).tolist()}
+    if found := groups_thousands(text for text in texts if not is_gap(text, sheet.missing)):
+        plain, pointed = found
+        warn(f"Column {name!r} has {plain} beside {pointed}. If points separate thousands, add --thousands .")
+
+
 def _look_at_target(y: Array, options: FitOptions) -> None:
     """Warn about a constant target, and about classes that seem to be continuous."""
     n_distinct, most = len(np.unique(y)), NUMBERS_ROWS * len(y)
+    if presenter_for(options).has_classes and n_distinct > 1:
+        classes, rows = np.unique(y, return_counts=True)
+        if rare := classes[rows < RARE_ROWS].tolist()[:MOST_RARE]:
+            warn(f"{listed(map(repr, rare))} of target {options.target!r}: fewer than {RARE_ROWS} rows. Is it a class?")
     if n_distinct == 1:
         warn(f"Target {options.target!r} has the same value in every row. Was the table filtered?")
     elif presenter_for(options).has_classes and y.dtype.kind in "fiu" and n_distinct > max(FEW_ROWS, most):
         many = f"Target {options.target!r} has {n_distinct:,} distinct numbers in {len(y):,} rows"
         warn(f"{many}. To predict a continuous target, add --regression.")
+
+
+def _look_for_leaks(table: BinnedTable, y: Array, options: FitOptions) -> None:
+    """Warn about columns that alone predict the target."""
+    if y.ndim != 1:
+        return
+    has_classes = presenter_for(options).has_classes
+    target, most = (np.unique(y, return_inverse=True)[1], LEAK) if has_classes else (y, LEAK_OF_NUMBERS)
+    for name, codes, known in zip(table.schema.names or (), table.codes, table.schema.categories, strict=True):
+        if share_explained(codes, target, nominal=known is not None, has_classes=has_classes) >= most:
+            warn(
+                f"Column {name!r} alone predicts the target almost perfectly. If it is not known before the target,"
+                " exclude it with --drop."
+            )
 
 
 def save_model(estimator: SupervisedTrees, out: str) -> None:

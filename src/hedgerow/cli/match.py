@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.cli.console import collected_notes, note, warn
+from hedgerow.cli.console import collected_notes, note, warn_if
 from hedgerow.cli.exit_codes import DataError, UsageError
 from hedgerow.cli.files.csv_blocks import joined
 from hedgerow.cli.files.sheet import Array, Sheet
@@ -19,6 +19,7 @@ from hedgerow.cli.files.source import read_sheet
 from hedgerow.cli.files.values import known_places
 from hedgerow.cli.options import ReadOptions
 from hedgerow.inference.fitted import fitted_of
+from hedgerow.inference.notices import range_notice
 from hedgerow.table import Factors, NamedColumns, Schema
 from hedgerow.table.binned import compacted
 from hedgerow.table.bins import PARTS
@@ -54,8 +55,6 @@ def _text(cell: object) -> str:
     return "" if cell is None or cell != cell else str(cell)
 
 
-#: A column with at least this many values outside the training range is reported, if they are this share of all.
-FEW_OUTSIDE, SHARE_OUTSIDE = 5, 0.2
 #: From this many rows on, memory of released columns is returned to the operating system.
 LARGE_ROWS = 1 << 17
 
@@ -74,8 +73,8 @@ def table_for(
     missing in every row. With `only_used`, for predictions that do not show the values, numbers of a large table are
     stored as bin indices.
     """
-    codebook = fitted_of(model).codebook
-    schema: Schema = codebook.schema
+    fitted = fitted_of(model)
+    codebook, schema = fitted.codebook, fitted.schema
     names = schema.names or _by_position(sheet, schema.n_features, other)
     absent = [name for name in names if name not in sheet.names]
     if absent and not allow_missing:
@@ -90,10 +89,12 @@ def table_for(
     if ignored:
         note(f"note: Ignored {'columns' if len(ignored) > 1 else 'column'}: {listed(ignored)}")
     columns: list[Listed] = []
+    units = units_of(model)
     for feature, (name, categories) in enumerate(zip(names, schema.categories, strict=True)):
         column, is_large = _fitting(sheet, name, categories), sheet.n_rows >= LARGE_ROWS
         if not isinstance(column, Factors):
-            _warn_of_range(name, column, *codebook.range_of(feature))
+            _require_unit(name, units.get(name), sheet.units.get(name))
+            warn_if(range_notice(name, column, fitted, feature))
         if isinstance(column, Factors) or not (only_used and is_large):
             columns.append(column)
         else:
@@ -223,16 +224,17 @@ def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Facto
     return Factors(whole, values.astype(categories.dtype))
 
 
-def _warn_of_range(name: str, column: Array, least: float, most: float) -> None:
-    """Warn if many numbers of a column (n,) lie outside the training range."""
-    values = np.asarray(column, dtype=np.float64)
-    values = values[np.isfinite(values)]
-    outside = int(((values < least) | (values > most)).sum())
-    if outside >= max(FEW_OUTSIDE, SHARE_OUTSIDE * len(values)):
-        warn(
-            f"Column {name!r}: {outside:,} of {number_of(len(values), 'value')} lie outside the training range"
-            f" ({least:g} to {most:g}). Check its unit and notation."
-        )
+def units_of(model: SupervisedTrees) -> dict[str, str]:
+    """Return the units of columns of the training table, which its numbers do not have any more."""
+    known: dict[str, str] = (fitted_of(model).learned.last("reading") or (None, {}))[1].get("units", {})
+    return known
+
+
+def _require_unit(name: str, known: str | None, unit: str | None) -> None:
+    """Raise `DataError` for a column in another unit than in training."""
+    if unit is not None and unit != known:
+        was = "no unit" if known is None else f"the unit {known!r}"
+        raise DataError(f"Column {name!r} must have {was}, as in training, got {unit!r}. Convert the column.")
 
 
 def _tell_unseen(schema: Schema, names: tuple[str, ...], columns: list[Listed]) -> None:

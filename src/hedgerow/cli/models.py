@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,14 +59,14 @@ def model_for(options: ModelOptions, *, explained: bool = False) -> SupervisedTr
     return model
 
 
-def remember(model: SupervisedTrees, options: ReadOptions) -> None:
-    """Keep in a model how the file of its table was read."""
+def remember(model: SupervisedTrees, options: ReadOptions, units: Mapping[str, str]) -> None:
+    """Keep in a model how the file of its table was read, and the units of its columns."""
     given = {name: getattr(options, name) for name in REMEMBERED}
     kept = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in given.items()
         if value not in (None, ()) and (value is not False or name == "day_first")
-    }
+    } | ({"units": dict(units)} if units else {})
     fitted_of(model).learned.put("reading", None, kept)
 
 
@@ -73,6 +74,7 @@ def as_in_training(model: SupervisedTrees, options: AnyReadOptions) -> AnyReadOp
     """Return options that read a table as the training table was read, except where they say otherwise."""
     known = (fitted_of(model).learned.last("reading") or (None, {}))[1]
     absent = {"missing": (), "exact_text": False}
+    known = {name: value for name, value in known.items() if name in REMEMBERED}
     alike = {name: value for name, value in known.items() if getattr(options, name) == absent.get(name)}
     if alike:
         note(f"note: Reading the table as in training: {' '.join(_as_option(*each) for each in alike.items())}")

@@ -147,8 +147,8 @@ class ReadOptions:
 
     @property
     def marks(self) -> tuple[str, str]:
-        """Decimal mark and thousands separator."""
-        return self.decimal or ".", self.thousands or ""
+        """Decimal mark and thousands separator; numbers with points between thousands have a decimal comma."""
+        return self.decimal or ("," if self.thousands == "." else "."), self.thousands or ""
 
 
 #: Options of reading that a model file keeps, so that the next table is read alike.

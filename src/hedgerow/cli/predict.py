@@ -8,8 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.cli.console import note, show, table, write_json
-from hedgerow.cli.evaluation import costs_for, groups_of, one_row_of_each, remind_of_groups, rows_of_fit
+from hedgerow.cli.console import note, show, table, warn_if, write_json
+from hedgerow.cli.evaluation import (
+    costs_for,
+    groups_of,
+    one_row_of_each,
+    remind_of_groups,
+    rows_of_fit,
+    tell_novelty,
+)
 from hedgerow.cli.exit_codes import UsageError
 from hedgerow.cli.files.paths import check_out
 from hedgerow.cli.files.sheet import Array, Sheet
@@ -30,6 +37,7 @@ from hedgerow.cli.options import EvaluateOptions, PredictOptions, inputs_of
 from hedgerow.cli.output import Kept, format_for, write_answers
 from hedgerow.explain.presenters.base import Figures, figures_by, group_lines
 from hedgerow.inference.columns import Columns
+from hedgerow.inference.notices import novelty_notice
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.tally import RegressionTally, SetTally
 from hedgerow.table import NamedColumns
@@ -53,6 +61,10 @@ def predict(options: PredictOptions) -> None:
     write_answers(
         columns, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix, raw=options.raw
     )
+    numbers = columns.numbers()
+    by_name = dict(zip(columns.names[-len(numbers) :], numbers, strict=True))
+    if "novelty" in by_name:
+        warn_if(novelty_notice(by_name["novelty"]))
     note(number_of(sheet.n_rows, "row") + undecided_words(presenter_of(model), columns.n_undecided))
 
 
@@ -99,6 +111,7 @@ def evaluate(options: EvaluateOptions) -> None:
     sheet, rows, y = _read(model, read_sheet(options.data, options), options)
     evaluated = presenter.evaluate(model, rows, y, options.coverage)
     known = rows_of_fit(model, rows)
+    tell_novelty(model, rows)
     del rows, y  # frees most of the memory
     found = presenter.figures(
         evaluated.tally,

@@ -111,7 +111,7 @@ def learned_from_contents(
     return origins_from_contents(state.forest, given, arrays)
 
 
-#: Notation of the file of the training table: entries besides "missing", and the types of their values.
+#: Notation of the file of the training table: entries besides "missing" and "units", and the types of their values.
 _READING: dict[str, type] = {
     "decimal": str,
     "thousands": str,
@@ -141,6 +141,8 @@ def _is_notation(name: str, value: Any) -> bool:
     """Test an entry of the notation."""
     if name == "missing":
         return isinstance(value, list) and all(isinstance(text, str) for text in value)
+    if name == "units":
+        return isinstance(value, dict) and all(isinstance(unit, str) for unit in value.values())
     return type(value) is _READING.get(name)
 
 

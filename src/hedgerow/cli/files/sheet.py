@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,14 +15,17 @@ from numpy.typing import NDArray
 from hedgerow.cli.console import note
 from hedgerow.cli.exit_codes import DataError
 from hedgerow.cli.files.values import (
+    CLOCK,
     DATE_LIKE,
     POINT,
     NumberFormat,
     are_codes,
+    is_date_like,
     is_gap,
     known_places,
     merged,
     parse_texts,
+    with_unit,
 )
 from hedgerow.cli.options import ReadOptions
 from hedgerow.table import Factors
@@ -109,6 +113,8 @@ class Sheet(ABC):
             return self.numbers(name)
         if nominal is None and self.has_types:
             return self.factors(name)
+        if nominal is None and (measured := self._measured(name, column)) is not None:
+            return measured
         numbers, bad = self._parsed(column)
         if nominal is None and are_codes(text for text in column.values.tolist() if not is_gap(text, self.missing)):
             note(f"note: Column {name!r} has codes with leading zeros, such as {_padded(column)!r}: read as text.")
@@ -125,6 +131,8 @@ class Sheet(ABC):
         """Return a column as numbers or booleans (n_rows,), NaN where missing."""
         column = self.held(name)
         if isinstance(column, Factors):
+            if (measured := self._measured(name, column)) is not None:
+                return measured
             numbers, bad = self._parsed(column)
             self._require_numbers(name, bad, "Correct the cells: the column was numeric in the training data.")
             return numbers
@@ -193,10 +201,38 @@ class Sheet(ABC):
             )
         return np.asarray(classes[codes])
 
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Units of the columns read so far, which numbers do not have any more."""
+        return {}
+
+    def identifies(self, name: str) -> bool:
+        """Test whether a column has another text in every row."""
+        column = self.held(name)
+        if not isinstance(column, Factors) or len(column.values) < self.n_rows:
+            return False
+        texts = [str(text) for text in column.values.tolist()]
+        if is_date_like(texts) or with_unit(texts, self.number_format) is not None:
+            return False
+        return not any(NUMBER.fullmatch(text) or _NUMBER_LIKE.fullmatch(text.strip()) for text in texts)
+
     @property
     def number_format(self) -> NumberFormat:
         """Format of numbers in the file; files with types use a point."""
         return POINT if self.has_types else NumberFormat(*self.reading.marks)
+
+    def _measured(self, name: str, column: Factors) -> NDArray[np.float64] | None:
+        """Return the numbers (n_rows,) of a column whose cells all have the same unit, with a note; else None."""
+        texts = [str(text) for text in column.values.tolist()]
+        there = [text for text in texts if not is_gap(text, self.missing)]
+        if (found := with_unit(there, self.number_format)) is None:
+            return None
+        unit, numbers = found
+        self.units[name] = unit
+        read = "clock times read as hours since midnight" if unit == CLOCK else f"dropped the unit {unit!r}"
+        note(f"note: Column {name!r}: {read}.")
+        known = dict(zip(there, numbers, strict=True))
+        return np.array([*(known.get(text, np.nan) for text in texts), np.nan])[column.codes]
 
     def _merged(self, name: str, found: Factors) -> Factors:
         """Merge spellings of the same text, with a note."""

@@ -90,6 +90,70 @@ def parse_texts(
     return np.array([np.nan if number is None else number for number in parsed], dtype=np.float64), bad
 
 
+#: Unit of a column of clock times.
+CLOCK = "h:mm"
+_WITH_UNIT = re.compile(
+    r"\s*(?P<sign>[+-]?)\s*(?P<before>[€$£]?)\s*(?P<number>[+-]?[0-9][0-9.,'\u2019 \u00a0\u202f]*?)\s*"
+    r"(?P<unit>[^\W\d_]{0,5}[²³]?(?:/[^\W\d_]{1,3}[²³]?)?|[%‰°€$£]|°[CF]|mm ?Hg)\s*"
+)
+#: A column is text if one of its first values has no number.
+_FIRST = 20
+_CLOCK = re.compile(r"\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*([AaPp][Mm])?\s*", re.ASCII)
+
+
+def with_unit(texts: list[str], number_format: NumberFormat = POINT) -> tuple[str, list[float]] | None:
+    """Return the unit that all texts share, and their numbers; None without such a unit.
+
+    Clock times are hours since midnight.
+
+    Examples
+    --------
+    >>> with_unit(["1.5 kg", "20kg"]), with_unit(["8:30", "1:15 pm"]), with_unit(["1 kg", "2 g"])
+    (('kg', [1.5, 20.0]), ('h:mm', [8.5, 13.25]), None)
+    """
+    if not all(_CLOCK.fullmatch(text) or _WITH_UNIT.fullmatch(text) for text in texts[:_FIRST]):
+        return None
+    hours = [each for text in texts if (each := _hours(text)) is not None]
+    if hours and len(hours) == len(texts):
+        return CLOCK, hours
+    matches = [match for text in texts if (match := _WITH_UNIT.fullmatch(text))]
+    units = {match["before"] + match["unit"] for match in matches}
+    if len(matches) != len(texts) or len(units) != 1 or units <= {"", "e", "E"}:
+        return None
+    numbers = [number_format.number(match["sign"] + match["number"]) for match in matches]
+    known = [number for number in numbers if number is not None]
+    return (units.pop(), known) if len(known) == len(numbers) else None
+
+
+def _hours(text: str) -> float | None:
+    """Return a clock time in hours since midnight; None for other text."""
+    match = _CLOCK.fullmatch(text)
+    if match is None:
+        return None
+    hour, minute, second = int(match[1]), int(match[2]), float(match[3] or 0)
+    if match[4]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if match[4].lower() == "pm" else 0)
+    return hour + minute / 60 + second / 3600 if hour < 24 and minute < 60 and second < 60 else None
+
+
+def groups_thousands(texts: Iterable[str]) -> tuple[str, str] | None:
+    """Return two numbers that show that points probably separate thousands, such as 893 and 1.097.
+
+    Every point is followed by three digits, no number without a point has more than three, and some have two or three.
+    """
+    plain, pointed = "", ""
+    for text in map(str.strip, texts):
+        if re.fullmatch(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", text):
+            pointed = text
+        elif re.fullmatch(r"[+-]?\d{1,3}", text):
+            plain = max(plain, text.lstrip("+-"), key=len)
+        else:
+            return None
+    return (plain, pointed) if len(plain) > 1 and pointed else None
+
+
 def is_gap(text: str, missing: frozenset[str]) -> bool:
     """Test whether a cell marks a missing value, with or without spaces around it."""
     return text in missing or text.strip() in missing
@@ -146,12 +210,22 @@ def known_places(texts: Iterable[object], known: NDArray[np.generic], *, exact: 
     return found
 
 
-#: 2024-12-31, 31.12.2024, 12/31/2024, each with or without a time.
-DATE_LIKE = re.compile(r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})(?:[T\s].*)?")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = rf"({'|'.join(_MONTHS)})[a-z]*\.?"
+#: 2024-12-31, 31.12.2024, 12/31/2024, Dec 31, 2024 and 31 December 2024, each with or without a time.
+DATE_LIKE = re.compile(
+    r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+    rf"|{_MONTH} \d{{1,2}},? \d{{4}}|\d{{1,2}}\.? {_MONTH},? \d{{4}})(?:,?[T\s].*)?",
+    re.IGNORECASE,
+)
+_MONTH_FIRST = re.compile(rf"{_MONTH} (\d{{1,2}}),? (\d{{4}})", re.IGNORECASE)
+_MONTH_SECOND = re.compile(rf"(\d{{1,2}})\.? {_MONTH},? (\d{{4}})", re.IGNORECASE)
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
-_TIME = re.compile(r"(?:[T\s]+(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*(?:Z|\+00:?00)?)?\s*")
+_TIME = re.compile(
+    r"(?:,?[T\s]+(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*(?:Z|\+00:?00)?\s*([AP]M)?)?\s*", re.IGNORECASE
+)
 
 
 def is_date_like(texts: list[str]) -> bool:
@@ -182,15 +256,24 @@ def days_of_objects(cells: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _days(text: str, day_first: bool) -> float:
-    for pattern, order in ((_ISO, (1, 2, 3)), (_DOTTED, (3, 2, 1)), (_SLASHED, (3, 2, 1) if day_first else (3, 1, 2))):
+    slashed = (3, 2, 1) if day_first else (3, 1, 2)
+    named = ((_MONTH_FIRST, (3, 1, 2)), (_MONTH_SECOND, (3, 2, 1)))
+    for pattern, order in ((_ISO, (1, 2, 3)), (_DOTTED, (3, 2, 1)), (_SLASHED, slashed), *named):
         if (match := pattern.match(text)) and (time := _TIME.fullmatch(text[match.end() :])):
             try:
-                day = datetime.date(*(int(match[number]) for number in order))
+                day = datetime.date(*(_number_of(match[number]) for number in order))
             except ValueError:
                 return np.nan
-            hours, minutes, seconds = (float(part or 0) for part in time.groups())
+            hours, minutes, seconds = (float(part or 0) for part in time.groups()[:3])
+            if time[4]:
+                hours = hours % 12 + (12 if time[4].lower() == "pm" else 0)
             return (day - datetime.date(1970, 1, 1)).days + (hours * 3600 + minutes * 60 + seconds) / 86400
     return np.nan
+
+
+def _number_of(part: str) -> int:
+    """Return the number of a part of a date, which may be the name of a month."""
+    return int(part) if part.isdigit() else 1 + _MONTHS.index(part[:3].lower())
 
 
 def _days_of_object(cell: datetime.date) -> float:

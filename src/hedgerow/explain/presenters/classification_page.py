@@ -26,6 +26,7 @@ from hedgerow.explain.report.plots import Frame, Plot
 from hedgerow.explain.report.request import Parts, ReportRequest, column_name, readable
 from hedgerow.explain.report.values import shown_values
 from hedgerow.explain.report.why import WHY_BYTES, explanations_of, worth_explaining
+from hedgerow.inference.notices import notices_about
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.confusion import Estimate, auc, rates, share_of
 from hedgerow.table import Factors, NamedColumns
@@ -108,6 +109,7 @@ def classification_parts(forest: BaseEstimator, X: TableLike, y: ArrayLike | Non
         _plain(figures, found) | more,
         data,
         context,
+        notices_about(predictor.fitted, predictions.batch, has_truth=predictions.truth is not None),
     )
 
 

@@ -38,6 +38,7 @@ from hedgerow.explain.report.why import (
 )
 from hedgerow.explain.text import support_words, top_features
 from hedgerow.inference.batch import Batch
+from hedgerow.inference.notices import notices_about
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import tally_numbers
 from hedgerow.table import NamedColumns
@@ -136,7 +137,8 @@ def regression_parts(forest: BaseEstimator, X: TableLike, y: ArrayLike | None, r
     )
     more, tables = group_tables(evaluated, request)
     context = {"plain_rows": plain, "tables": tables}
-    return Parts("numbers", ("numbers.js",), figures, _plain(figures) | more, data, context)
+    notices = notices_about(predictor.fitted, predictions.batch, has_truth=predictions.truth is not None)
+    return Parts("numbers", ("numbers.js",), figures, _plain(figures) | more, data, context, notices)
 
 
 def _predictions(

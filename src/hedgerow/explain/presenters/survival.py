@@ -14,6 +14,7 @@ from hedgerow.explain.report.plots import Frame, Plot
 from hedgerow.explain.report.request import Parts, ReportRequest
 from hedgerow.inference.columns import Columns
 from hedgerow.inference.fitted import fitted_of
+from hedgerow.inference.notices import notices_about
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.survival import read_survival
 from hedgerow.table import NamedColumns
@@ -145,7 +146,8 @@ class SurvivalPresenter(Presenter):
         )
         plain = {"rows": len(risk), "novel": None if figures.novel is None else figures.novel.number}
         rows = [(request.called(row), f"{risk[row]:.3g}") for row in np.argsort(-risk, kind="stable")[:MOST_LISTED]]
-        return Parts("survival", (), figures, plain | dict(metrics), {}, {"riskiest": rows})
+        notices = notices_about(predictor.fitted, batch, has_truth=y is not None)
+        return Parts("survival", (), figures, plain | dict(metrics), {}, {"riskiest": rows}, notices)
 
 
 def _curves_plot(predictor: SurvivalPredictor, curves: Floats, bounds: Floats, risk: Floats) -> Plot:

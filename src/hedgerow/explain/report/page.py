@@ -225,6 +225,7 @@ def _rendered(parts: Parts, request: ReportRequest, title: str, in_groups: str =
         parts.data,
         title=title,
         figures=figures,
+        notices=parts.notices,
         n=figures.n_rows,
         in_groups=in_groups,
         features=figures.features[:LISTED_FEATURES],

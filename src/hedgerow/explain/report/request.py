@@ -57,7 +57,7 @@ class ReportRequest:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Parts of a report: template, scripts, figures (also as plain Python), and the data of the scripts."""
+    """Parts of a report: template, scripts, figures (also as plain Python), data of the scripts, and notices."""
 
     template: str
     scripts: tuple[str, ...]
@@ -65,6 +65,7 @@ class Parts:
     plain: dict[str, Any]
     data: dict[str, Any]
     context: dict[str, Any] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
 
 
 def checked_groups(by: Mapping[str, Any] | None, n_rows: int) -> Groups:
