@@ -46,7 +46,12 @@ STUDIES: tuple[Study, ...] = (
     doubt_trees.STUDY,
 )
 #: Studies whose means the pages quote, by section; all of their questions must be asked.
-RECORDED = {"probabilities": doubt_probabilities.STUDY, "intervals": doubt_intervals.STUDY}
+RECORDED = {
+    "probabilities": doubt_probabilities.STUDY,
+    "intervals": doubt_intervals.STUDY,
+    "distributions": doubt_distributions.STUDY,
+    "mixed forests": doubt_trees.STUDY,
+}
 STRANGERS, GROUPS = "strangers", "groups"
 QUESTIONS = (*(question for study in STUDIES for question in study.tables), STRANGERS, GROUPS)
 QUICK_STRANGERS = ("glass", "ecoli", "wine", "balance-scale")

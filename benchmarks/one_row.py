@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import RandomForestClassifier, RandomForestRegressor
+import hedgerow
 
 OF_CLASSES = ("predict_proba", "predict_confidence", "predict_uncertainty", "predict_bounds", "predict_set")
 OF_NUMBERS = ("predict", "predict_interval", "predict_uncertainty", "predict_bounds")
@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--features", type=int, default=50)
     parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--kind", choices=("RandomForest", "MixedForest", "ExtraTrees"), default="RandomForest")
     parser.add_argument("--questions", type=int, default=1000, help="of each kind, about another row each time")
     given = parser.parse_args()
     rng = np.random.default_rng(0)
@@ -31,8 +32,8 @@ def main() -> None:
     learn, asked = slice(given.rows), X[given.rows :]
     options = {"n_estimators": given.trees, "n_jobs": -1, "random_state": 0}
     print(f"{given.rows:,} rows x {given.features}, {given.trees} trees; microseconds of one row, median and least")
-    classifier = RandomForestClassifier(**options).fit(X[learn], (number > 0)[learn])
-    regressor = RandomForestRegressor(**options).fit(X[learn], number[learn])
+    classifier = getattr(hedgerow, f"{given.kind}Classifier")(**options).fit(X[learn], (number > 0)[learn])
+    regressor = getattr(hedgerow, f"{given.kind}Regressor")(**options).fit(X[learn], number[learn])
     for model, questions in ((classifier, OF_CLASSES), (regressor, OF_NUMBERS)):
         for question in questions:
             times = measured(getattr(model, question), asked)

@@ -22,9 +22,10 @@ DIGITS = 4
 
 def record(section: str, figures: dict[str, Any], command: str, arguments: Sequence[str], note: str = "") -> None:
     """Replace a section of the results by the figures of this run, with its date and command."""
-    words = [word for word in arguments if word != "--record"]
-    if "--data" in words:  # a folder of this machine
-        del words[words.index("--data") : words.index("--data") + 2]
+    words = [word for word in arguments if word not in ("--record", "--resume")]
+    for option in ("--data", "--json"):  # paths of this machine
+        if option in words:
+            del words[words.index(option) : words.index(option) + 2]
     found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     made = {"date": date.today().isoformat(), "command": " ".join(["python -m", command, shlex.join(words)]).strip()}
     found[section] = made | ({"note": note} if note else {}) | {"figures": rounded(figures)}

@@ -83,8 +83,28 @@ def draw_abstention(folder: Path) -> None:
     figure.savefig(folder / "abstention.png", dpi=100)
 
 
+def draw_trees(folder: Path) -> None:
+    """Save the chart of the README: log-loss of mixed and random forests, compared with scikit-learn's forest."""
+    found = results.load()["mixed forests"]["figures"]
+    named = {
+        **{f"mixed forest, {number}": f"hedgerow, mixed forest, {number} trees" for number in (600, 300, 100, 50)},
+        **{f"forest, {number}": f"hedgerow, random forest, {number} trees" for number in (300, 100)},
+        "sklearn, 300": "scikit-learn, random forest, 300 trees",
+    }
+    figure, axes = pyplot.subplots(figsize=(8, 2.6), layout="constrained")
+    losses = [found[name]["log-loss"] for name in named]
+    colours = [OURS if "mixed" in title else SECOND if "hedgerow" in title else PEER for title in named.values()]
+    dots(axes, list(named.values()), losses, colours)
+    axes.axvline(0, color="black", linewidth=1, linestyle="--")
+    axes.set_xlabel(
+        "log-loss minus that of scikit-learn's forest of 100 trees, ± 1 SE over sets (left is better)", x=0.35
+    )
+    figure.savefig(folder / "trees.png", dpi=100)
+    pyplot.close(figure)
+
+
 def draw_log_loss(folder: Path) -> None:
-    """Save the chart of the README: log-loss of forests and boosting, compared with scikit-learn's forest."""
+    """Save the chart of log-loss of forests and boosting, compared with scikit-learn's forest."""
     found = results.load()["probabilities"]["figures"]
     named = {
         "extra trees": "hedgerow, extra trees with a bootstrap",
@@ -276,7 +296,7 @@ if __name__ == "__main__":
     folder.mkdir(exist_ok=True)
     draw_displays(folder)
     draw_abstention(folder)
-    for draw in (draw_log_loss, draw_risk, draw_novelty, draw_unseen, draw_intervals, draw_leaves):
+    for draw in (draw_trees, draw_log_loss, draw_risk, draw_novelty, draw_unseen, draw_intervals, draw_leaves):
         draw(folder)
     if found := shutil.which("chromium"):
         draw_report(folder, found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -125,10 +126,12 @@ def test_all_learners_are_judged_on_the_same_rows(run, write, regression):
     result = run("compare", table, *words, "--folds", "2", "--trees", "5", "--jobs", "1", "--json")
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)["models"]
-    assert {"hedgerow", "scikit-learn forest", "scikit-learn boosting"} <= set(found)
+    assert {"hedgerow, mixed forest", "hedgerow", "scikit-learn forest", "scikit-learn boosting"} <= set(found)
+    assert "CatBoost" in found if find_spec("catboost") else "CatBoost" not in found
     assert {each["rows"] for each in found.values()} == {60}
     if not regression:
         assert found["hedgerow"]["accuracy"] > 0.8
+        assert found["hedgerow, mixed forest"]["accuracy"] > 0.8
         assert all(each["log_loss"] < 1 for each in found.values())
 
 

@@ -36,6 +36,7 @@ def drawn(tmp_path_factory):
         "plots.png",
         "tree.png",
         "log-loss.png",
+        "trees.png",
         "risk.png",
         "novelty.png",
         "unseen.png",

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from hedgerow.estimators.supervised import SupervisedTrees
 
 
-OURS = "hedgerow"
+#: Forests of hedgerow by name: the beginning of their classes, and how many trees they have for one of `--trees`.
+OURS = {"hedgerow, mixed forest": ("MixedForest", 3), "hedgerow": ("RandomForest", 1)}
 
 
 class OtherModel(Protocol):
@@ -65,7 +66,7 @@ def compare(options: CompareOptions) -> None:
     groups = groups_of(sheet, options)
     how: dict[str, Any] = {"folds": options.folds, "test_split": None, "seed": options.seed}
     parts = held_out(y, **how, by_class=presenter.has_classes, groups=groups)
-    found = {OURS: _of_hedgerow(comparison, table, y, parts, options, groups)}
+    found = {name: _of_hedgerow(comparison, name, table, y, parts, options, groups) for name in OURS}
     matrix, is_nominal = _matrix(table)
     for name, model in _others(comparison, options, is_nominal).items():
         try:
@@ -85,7 +86,7 @@ class _ClassifierComparison:
     """Comparison of classifiers."""
 
     suffix = "Classifier"
-    lightgbm, xgboost = "LGBMClassifier", "XGBClassifier"
+    lightgbm, xgboost, catboost = "LGBMClassifier", "XGBClassifier", "CatBoostClassifier"
     heads = ("accuracy", "log-loss", "undecided", "right when decided")
 
     def evaluate(
@@ -122,7 +123,7 @@ class _RegressorComparison:
     """Comparison of regressors."""
 
     suffix = "Regressor"
-    lightgbm, xgboost = "LGBMRegressor", "XGBRegressor"
+    lightgbm, xgboost, catboost = "LGBMRegressor", "XGBRegressor", "CatBoostRegressor"
     heads = ("RMSE", "MAE", "coverage of 90% intervals")
 
     def evaluate(
@@ -158,15 +159,17 @@ _COMPARISONS: dict[str, _Comparison] = {each.suffix: each for each in (_Classifi
 
 def _of_hedgerow(
     comparison: _Comparison,
+    name: str,
     table: NamedColumns,
     y: Array,
     parts: list[NDArray[np.bool_]],
     options: CompareOptions,
     groups: Array | None,
 ) -> dict[str, Any]:
-    """Cross-validate hedgerow's forest and return its metrics."""
-    made = getattr(hedgerow, f"RandomForest{comparison.suffix}")
-    given = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}
+    """Cross-validate a forest of hedgerow and return its metrics."""
+    kind, factor = OURS[name]
+    made = getattr(hedgerow, f"{kind}{comparison.suffix}")
+    given = {"n_estimators": factor * options.trees, "random_state": options.seed, "n_jobs": options.jobs}
     start = time.perf_counter()
     figures = comparison.evaluate(refitted(lambda: made(**given), table, y, parts, groups), table, y)
     return figures | {"seconds": round(time.perf_counter() - start, 3)}
@@ -224,6 +227,14 @@ def _others(comparison: _Comparison, options: CompareOptions, nominal: list[bool
         import xgboost
 
         found["XGBoost"] = getattr(xgboost, comparison.xgboost)(verbosity=0, **given)
+    if find_spec("catboost"):
+        import catboost
+
+        quiet = {"verbose": False, "allow_writing_files": False}
+        threads = thread_count(options.jobs)
+        found["CatBoost"] = getattr(catboost, comparison.catboost)(
+            random_seed=options.seed, thread_count=threads, **quiet
+        )
     return found
 
 

@@ -306,7 +306,9 @@ class CompareOptions(TargetOptions, ReadOptions, OutputOptions):
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Target column: classes, or numbers with --regression.")]
     regression: Annotated[bool, typer.Option("--regression", help="Predict a continuous target.")] = False
     folds: Annotated[int, typer.Option(min=2, metavar="NUMBER", help="Number of cross-validation folds.")] = 5
-    trees: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Number of trees in each forest.")] = 100
+    trees: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Number of trees in each forest, three times as many if mixed.")
+    ] = 100
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="Seed of the folds and models.")] = 0
     jobs: Jobs = -1
     drop: Drop = ()

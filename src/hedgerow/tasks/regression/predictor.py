@@ -229,12 +229,16 @@ class RegressionPredictor(Predictor):
         if self.stack is None or not self.is_stacked:
             mean, between, within = self._moments(codes, (self.leaf_values, variances, self._middle))[0]
             return TreeMoments(self._middle + mean, between * unbiased, within)
-        middle, factors = self._middle, self.stack.factors(n_trees)[self._kind_of_leaf]
+        middle, factors, means, values = self._middle, self._leaf_factors, self._leaf_means, self.leaf_values
 
         def says(at: Which) -> Floats:
-            away, counted = self._leaf_means[at] - middle, factors[at]
-            square = counted * away**2
-            return np.column_stack([self.leaf_values[at] - middle, counted * away, square, counted * variances[at]])
+            found = np.empty((len(values[at]), 4))
+            found[:, 0] = values[at] - middle
+            away, counted = means[at] - middle, factors[at]
+            found[:, 1] = weighed = counted * away
+            found[:, 2] = weighed * away
+            found[:, 3] = counted * variances[at]
+            return found
 
         predicted, mean, square, within = self.mean(codes, says).T
         return TreeMoments(middle + predicted, np.maximum(square - mean**2, 0) * unbiased, within)
@@ -268,6 +272,12 @@ class RegressionPredictor(Predictor):
     def _kind_of_leaf(self) -> NDArray[np.intp]:
         """Kind of the tree of every leaf of a mixed forest, (L,)."""
         return kind_of_leaf(self.forest)
+
+    @lazy_property
+    def _leaf_factors(self) -> Floats:
+        """Factor of every leaf in weighted moments over the trees of a mixed forest, (L,)."""
+        assert self.stack is not None
+        return self.stack.factors(self.forest.n_trees)[self._kind_of_leaf]
 
     @property
     def _middle(self) -> float:
