@@ -90,7 +90,8 @@ def _asked(study: Study, place: Path, options: Any, errors: list[str], kept: dic
         start = time.monotonic()
         found.append(examine(study, tables, name, place, options, errors, before.get(name)))
         show.progress(f"{name}: {time.monotonic() - start:.1f} s")
-        kept[tables[0].title] = [asdict(one) for one in found]
+        before.pop(name, None)
+        kept[tables[0].title] = [asdict(one) for one in (*found, *before.values())]
         _keep(kept, options)
     if not found:
         return []
