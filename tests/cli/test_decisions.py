@@ -89,6 +89,12 @@ def test_tuning_keeps_the_best_setting(run, patients, tmp_path, write, words):
     assert json.loads(run("inspect", out, "--json").stdout)["caution"] == best["caution"]
 
 
+def test_tuning_tries_the_caution_that_is_given(run, patients, tmp_path):
+    asked = ["--target", "diagnosis", "--id", "patient", "--trees", "5", "--caution", "2.5", "--json"]
+    found = json.loads(run("tune", patients / "train.csv", *asked, "-o", tmp_path / "m.hedge").stdout)
+    assert [each["caution"] for each in found["tuning"]] == [2.5]
+
+
 def test_folds_and_a_split_judge_every_held_out_row_once(run, patients, tmp_path):
     asked = ["--target", "diagnosis", "--id", "patient", "--trees", "10", "--json"]
     plain = run("fit", patients / "train.csv", *asked, "-o", tmp_path / "plain.hedge")

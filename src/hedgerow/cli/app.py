@@ -50,7 +50,7 @@ COMMANDS: tuple[tuple[str, Any, str], ...] = (
     (
         "tune",
         TuneOptions,
-        "Fit a model with the rule, caution and decision that score best on out-of-bag rows.",
+        "Fit a classification forest with the rule, caution and decision that score best on out-of-bag rows.",
     ),
     (
         "compare",

@@ -257,7 +257,8 @@ def tune(options: TuneOptions) -> None:
 
 def _settings(options: TuneOptions) -> dict[str, list[Any]]:
     """Return the values to try of each parameter."""
-    cautions = _listed(options.cautions)
+    given = [] if options.caution in ("auto", TuneOptions.caution) else [options.caution]
+    cautions = _listed(options.cautions) or given
     return {
         "rule": [checked_rule(name) for name in _listed(options.rules)] or [options.rule],
         "caution": [float(checked_caution(each, auto=False)) for each in cautions] or list(CAUTIONS),
