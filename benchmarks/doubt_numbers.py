@@ -22,7 +22,7 @@ def predictions(model: Any, X: Any, y: Floats, fit: Rows, test: Rows) -> Floats:
     return np.column_stack([fitted.predict(X.iloc[test]), np.full(len(test), leaves)])
 
 
-def _tree(lam: Any = None, caution: float = 1.0, **options: Any) -> Callable[[int, int], Any]:
+def _tree(lam: Any = None, caution: float = 0.03, **options: Any) -> Callable[[int, int], Any]:
     def make(trees: int, seed: int) -> Any:
         from hedgerow import DecisionTreeRegressor
 
@@ -31,7 +31,7 @@ def _tree(lam: Any = None, caution: float = 1.0, **options: Any) -> Callable[[in
     return make
 
 
-def _forest(lam: Any = None, caution: float = 1.0) -> Callable[[int, int], Any]:
+def _forest(lam: Any = None, caution: float = 0.03) -> Callable[[int, int], Any]:
     def make(trees: int, seed: int) -> Any:
         from hedgerow import RandomForestRegressor
 
@@ -50,13 +50,15 @@ TREES: dict[str, Callable[[int, int], Any]] = {
     "tree": _tree(),
     "tree, 5 rows per leaf": _tree(min_samples_leaf=5),
     "tree, 10 rows per leaf": _tree(min_samples_leaf=10),
-    **{f"tree, belief {lam}": _tree(lam) for lam in (0.5, "auto")},
-    **{f"tree, belief auto, caution {caution}": _tree("auto", caution) for caution in (0.1, 0.01)},
+    **{
+        f"tree, belief {lam}, caution {caution}": _tree(lam, caution)
+        for lam in (0.5, "auto")
+        for caution in (1.0, 0.3, 0.1, 0.03, 0.01)
+    },
 }
 FORESTS: dict[str, Callable[[int, int], Any]] = {
     "forest": _forest(),
     **{f"forest, belief {lam}": _forest(lam) for lam in (0.5,)},
-    "forest, belief 0.5, caution 0.01": _forest(0.5, 0.01),
 }
 
 
@@ -73,7 +75,7 @@ MEASURES = (Measure("squared error", _error, how="ratio"), Measure("leaves", _le
 STUDY = Study(
     tables={
         "stopping": (
-            Table("trees that stop by themselves", MEASURES, tuple(TREES), "tree", ("tree, belief 0.5",)),
+            Table("trees that stop by themselves", MEASURES, tuple(TREES), "tree", ("tree, belief 0.5, caution 0.03",)),
             Table("forests of them", MEASURES, tuple(FORESTS), "forest", ("forest, belief 0.5",)),
         )
     },
@@ -82,5 +84,11 @@ STUDY = Study(
     halves=halves,
     truth=lambda y: y.astype(np.float64),
     quick_sets=("energy-heating", "boston-housing", "airfoil"),
-    quick_models=("tree", "tree, belief 0.5", "tree, belief auto", "forest", "forest, belief 0.5"),
+    quick_models=(
+        "tree",
+        "tree, belief 0.5, caution 0.03",
+        "tree, belief auto, caution 0.03",
+        "forest",
+        "forest, belief 0.5",
+    ),
 )

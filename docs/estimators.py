@@ -117,6 +117,7 @@ TRIES: Mapping[str, Callable[[Any], Any]] = {
     "`predict_mass`": lambda model: model.predict_mass(X[:3]),
     "`predict_belief`": lambda model: model.predict_belief(X[:3], (0.2, 0.9)),
     "`predict_interval`": lambda model: model.predict_interval(X[:3]),
+    "`predict_fuzzy_numbers`": lambda model: model.predict_fuzzy_numbers(X[:3]),
     "`predict_quantiles`, `quantile_ranks`, `predict_distribution`": lambda model: (
         model.predict_quantiles(X[:3], [0.5]),
         model.predict_distribution(X[:3], method="leaves"),

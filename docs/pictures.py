@@ -215,17 +215,20 @@ def draw_leaves(folder: Path) -> None:
     shares = np.linspace(0.05, 1, 20)
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
     for (title, (X, y)), colour in zip(named.items(), (PEER, OURS), strict=True):
-        trees = [
-            DecisionTreeRegressor(criterion=BeliefVariance(lam), random_state=0).fit(X[:200], y[:200]) for lam in shares
-        ]
-        cart = DecisionTreeRegressor(random_state=0).fit(X[:200], y[:200])
-        errors = [float(np.mean((tree.predict(X[200:]) - y[200:]) ** 2)) for tree in (*trees, cart)]
-        left.plot(shares, [tree.get_n_leaves() for tree in trees], color=colour, label=title)
-        right.plot(shares, np.array(errors[:-1]) / errors[-1], color=colour, label=title)
+        for caution, style in ((1.0, "--"), (0.03, "-")):
+            trees = [
+                DecisionTreeRegressor(criterion=BeliefVariance(lam, caution), random_state=0).fit(X[:200], y[:200])
+                for lam in shares
+            ]
+            cart = DecisionTreeRegressor(random_state=0).fit(X[:200], y[:200])
+            errors = [float(np.mean((tree.predict(X[200:]) - y[200:]) ** 2)) for tree in (*trees, cart)]
+            left.plot(shares, [tree.get_n_leaves() for tree in trees], style, color=colour)
+            named_line = f"{title}, s = {caution:g}"
+            right.plot(shares, np.array(errors[:-1]) / errors[-1], style, color=colour, label=named_line)
     left.set(xlabel="share of variance (lam)", ylabel="leaves of 200 rows", yscale="log")
-    right.axhline(1, color="black", linewidth=1, linestyle="--")
+    right.axhline(1, color="black", linewidth=1, linestyle=":")
     right.set(xlabel="share of variance (lam)", ylabel="squared error ÷ CART's")
-    left.legend()
+    right.legend(fontsize="small", loc="upper right")
     figure.savefig(folder / "leaves.png", dpi=100)
     pyplot.close(figure)
 

@@ -1,4 +1,4 @@
-"""Uncertain labels: sets of possible classes, plausibilities or masses.
+"""Uncertain labels: sets of possible classes, plausibilities or masses; intervals of continuous targets.
 
 A certain label is the special case of one possible class. Every classifier accepts `UncertainLabels` as y;
 scikit-learn's splitters and searches index them like an array. Each label is a mass function over sets of classes:
@@ -20,7 +20,9 @@ from scipy import sparse
 from hedgerow.belief import contour_from_mass, pignistic_from_mass
 
 __all__ = [
+    "IntervalTargets",
     "UncertainLabels",
+    "from_intervals",
     "from_masses",
     "from_plausibilities",
     "from_sets",
@@ -182,6 +184,97 @@ class UncertainLabels:
         return f"UncertainLabels({len(self)} rows, {int(self.certain.sum())} certain, {len(self.classes)} classes)"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class IntervalTargets:
+    """Continuous targets of n rows of which only intervals are known.
+
+    Create them with `from_intervals`. Regressors of a single output accept them as y, and scikit-learn's splitters
+    index them like an array.
+
+    Parameters
+    ----------
+    low, high : (n,) float64
+        Ends of the intervals; equal for a target that is known.
+    """
+
+    low: Floats
+    high: Floats
+
+    @property
+    def middle(self) -> Floats:
+        """Midpoints, (n,)."""
+        return np.where(self.certain, self.low, self.low / 2 + self.high / 2)
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """True for targets that are known, (n,)."""
+        return np.asarray(self.low == self.high)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n,), the shape of an array with one target per row."""
+        return (len(self),)
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return (low, high) of one row, `IntervalTargets` of several."""
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:  # as scikit-learn indexes arrays
+            rows = rows[0]
+        if isinstance(rows, int | np.integer):
+            return float(self.low[rows]), float(self.high[rows])
+        chosen = rows if isinstance(rows, slice) else np.asarray(rows)
+        if isinstance(chosen, np.ndarray) and chosen.size == 0:
+            chosen = chosen.astype(np.intp)
+        return IntervalTargets(self.low[chosen], self.high[chosen])
+
+    def __iter__(self) -> Iterator[tuple[float, float]]:
+        return iter(zip(self.low.tolist(), self.high.tolist(), strict=True))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the intervals as pairs, (n,) of object."""
+        pairs = np.empty(len(self), dtype=object)
+        pairs[:] = list(self)
+        return pairs
+
+    def __repr__(self) -> str:
+        return f"IntervalTargets({len(self)} rows, {int(self.certain.sum())} certain)"
+
+
+def from_intervals(low: ArrayLike, high: ArrayLike) -> IntervalTargets:
+    """Create continuous targets that are known to lie in intervals.
+
+    Parameters
+    ----------
+    low, high : array-like (n,)
+        Finite ends. They are equal for a target that is known.
+
+    Returns
+    -------
+    IntervalTargets
+
+    Examples
+    --------
+    >>> from hedgerow import DecisionTreeRegressor
+    >>> y = from_intervals([1.0, 2.0, 0.0], [1.0, 4.0, 8.0])
+    >>> tree = DecisionTreeRegressor(max_depth=1, caution=0).fit([[0], [0], [1]], y)
+    >>> tree.predict_bounds([[0], [1]]).tolist()
+    [[1.5, 2.5], [0.0, 8.0]]
+    """
+    ends = [np.array(end, dtype=np.float64) for end in (low, high)]
+    if ends[0].ndim != 1 or ends[0].shape != ends[1].shape:
+        raise ValueError(f"low and high must have the same shape (n,), got {ends[0].shape} and {ends[1].shape}.")
+    valid = np.isfinite(ends[0]) & np.isfinite(ends[1]) & (ends[0] <= ends[1])
+    if not valid.all():
+        row = int(np.flatnonzero(~valid)[0])
+        raise ValueError(
+            f"low must be at most high, both finite, got {ends[0][row]:g} and {ends[1][row]:g} in row {row}. For a"
+            " target without a limit, pass the largest possible one."
+        )
+    return IntervalTargets(*ends)
+
+
 def from_sets(sets: Iterable[object], classes: ArrayLike | None = None) -> UncertainLabels:
     """Create uncertain labels from sets of possible classes.
 
@@ -310,6 +403,8 @@ def read_labels(y: object) -> UncertainLabels | None:
     Sets are recognised in a list, array or column. Plausibilities and masses cannot be distinguished by their shape;
     create them with `from_plausibilities` and `from_masses`.
     """
+    if isinstance(y, IntervalTargets):
+        raise ValueError("y must be labels, got intervals of continuous targets. Use a regressor.")
     if isinstance(y, UncertainLabels):
         return y
     if not isinstance(y, list | tuple) and str(getattr(y, "dtype", None)) != "object":

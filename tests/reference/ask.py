@@ -244,6 +244,7 @@ def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "predict_quantiles", lambda: _finite(model.predict_quantiles(X, weighting="row"), model.predict_quantiles(X))
     yield "predict_belief", lambda: _ordered(model.predict_belief(X, (-1.0, 1.0)))
     yield "predict_distribution", lambda: _finite(model.predict_distribution(X).mean)
+    yield "predict_fuzzy_numbers", lambda: _finite(model.predict_fuzzy_numbers(X).belief(-1.0, 1.0))
     yield "quantile_ranks", lambda: _finite(model.quantile_ranks(X, y))
     yield "score", lambda: model.score(X, y)
     yield "shap_values", lambda: _finite(explain.shap_values(model, X).values)
@@ -290,6 +291,7 @@ def _of_several(model: Any, X: Any) -> Iterator[Question]:
         for name in ("predict_bounds", "predict_uncertainty", "predict_interval", "predict_quantiles"):
             yield name, lambda name=name: _each_output(model, outputs, X, name)
         yield "predict_belief", lambda: [_ordered(each) for each in model.predict_belief(X, (-1.0, 1.0))]
+        yield "predict_fuzzy_numbers", lambda: [_finite(each.contour(0.0)) for each in model.predict_fuzzy_numbers(X)]
         yield "predict_distribution", lambda: [_finite(each.mean) for each in model.predict_distribution(X)]
     yield "predict", lambda: _each_column(model.predict(X), [output.predict(X) for output in outputs])
     yield "score", lambda: model.score(X, y)

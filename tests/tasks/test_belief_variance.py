@@ -91,7 +91,8 @@ def test_without_caution_it_is_cart() -> None:
 @pytest.mark.parametrize("lam", [0.1, 0.2, 0.3])
 def test_pure_noise_is_one_leaf(lam: float) -> None:
     X, y = noise()
-    assert DecisionTreeRegressor(criterion=BeliefVariance(lam), random_state=0).fit(X, y).get_n_leaves() == 1
+    criterion = BeliefVariance(lam, caution=1.0)
+    assert DecisionTreeRegressor(criterion=criterion, random_state=0).fit(X, y).get_n_leaves() == 1
 
 
 def test_more_variance_grows_more_leaves() -> None:
@@ -137,7 +138,7 @@ def test_forests(kind: Any, tmp_path: Any) -> None:
     y = y + 5 * X[:, 0]
     forest = kind(10, criterion="belief", bootstrap=True, oob_score=True, random_state=0).fit(X, y)
     assert forest.score(X, y) > 0.5
-    assert forest.criterion_.get_params() == {"lam": 0.5, "caution": 1.0, "low": y.min(), "high": y.max()}
+    assert forest.criterion_.get_params() == {"lam": 0.5, "caution": 0.03, "low": y.min(), "high": y.max()}
     assert forest.feature_importances_.argmax() == 0
     path = tmp_path / "m.hedge"
     hedgerow.save(forest, path)

@@ -1,6 +1,7 @@
 """Belief functions: probability bounds of leaf counts, masses, calibration."""
 
 from hedgerow.belief.entropies import generalised_hartley, lower_entropy, upper_entropy
+from hedgerow.belief.fuzzy_numbers import RandomFuzzyNumbers
 from hedgerow.belief.leaf import (
     class_shares,
     confidence_scores,
@@ -68,6 +69,7 @@ from hedgerow.belief.venn import venn_abers
 __all__ = [
     "PairwisePreference",
     "Preference",
+    "RandomFuzzyNumbers",
     "belief_from_mass",
     "class_shares",
     "combine_masses",

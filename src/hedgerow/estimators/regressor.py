@@ -26,6 +26,7 @@ from hedgerow.tasks.regression.task import Regression
 from hedgerow.util.disk import Path_
 
 if TYPE_CHECKING:
+    from hedgerow.belief import RandomFuzzyNumbers
     from hedgerow.inference.fitted import Fitted
     from hedgerow.tasks.regression.distribution import PredictedDistribution
     from hedgerow.tasks.regression.predictor import RegressionPredictor
@@ -57,9 +58,11 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             The training table: numbers, booleans, categories or text. NaN, None and null are missing values; infinities
             are not.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or IntervalTargets
             Targets. With several columns, splits minimise the mean error of all outputs, so scale these alike. Bounds,
-            intervals and quantiles are then lists with one entry per output.
+            intervals and quantiles are then lists with one entry per output. `hedgerow.labels.from_intervals` makes
+            targets that are intervals: trees are grown on their midpoints, while bounds, beliefs and intervals hold for
+            all values inside.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They change splits, means and variances, but never the amount of evidence: a row counts
             as one row.
@@ -229,7 +232,8 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
 
         A leaf of n rows with mean m has the interval from (n m + s low) / (n + s) to (n m + s high) / (n + s), where s
         is ``caution``, and low and high are the smallest and the largest training target. The bounds are the means over
-        the leaves reached. They are far apart if leaves have few rows; with ``caution=0``, both are the prediction.
+        the leaves reached. They are far apart if leaves have few rows; with ``caution=0``, both are the prediction. If
+        training targets are intervals, the mean of their low ends and that of their high ends take the place of m.
 
         Parameters
         ----------
@@ -249,7 +253,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         In a leaf of n rows, each target has the mass 1 / (n + s), and the range of all training targets has the mass
         s / (n + s), where s is ``caution``. Belief is the mass of targets and ranges within the interval, plausibility
         the mass of those that meet it; both are means over the leaves reached. With ``caution=0``, both are the share
-        of the training targets in the interval.
+        of the training targets in the interval. A training target that is an interval itself has its mass on all of it.
 
         Parameters
         ----------
@@ -289,7 +293,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
             Samples.
         coverage : float, default=0.9
             Target coverage, between 0 and 1.
-        method : {"auto", "scaled", "jackknife+"}, default="auto"
+        method : {"auto", "scaled", "jackknife+", "joint"}, default="auto"
             "scaled" intervals are wide where trees disagree or leaves are noisy, and approximately cover the requested
             fraction. The scale at a sample is the square root of the sum of the variance between trees, the variance
             within leaves, and 3% of the mean squared error. The ends are the prediction plus the scale times quantiles
@@ -297,7 +301,10 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
             almost constant width. If rows are exchangeable and the number of trees is random (Binomial), it covers the
             target with probability at least ``2 * coverage - 1``, marginally over training sets and samples, for any
             distribution [1]_; in practice coverage is close to ``coverage``. "auto" is "scaled", or "jackknife+" for
-            models saved by versions without "scaled".
+            models saved by versions without "scaled". "joint" is for multi-output models that still have their training
+            rows: the intervals of all outputs are a box that approximately covers the requested fraction of whole rows
+            of y. Its sides extend from the prediction by the same number of scales, a quantile of the largest absolute
+            scaled out-of-bag residual of a row.
 
         Returns
         -------
@@ -410,6 +417,39 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         """
         predictor = self._predictor()
         return predictor.distribution(None if X is None else predictor.read(X).codes, method, weighting)
+
+    def predict_fuzzy_numbers(self, X: TableLike) -> RandomFuzzyNumbers:
+        """Predict a Gaussian random fuzzy number for each target.
+
+        Its mean is the prediction, its variance the aleatoric variance of `predict_uncertainty`, and its precision the
+        reciprocal of the epistemic variance. So the plausibility of single values is proportional to a normal density
+        with the total variance. Where trees agree, belief and plausibility of an interval are nearly equal; where they
+        disagree, they are far apart. The result also has ``contour``, ``interval`` and ``combine``, which adds
+        independent evidence of another model. This choice of parameters is not that of a paper, and it is not
+        calibrated out of bag.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        RandomFuzzyNumbers, or a list with one per output
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hedgerow import RandomForestRegressor
+        >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+        >>> y = X[:, 0] + np.random.default_rng(1).normal(size=500)
+        >>> forest = RandomForestRegressor(min_samples_leaf=20, random_state=0).fit(X, y)
+        >>> numbers = forest.predict_fuzzy_numbers([[0.0], [2.0]])
+        >>> numbers.belief(-np.inf, 1.0).round(1), numbers.plausibility(-np.inf, 1.0).round(1)
+        (array([0.9, 0. ]), array([1. , 0.1]))
+        """
+        predictor = self._predictor()
+        return predictor.fuzzy_numbers(predictor.read(X).codes)
 
     def quantile_ranks(self, X: TableLike, y: TargetLike, *, weighting: str = "tree", kind: str = "rank") -> Floats:
         """Return the rank of each target in its predicted distribution.

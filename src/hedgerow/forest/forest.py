@@ -158,6 +158,11 @@ class Forest:
         return self.evidence.variances
 
     @property
+    def halves(self) -> NDArray[np.float64] | None:
+        """Mean half width of the targets of each leaf, (L,), if some are intervals; else None."""
+        return self.evidence.halves
+
+    @property
     def nbytes(self) -> int:
         """Size of all arrays in bytes."""
         return sum(array.nbytes for array in self.arrays().values())

@@ -85,6 +85,8 @@ class LeafMoments(LeafPayload):
         The mean of each leaf, if it differs from `values`.
     incremental : IncrementalMoments or None
         The moments before later rows were added, and the sums over these; None without later rows.
+    halves : (L,) float64 or None
+        Mean half width of the targets in each leaf, if some are intervals, whose midpoints are the targets above.
     errors : (L,) float64 or None
         Mean absolute error around the median, if it was computed; not stored in files.
     """
@@ -95,8 +97,9 @@ class LeafMoments(LeafPayload):
         "values": np.float64,
         "means": np.float64,
         "variances": np.float64,
+        "halves": np.float64,
     }
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("weights", "means")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("weights", "means", "halves")
     KEY_ARRAY: ClassVar[str] = "values"
     LEAST_WEIGHT: ClassVar[float] = LIGHTEST
     lifts_freely: ClassVar[bool] = True
@@ -106,6 +109,7 @@ class LeafMoments(LeafPayload):
     variances: Floats
     weights: Floats | None = None
     means: Floats | None = None
+    halves: Floats | None = None
     incremental: IncrementalMoments | None = None
     errors: Floats | None = None
 
@@ -138,6 +142,11 @@ class LeafMoments(LeafPayload):
         """Mean of each leaf, (L,)."""
         return self.values if self.means is None else self.means
 
+    @property
+    def half_widths(self) -> Floats:
+        """Mean half width of the targets in each leaf, (L,)."""
+        return np.zeros(self.n_leaves) if self.halves is None else self.halves
+
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
         """Return the rows of leaves, or their weight, (m, 1)."""
         return (self.weights if weighted and self.weights is not None else self.counts)[which, None]
@@ -155,6 +164,7 @@ class LeafMoments(LeafPayload):
         """Return these leaves followed by the others."""
         parts = (self, *others)
         has_means = any(part.means is not None for part in parts)
+        has_halves = any(part.halves is not None for part in parts)
         has_later = any(part.incremental is not None for part in parts)
         return LeafMoments(
             np.concatenate([part.counts for part in parts]),
@@ -162,6 +172,7 @@ class LeafMoments(LeafPayload):
             np.concatenate([part.variances for part in parts]),
             join_weights(parts),
             np.concatenate([part.mean for part in parts]) if has_means else None,
+            np.concatenate([part.half_widths for part in parts]) if has_halves else None,
             IncrementalMoments.join(*(part.incremental or IncrementalMoments.none(part) for part in parts))
             if has_later
             else None,
@@ -189,12 +200,16 @@ class LeafMoments(LeafPayload):
         mean = sum_ / weight
         values, means, variances = centre + mean, centre + mean, np.maximum(square / weight - mean**2, 0)
         values[leaf], means[leaf], variances[leaf] = self.values[number], self.mean[number], self.variances[number]
+        halves = None
+        if self.halves is not None:
+            halves = _core.node_sums(tree.bits, tree.payload, (amount * self.halves)[:, None])[:, 0] / weight
         return LeafMoments(
             counts.astype(np.int64),
             values,
             variances,
             None if self.weights is None else weight,
             None if self.means is None else means,
+            halves,
         )
 
     def cut(self, nodes: NDArray[np.int64]) -> LeafMoments:
@@ -248,6 +263,9 @@ class LeafMoments(LeafPayload):
         self._check_weights()
         check_moments(self.mean, self.variances)
         check_targets("values", self.values)
+        if not (self.half_widths >= 0).all():
+            raise ValueError(f"halves must be non-negative, got {self.half_widths.min():g}")
+        check_targets("halves", self.half_widths)
         if (self.counts == 0).any():
             raise ValueError(f"counts must be positive, got {int((self.counts == 0).sum())} leaves without rows")
 

@@ -73,6 +73,7 @@ class LeafPayload(ABC):
     values: Floats | None = None
     means: Floats | None = None
     variances: Floats | None = None
+    halves: Floats | None = None
     incremental: IncrementalMoments | None = None
     masses: LeafMasses | None = None
     wide: bool = False

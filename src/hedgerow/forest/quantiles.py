@@ -36,16 +36,25 @@ class LeafRows:
         The targets, ascending.
     weights : (n,) float64 or None
         The weights in the same order, if rows are weighted.
+    halves : (n,) float64 or None
+        The half widths in the same order, if some targets are intervals, whose midpoints are `values`.
     """
 
     row_start: NDArray[np.int64]
     ranks: NDArray[np.uint32]
     values: Floats
     weights: Floats | None
+    halves: Floats | None = None
 
 
 def find_leaf_rows(
-    forest: Forest, codes: Codes, y: Floats, weights: Floats | None, bags: Bags, n_threads: int
+    forest: Forest,
+    codes: Codes,
+    y: Floats,
+    weights: Floats | None,
+    bags: Bags,
+    n_threads: int,
+    halves: Floats | None = None,
 ) -> LeafRows:
     """Find the training rows in each leaf, given codes (p, n) and targets (n,)."""
     order = np.argsort(y, kind="stable")
@@ -58,14 +67,14 @@ def find_leaf_rows(
         ranks.append(rank[np.argsort(leaf, kind="stable")])
         n_leaves = forest.leaf_start[tree + 1] - forest.leaf_start[tree]
         starts.append(starts[-1][-1] + np.cumsum(np.bincount(leaf, minlength=n_leaves)))
-    sorted_weights = None if weights is None else weights[order]
-    return LeafRows(np.concatenate(starts), np.concatenate(ranks), y[order], sorted_weights)
+    ranked = [None if held is None else held[order] for held in (weights, halves)]
+    return LeafRows(np.concatenate(starts), np.concatenate(ranks), y[order], *ranked)
 
 
 def leaf_rows_of(forest: Forest, rows: TrainingRows, n_threads: int) -> LeafRows:
     """Find the rows in each leaf of a regression forest grown on them."""
     core = rows.target.core
-    return find_leaf_rows(forest, rows.codes, core.values, core.weights, rows.bags, n_threads)
+    return find_leaf_rows(forest, rows.codes, core.values, core.weights, rows.bags, n_threads, core.halves)
 
 
 def oob_leaves(forest: Forest, rows: TrainingRows, n_threads: int) -> NDArray[np.int32]:

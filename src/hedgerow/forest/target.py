@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow.errors import SparseTargetError
-from hedgerow.labels import FocalMasses, read_labels
+from hedgerow.labels import FocalMasses, IntervalTargets, read_labels
 
 if TYPE_CHECKING:
     from hedgerow.forest.forest import Forest
@@ -172,7 +172,7 @@ def columns_of(y: Any) -> list[Any] | None:
             "y must be a dense array, got a sparse one: sparse multilabel-indicator for y is not supported. Pass"
             " y.toarray()."
         )
-    if y is None or read_labels(y) is not None:
+    if y is None or isinstance(y, IntervalTargets) or read_labels(y) is not None:
         return None
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):

@@ -435,8 +435,8 @@ def _with_leaves(
     """Read the leaves; return the validated forest and the rows of each tree."""
     absent = set(Nodes.TYPES) if n_classes > DENSE_CLASSES else {*Nodes.TYPES, "entry_start", "entry_class"}
     absent |= set() if weighted else {"weights"}
-    absent |= {"values", "means", "variances"} - set(moments)
-    absent |= {name for name in LeafMasses.TYPES if f"forest.{name}" not in arrays}
+    absent |= {"values", "means", "variances", "halves"} - set(moments)
+    absent |= {name for name in (*LeafMasses.TYPES, "halves") if f"forest.{name}" not in arrays}
     leaves = {name: take(arrays, f"forest.{name}", dtype) for name, dtype in TYPES.items() if name not in absent}
     forest = replace(Forest.from_arrays(n_classes, leaves | trees.nodes.arrays()), structure=trees.nodes)
     counted = tree_rows(forest, bins, trees.borrowed if trees.checked else None)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame, IntoSeries
 
-    from hedgerow.labels import UncertainLabels
+    from hedgerow.labels import IntervalTargets, UncertainLabels
     from hedgerow.table.uncertain import UncertainTable
 
 Array: TypeAlias = NDArray[Any]
@@ -26,7 +26,9 @@ TableLike: TypeAlias = (
     "ArrayLike | Sequence[Sequence[object]] | SparseMatrix | IntoDataFrame | LazyTable | UncertainTable | Source"
 )
 #: y as users pass it: one value per row, or a column per output.
-TargetLike: TypeAlias = "ArrayLike | Sequence[object] | IntoSeries | IntoDataFrame | LazyTable | UncertainLabels"
+TargetLike: TypeAlias = (
+    "ArrayLike | Sequence[object] | IntoSeries | IntoDataFrame | LazyTable | UncertainLabels | IntervalTargets"
+)
 
 #: Columns that must be converted or made dense are read in blocks of about this many bytes.
 BLOCK_BYTES = 1 << 26

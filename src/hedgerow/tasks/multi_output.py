@@ -270,7 +270,7 @@ LISTED = (
     "credal_uncertainty",
     "distribution",
     "evidence",
-    "interval",
+    "fuzzy_numbers",
     "jackknife",
     "mass",
     "probability",
@@ -336,6 +336,13 @@ class MultiOutputPredictor(Predictor):
     def predicted(self, batch: Batch) -> Floats:
         """Return predicted targets, (n, m)."""
         return np.column_stack([output.predicted(batch) for output in self.outputs])
+
+    def interval(self, batch: Batch, coverage: float, method: str = "auto") -> list[Floats]:
+        """Return the intervals (n, 2) of each output, or those of a box for all outputs together."""
+        if method == "joint":
+            found: list[Floats] = self.outputs[0].joint_intervals(batch, coverage, self.outputs, self.fitted.learned)
+            return found
+        return [output.interval(batch, coverage, method) for output in self.outputs]
 
     def standard_deviation(self, codes: Codes) -> Floats:
         """Return standard deviations, (n, m)."""

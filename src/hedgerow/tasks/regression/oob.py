@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 #: Interval methods: residuals scaled by the spread of the trees, or the jackknife+-after-bootstrap.
 METHODS = ("auto", "scaled", "jackknife+")
+#: Interval method of multi-output models, whose intervals together are a box.
+JOINT = "joint"
 #: Largest number of calibration rows; more would cost time and hardly change an interval.
 MAX_ROWS = 4096
 #: Share of the mean squared error that is added to every variance. Chosen on five tables from 0 to 0.3.
@@ -46,6 +48,9 @@ class Residuals:
         least two trees. None in models saved by early versions.
     mean_square : float
         The mean squared error, a share of which is added to every variance.
+    scaled_high : (m,) float64 or None
+        The same as `scaled` for the high ends of targets, if some are intervals; `scaled` is then of the low ends, and
+        absolute errors are those of the farther end.
     """
 
     residuals: Floats
@@ -53,6 +58,7 @@ class Residuals:
     n_trees: int
     scaled: Floats | None = None
     mean_square: float = 0.0
+    scaled_high: Floats | None = None
 
     @property
     def oob(self) -> NDArray[np.bool_]:
@@ -81,6 +87,7 @@ def learn_residuals(
     n_threads: int,
     predicted: Floats | None = None,
     factors: Floats | None = None,
+    halves: Floats | None = None,
 ) -> Residuals:
     """Compute the residuals of training rows (k,) that are out of bag for some tree.
 
@@ -89,8 +96,9 @@ def learn_residuals(
     """
     oob = bags.oob_each(forest.n_trees, rows)
     used = oob.any(axis=1) if predicted is None else ~np.isnan(predicted)
-    of_used = None if predicted is None else predicted[used]
-    return residuals_from(forest, forest.leaves(codes, n_threads)[used], y[used], oob[used], bags, of_used, factors)
+    of_used, wide = (None if held is None else held[used] for held in (predicted, halves))
+    leaves = forest.leaves(codes, n_threads)[used]
+    return residuals_from(forest, leaves, y[used], oob[used], bags, of_used, factors, wide)
 
 
 def residuals_from(
@@ -101,26 +109,66 @@ def residuals_from(
     bags: Bags,
     predicted: Floats | None = None,
     factors: Floats | None = None,
+    halves: Floats | None = None,
 ) -> Residuals:
     """Compute residuals from leaves (k, T) and out-of-bag mask (k, T) of rows.
 
     Each row must be out of bag for some tree. Scaled residuals are divided by a gain for the number of trees, the same
     as in classification: a training row has fewer out-of-bag trees than a new sample, so its mean and its spread are
     less exact. `predicted` (k,) replaces the out-of-bag means; `factors` are
-    those of `oob_moments`.
+    those of `oob_moments`. If targets are intervals, `halves` (k,) are their half widths and `y` their midpoints.
     """
     moments = oob_moments(forest, leaves, oob, factors)
     if predicted is not None:
         moments = moments._replace(mean=predicted)
     errors = y - moments.mean
+    largest = np.abs(errors) if halves is None else np.abs(errors) + halves
+    mean_square = float(np.mean(largest**2)) if len(errors) else 0.0
+    ends = (errors,) if halves is None else (errors - halves, errors + halves)
+    scaled = [_scaled_errors(forest, moments, end, mean_square, oob) for end in ends]
+    alike = forest.n_trees if factors is None else round(factors.sum() ** 2 / (factors**2).sum())
+    for each in scaled:
+        each /= gain_of(max(1, alike), bags.average)
+        each.sort()
+    low, high = scaled[0], scaled[1] if len(scaled) > 1 else None
+    return Residuals(largest, np.packbits(oob, axis=1), forest.n_trees, low, mean_square, high)
+
+
+def absolute_scaled(
+    forest: Forest,
+    leaves: NDArray[np.int32],
+    y: Floats,
+    oob: NDArray[np.bool_],
+    predicted: Floats | None = None,
+    factors: Floats | None = None,
+) -> Floats:
+    """Return the absolute scaled residuals of rows that are out of bag for at least two trees, (m,).
+
+    Arguments are those of `residuals_from`. Residuals are not divided by the gain for the number of trees: for few
+    trees it is too large in the tails.
+    """
+    moments = oob_moments(forest, leaves, oob, factors)
+    errors = y - (moments.mean if predicted is None else predicted)
     mean_square = float(np.mean(errors**2)) if len(errors) else 0.0
+    return np.abs(_scaled_errors(forest, moments, errors, mean_square, oob))
+
+
+def joint_radius(largest: Floats, coverage: float) -> float:
+    """Return the number of spreads by which a box extends to all sides; infinite if there are too few rows.
+
+    `largest` (m,) are the largest absolute scaled residuals of rows over the outputs, ascending.
+    """
+    rank = math.ceil(round(coverage * (len(largest) + 1), 9))
+    return float(largest[rank - 1]) if rank <= len(largest) else math.inf
+
+
+def _scaled_errors(
+    forest: Forest, moments: TreeMoments, errors: Floats, mean_square: float, oob: NDArray[np.bool_]
+) -> Floats:
+    """Return the errors divided by the spread, of the rows that are out of bag for at least two trees."""
     steady = oob.sum(axis=1) >= min(2, forest.n_trees)
     spread = moments.spread(mean_square)[steady]
-    scaled = np.divide(errors[steady], spread, out=np.zeros(len(spread)), where=spread > 0)
-    alike = forest.n_trees if factors is None else round(factors.sum() ** 2 / (factors**2).sum())
-    scaled /= gain_of(max(1, alike), bags.average)
-    scaled.sort()
-    return Residuals(np.abs(errors), np.packbits(oob, axis=1), forest.n_trees, scaled, mean_square)
+    return np.asarray(np.divide(errors[steady], spread, out=np.zeros(len(spread)), where=spread > 0))
 
 
 def oob_moments(
@@ -154,7 +202,8 @@ def scaled_interval(moments: TreeMoments, residuals: Residuals, coverage: float)
     rank = math.floor(round((1 - coverage) / 2 * (len(scaled) + 1), 9))
     if rank < 1:
         return np.tile([-np.inf, np.inf], (len(moments.mean), 1))
-    return moments.mean[:, None] + moments.spread(residuals.mean_square)[:, None] * scaled[[rank - 1, -rank]]
+    ends = np.array([scaled[rank - 1], (scaled if residuals.scaled_high is None else residuals.scaled_high)[-rank]])
+    return np.asarray(moments.mean[:, None] + moments.spread(residuals.mean_square)[:, None] * ends)
 
 
 def scaled_quantiles(moments: TreeMoments, residuals: Residuals, quantiles: Floats) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
+from hedgerow.belief import RandomFuzzyNumbers
 from hedgerow.forest.fold import Which, fold, mean_of_leaves
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import TrainingRows
@@ -19,7 +20,7 @@ from hedgerow.forest.walk import ancestor_moments
 from hedgerow.inference.batch import Batch, UnseenValues, widened_intervals
 from hedgerow.inference.completions import Completions, mean_of_groups, values_over_completions
 from hedgerow.inference.evidence import checked_caution, checked_interval
-from hedgerow.inference.fitted import Fitted
+from hedgerow.inference.fitted import Fitted, Learned
 from hedgerow.inference.oob import BootstrapErrors, Trace, regression_errors
 from hedgerow.inference.predictor import Predictor
 from hedgerow.inference.variance import SamplingVariance, jackknife_variance
@@ -33,11 +34,14 @@ from hedgerow.tasks.regression.evaluation import (
     regression_columns,
 )
 from hedgerow.tasks.regression.oob import (
+    JOINT,
     MAX_ROWS,
     METHODS,
     Residuals,
     TreeMoments,
+    absolute_scaled,
     jackknife_plus,
+    joint_radius,
     learn_residuals,
     scaled_interval,
     scaled_quantiles,
@@ -172,14 +176,16 @@ class RegressionPredictor(Predictor):
         """Return belief and plausibility that targets lie in an interval, (n, 2)."""
         low, high = checked_interval(interval)
         rows = self.leaf_rows("predict_belief")
-        first, last = np.searchsorted(rows.values, low, side="left"), np.searchsorted(rows.values, high, side="right")
-        found = np.append(0, np.cumsum((rows.ranks >= first) & (rows.ranks < last)))
+        halves = 0.0 if rows.halves is None else rows.halves
+        least, most = rows.values - halves, rows.values + halves
+        meets = np.column_stack([(low <= least) & (most <= high), (low <= most) & (least <= high)])
+        found = np.cumsum(np.vstack([[0, 0], meets[rows.ranks]]), axis=0)
         within = found[rows.row_start[1:]] - found[rows.row_start[:-1]]
         known = np.array(
             [low <= self.info.low and self.info.high <= high, low <= self.info.high and self.info.low <= high]
         )
         amount = np.diff(rows.row_start)[:, None] + self.caution
-        states = (within[:, None] + self.caution * known) / amount
+        states = (within + self.caution * known) / amount
 
         def ask(codes: Codes) -> Floats:
             return self.mean(codes, lambda at: states[at])
@@ -189,10 +195,11 @@ class RegressionPredictor(Predictor):
     def leaf_bounds(self, at: Which = slice(None)) -> list[Floats]:
         """Return the lower and upper mean of leaves, (m,) each."""
         counts, stack = self.forest.counts[at], self.stack
+        halves = None if self.forest.halves is None else self.forest.halves[at]
         if stack is None or not self.is_stacked:
-            return mean_bounds(self.leaf_values[at], counts, self.caution, self.info)
-        bounds, kind = mean_bounds(self._leaf_means[at], counts, self.caution, self.info), self._kind_of_leaf[at]
-        return [stack.of_leaves(bound, kind, self.forest.n_trees) for bound in bounds]
+            return mean_bounds(self.leaf_values[at], counts, self.caution, self.info, halves)
+        bounds = mean_bounds(self._leaf_means[at], counts, self.caution, self.info, halves)
+        return [stack.of_leaves(bound, self._kind_of_leaf[at], self.forest.n_trees) for bound in bounds]
 
     def leaf_states(self) -> Floats:
         """Return prediction, lower and upper bound of every leaf, (L, 3)."""
@@ -202,7 +209,8 @@ class RegressionPredictor(Predictor):
         """Return prediction, lower and upper bound of every node, (N, 1) each."""
         stack, stacks = self.stack, self.is_stacked
         values = tree.evidence.mean if stacks else tree.evidence.values
-        found = [values, *mean_bounds(values, tree.counts[:, 0], self.caution, self.info)]
+        halves = tree.evidence.halves
+        found = [values, *mean_bounds(values, tree.counts[:, 0], self.caution, self.info, halves)]
         if stack is not None and stacks:
             found = [stack.of_leaves(each, tree.number % KINDS, self.forest.n_trees) for each in found]
         return [each[:, None] for each in found]
@@ -220,6 +228,12 @@ class RegressionPredictor(Predictor):
         whole = noise + of_nodes[0].between
         share = np.divide(noise, whole, out=np.zeros(len(whole)), where=whole > 0)
         return TargetVariance(total, share * total, total - share * total)
+
+    def fuzzy_numbers(self, codes: Codes) -> RandomFuzzyNumbers:
+        """Return random fuzzy numbers whose variance is aleatoric and whose fuzziness is epistemic."""
+        variance, mean = self.variance(codes), self.predicted(Batch(codes))
+        with np.errstate(divide="ignore"):
+            return RandomFuzzyNumbers(mean, variance.aleatoric, 1 / variance.epistemic)
 
     def moments(self, codes: Codes) -> TreeMoments:
         """Return the prediction, and the variance between trees and within leaves."""
@@ -295,6 +309,8 @@ class RegressionPredictor(Predictor):
 
     def interval(self, batch: Batch, coverage: float, method: str = "auto") -> Floats:
         """Return intervals for the targets, (n, 2)."""
+        if method == JOINT:
+            raise ValueError("method='joint' requires a multi-output model, got one output. Use method='scaled'.")
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
         residuals = self.residuals("predict_interval")
@@ -302,6 +318,44 @@ class RegressionPredictor(Predictor):
             return self._widened(batch, lambda codes: self._jackknife_plus(codes, residuals, coverage))
         _check_scaled(residuals, "predict_interval", 'method="jackknife+"')
         return self._widened(batch, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
+
+    def joint_intervals(self, batch: Batch, coverage: float, outputs: list[RegressionPredictor], known: Learned) -> Any:
+        """Return intervals (n, 2) of each output, which contain all targets of a row together."""
+        radius = joint_radius(known.get("joint", None, lambda: self._largest_residuals(outputs)), coverage)
+        return [each._box(batch, radius) for each in outputs]
+
+    def _largest_residuals(self, outputs: list[RegressionPredictor]) -> Floats:
+        """Return the largest scaled residual over the outputs of each out-of-bag row, ascending, (m,)."""
+        rows = self.oob_rows("predict_interval with method='joint'")
+        sample = rows.bags.independent_rows(MAX_ROWS)
+        oob = rows.bags.oob_each(self.forest.n_trees, sample)
+        sample, oob = sample[oob.any(axis=1)], oob[oob.any(axis=1)]
+        leaves = self.forest.leaves(rows.codes_of(sample), self.threads(len(sample)))
+        found = []
+        for each in outputs:
+            own = each.oob_rows("predict_interval with method='joint'")
+            stack = each._stack_of_rows(own, sample)
+            found.append(absolute_scaled(each.fitted.forest, leaves, own.target.values[sample], oob, *stack))
+        return np.sort(np.max(found, axis=0))
+
+    def _stack_of_rows(self, rows: TrainingRows, sample: NDArray[np.int64]) -> tuple[Floats | None, Floats | None]:
+        """Return out-of-bag predictions of rows (m,) by a stack, and factors of its trees; None without one."""
+        forest = self.fitted.forest
+        if self.stack is None or not self.is_stacked:
+            return None, None
+        factors = self.stack.factors(forest.n_trees)[np.arange(forest.n_trees) % KINDS]
+        return oob_predictions(forest, rows, sample, self.threads(len(sample))), factors
+
+    def _box(self, batch: Batch, radius: float) -> Floats:
+        """Return intervals (n, 2) of as many spreads to both sides."""
+        residuals = self.residuals("predict_interval")
+
+        def ask(codes: Codes) -> Floats:
+            moments = self.moments(codes)
+            width = radius * moments.spread(residuals.mean_square) if np.isfinite(radius) else np.inf
+            return np.column_stack([moments.mean - width, moments.mean + width])
+
+        return self._widened(batch, ask)
 
     def _widened(
         self,
@@ -340,6 +394,7 @@ class RegressionPredictor(Predictor):
     ) -> Floats:
         """Return quantiles, (n, q); out of bag for the training rows if `codes` is None."""
         wanted = checked_quantiles(quantiles, weighting, interpolation)
+        self._check_known_targets("predict_quantiles")
         if method not in QUANTILE_METHODS:
             raise ValueError(f"method must be one of {', '.join(QUANTILE_METHODS)}, got {method!r}.")
         if method == "scaled":
@@ -354,6 +409,7 @@ class RegressionPredictor(Predictor):
     def distribution(self, codes: Codes | None, method: str, weighting: str) -> PredictedDistribution:
         """Return the distributions of the targets; out of bag for the training rows if `codes` is None."""
         checked_quantiles(0.5, weighting, "linear")
+        self._check_known_targets("predict_distribution")
         if method not in DISTRIBUTION_METHODS:
             raise ValueError(f"method must be one of {', '.join(DISTRIBUTION_METHODS)}, got {method!r}.")
         if method == "leaves":
@@ -373,9 +429,18 @@ class RegressionPredictor(Predictor):
 
         If `codes` is None, ranks are those of the training rows, out of bag.
         """
+        self._check_known_targets("quantile_ranks")
         leaves, threads = self._reached(codes, "quantile_ranks")
         numbers = read_targets(y, len(leaves), "squared_error")
         return ranks_of(self.forest, leaves, self.leaf_rows("quantile_ranks"), numbers, weighting, kind, threads)
+
+    def _check_known_targets(self, name: str) -> None:
+        """Raise if targets of training rows are intervals."""
+        if self.forest.halves is not None:
+            raise ValueError(
+                f"{name} requires targets that are numbers, got intervals in the fit. Use predict_interval or"
+                " predict_belief."
+            )
 
     def _reached(self, codes: Codes | None, name: str) -> tuple[NDArray[np.int32], int]:
         """Return leaves (n, T) and threads; training rows, -1 in bag, if `codes` is None."""
@@ -442,12 +507,10 @@ class RegressionPredictor(Predictor):
                 )
             sample = rows.bags.independent_rows(MAX_ROWS)
             known = (sample, rows.codes_of(sample), rows.target.values[sample], rows.bags)
-            threads = self.threads(len(sample))
-            if self.stack is None or not self.is_stacked:
-                return learn_residuals(self.forest, *known, threads)
-            forest = self.fitted.forest
-            factors = self.stack.factors(forest.n_trees)[np.arange(forest.n_trees) % KINDS]
-            return learn_residuals(forest, *known, threads, oob_predictions(forest, rows, sample, threads), factors)
+            threads, halves = self.threads(len(sample)), rows.target.core.halves
+            wide = None if halves is None else halves[sample]
+            predicted, factors = self._stack_of_rows(rows, sample)
+            return learn_residuals(self.fitted.forest, *known, threads, predicted, factors, wide)
 
         return self.fitted.learned.get("residuals", None, make)
 
@@ -532,14 +595,20 @@ def _check_scaled(residuals: Residuals, name: str, instead: str) -> None:
         )
 
 
-def mean_bounds(values: Floats, counts: NDArray[Any], caution: float, info: RangeInfo) -> list[Floats]:
+def mean_bounds(
+    values: Floats, counts: NDArray[Any], caution: float, info: RangeInfo, halves: Floats | None = None
+) -> list[Floats]:
     """Return the lower and upper means of leaves or nodes, (m,) each.
 
-    Values that rounding put outside the range of the targets are their own bound.
+    `halves` (m,) are the mean half widths of targets that are intervals. Values that rounding put outside the range of
+    the targets are their own bound.
     """
     share = counts / (counts + caution)
     extremes = np.minimum(info.low, values), np.maximum(info.high, values)
-    return [share * values + (1 - share) * extreme for extreme in extremes]
+    if halves is None:
+        return [share * values + (1 - share) * extreme for extreme in extremes]
+    ends = np.maximum(values - halves, info.low), np.minimum(values + halves, info.high)
+    return [share * end + (1 - share) * extreme for end, extreme in zip(ends, extremes, strict=True)]
 
 
 def regression_trace(rows: TrainingRows) -> Trace:

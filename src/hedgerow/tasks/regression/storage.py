@@ -76,7 +76,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
     """Read a regressor, and check everything; arrays read are removed from `arrays`."""
     decoder = Decoder(arrays, 1)
     model = decoder.estimator(given["parameters"], kind)
-    moments = ("values", "means", "variances") if given["has_means"] is True else ("values", "variances")
+    moments = ("values", "variances", "halves", *(("means",) if given["has_means"] is True else ()))
     state = state_from_contents(given, arrays, 1, once, moments=moments)
     reported = given["fitted"]
     check_known(reported, _REPORTED)
@@ -147,6 +147,7 @@ def _fitted_to_contents(predictor: RegressionPredictor, model: Any, encoder: Enc
         if residuals.scaled is not None:
             reported["scaled"] = {"mean_square": residuals.mean_square}
             arrays["residuals.scaled"] = residuals.scaled
+            arrays |= {} if residuals.scaled_high is None else {"residuals.scaled_high": residuals.scaled_high}
     if fitted.impurities is not None:
         reported["impurities"] = True
         arrays["impurities"] = fitted.impurities
@@ -154,7 +155,8 @@ def _fitted_to_contents(predictor: RegressionPredictor, model: Any, encoder: Enc
         rows = predictor.leaf_rows()
         reported["leaf_rows"] = {"weighted": rows.weights is not None}
         arrays |= {"rows.start": rows.row_start, "rows.ranks": rows.ranks, "rows.values": rows.values}
-        arrays |= {} if rows.weights is None else {"rows.weights": rows.weights}
+        for name, held in (("weights", rows.weights), ("halves", rows.halves)):
+            arrays |= {} if held is None else {f"rows.{name}": held}
     known, of_known = learned_to_contents(fitted)
     return reported | known, arrays | of_known
 
@@ -211,17 +213,20 @@ def _with_scaled(residuals: Residuals, given: Json, arrays: Arrays, info: RangeI
         raise ModelFileError(f"malformed 'scaled': must be an object with 'mean_square', got {str(given)[:40]}")
     most = (1 + 1e-6) * (info.high - info.low) ** 2
     mean_square = checked_number("mean_square", given["mean_square"], float, 0.0, most)
-    scaled = take(arrays, "residuals.scaled", np.float64).copy()
-    if (
-        len(scaled) > len(residuals.residuals)
-        or not (np.abs(scaled) <= MAX_SCALED).all()
-        or (np.diff(scaled) < 0).any()
-    ):
-        raise ModelFileError(
-            f"malformed 'residuals.scaled': must be ascending, within ±{MAX_SCALED:.0f}, and at most"
-            f" {len(residuals.residuals)} values, got {len(scaled)}"
-        )
-    return replace(residuals, scaled=scaled, mean_square=mean_square)
+    names = [name for name in ("scaled", "scaled_high") if f"residuals.{name}" in arrays or name == "scaled"]
+    held = {name: take(arrays, f"residuals.{name}", np.float64).copy() for name in names}
+    for name, scaled in held.items():
+        if (
+            len(scaled) > len(residuals.residuals)
+            or len(scaled) != len(held["scaled"])
+            or not (np.abs(scaled) <= MAX_SCALED).all()
+            or (np.diff(scaled) < 0).any()
+        ):
+            raise ModelFileError(
+                f"malformed 'residuals.{name}': must be ascending, within ±{MAX_SCALED:.0f}, and at most"
+                f" {len(residuals.residuals)} values, got {len(scaled)}"
+            )
+    return replace(residuals, scaled=held["scaled"], mean_square=mean_square, scaled_high=held.get("scaled_high"))
 
 
 def _stack_from(given: Json, arrays: Arrays, model: Any, info: RangeInfo) -> Stack:
@@ -248,7 +253,11 @@ def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest, info: RangeInfo
     weights = None
     if given["weighted"] is True:
         weights = take(arrays, "rows.weights", np.float64, length=len(values))
-    sound = weights is None or ((weights >= LIGHTEST) & (weights <= MOST_WEIGHT)).all()
+    halves = None
+    if "rows.halves" in arrays:
+        halves = take(arrays, "rows.halves", np.float64, length=len(values))
+    sound = halves is None or ((halves >= 0) & (halves <= MAX_TARGET)).all()
+    sound = sound and (weights is None or ((weights >= LIGHTEST) & (weights <= MOST_WEIGHT)).all())
     if not sound or (np.diff(values) < 0).any() or ranks.max() >= len(values):
         raise ModelFileError("malformed 'leaf_rows': rows must be ranked by target, with positive weights")
-    return LeafRows(start, ranks, values, weights)
+    return LeafRows(start, ranks, values, weights, halves)

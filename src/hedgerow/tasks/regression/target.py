@@ -14,7 +14,10 @@ from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 
 from hedgerow.criteria import Criterion
-from hedgerow.forest.moments import LIGHTEST, MAX_TARGET
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.moments import LIGHTEST, MAX_TARGET, LeafMoments
+from hedgerow.forest.quantiles import find_leaf_rows
+from hedgerow.forest.rows import Bags
 from hedgerow.forest.target import (
     CoreTarget,
     ReadTarget,
@@ -24,6 +27,8 @@ from hedgerow.forest.target import (
     read_weights,
     refuse_masked,
 )
+from hedgerow.labels import IntervalTargets
+from hedgerow.table.bins import Codes
 from hedgerow.table.sums import Spread, spread_of
 
 Floats = NDArray[np.float64]
@@ -70,6 +75,8 @@ class RealTargets(CoreTarget):
         Centre and step of the grid.
     low, high : float
         Bounds of ``sums / amounts`` over all rows, with a margin.
+    halves : (n,) float64 or None
+        Half widths of the targets, if some are intervals, whose midpoints are `values`.
     """
 
     values: NDArray[np.float64]
@@ -80,6 +87,7 @@ class RealTargets(CoreTarget):
     unit: float
     low: float
     high: float
+    halves: NDArray[np.float64] | None = None
 
     #: A leaf has one count, its rows.
     n_classes: ClassVar[int] = 1  # type: ignore[misc]
@@ -88,7 +96,19 @@ class RealTargets(CoreTarget):
     def fields(self, criterion: Any) -> dict[str, Any]:
         """Return the targets, and the criterion."""
         known = {"kind": "numbers", "criterion": criterion} | vars(self)
+        del known["halves"]
         return known if isinstance(criterion, str) else known | self._belief(criterion)
+
+    def with_masses(self, forest: Forest, codes: Codes, bags: Bags, n_threads: int) -> Forest:
+        """Return trees grown on this target, whose leaves also keep the mean half width of their intervals."""
+        if self.halves is None:
+            return forest
+        rows = find_leaf_rows(forest, codes, self.values, self.weights, bags, n_threads, self.halves)
+        assert rows.halves is not None
+        assert isinstance(forest.evidence, LeafMoments)
+        amounts = np.ones(len(rows.ranks)) if rows.weights is None else rows.weights[rows.ranks]
+        sums = [np.add.reduceat(each, rows.row_start[:-1]) for each in (amounts * rows.halves[rows.ranks], amounts)]
+        return replace(forest, evidence=replace(forest.evidence, halves=sums[0] / sums[1]))
 
     def _belief(self, criterion: Any) -> dict[str, Any]:
         """Return a `BeliefVariance` on the grid; row weights are divided by their mean."""
@@ -140,7 +160,13 @@ class RegressionTarget:
     @property
     def identity(self) -> Floats:
         """Array that is equal for two tables with the same targets."""
-        return self.core.values
+        return self.core.values if self.core.halves is None else np.column_stack([self.core.values, self.core.halves])
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """Low and high ends of the targets, (n,) each; equal unless they are intervals."""
+        halves = 0.0 if self.core.halves is None else self.core.halves
+        return self.core.values - halves, self.core.values + halves
 
     @property
     def class_rows(self) -> tuple[float, ...]:
@@ -150,7 +176,8 @@ class RegressionTarget:
     @property
     def info(self) -> RangeInfo:
         """Range of the targets."""
-        return RangeInfo.between(self.values.min(), self.values.max())
+        low, high = self.ends
+        return RangeInfo.between(low.min(), high.max())
 
     def for_core(self) -> RealTargets:
         """Return the targets as the core takes them."""
@@ -158,7 +185,8 @@ class RegressionTarget:
 
     def take(self, rows: NDArray[Any]) -> RegressionTarget:
         """Return the target of some rows, in the order given."""
-        return number_target(self.values[rows], None if self.weights is None else self.weights[rows], self.criterion)
+        weights, halves = (None if held is None else held[rows] for held in (self.weights, self.core.halves))
+        return number_target(self.values[rows], weights, self.criterion, halves)
 
     def concat(self, more: RegressionTarget) -> RegressionTarget:
         """Return the target of these rows and later rows."""
@@ -185,17 +213,36 @@ class RegressionTarget:
 def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str | Criterion) -> ReadTarget:
     """Read targets and weights of rows with positive weight."""
     weights = read_weights(sample_weight, n_rows)
+    halves = None
+    if isinstance(y, IntervalTargets):
+        y, halves = _middles_and_halves(y, criterion)
     kept = None if weights is None or (weights > 0).all() else np.flatnonzero(weights).astype(np.uint32)
     values = read_targets(y, n_rows, criterion)
     if kept is not None and weights is not None:
         values, weights = values[kept], weights[kept]
-    return ReadTarget(number_target(values, weights, criterion), kept)
+        halves = None if halves is None else halves[kept]
+    return ReadTarget(number_target(values, weights, criterion, halves), kept)
 
 
-def number_target(values: Floats, weights: Floats | None, criterion: str | Criterion) -> RegressionTarget:
-    """Return the target of values (n,) and positive weights (n,) or None."""
+def number_target(
+    values: Floats, weights: Floats | None, criterion: str | Criterion, halves: Floats | None = None
+) -> RegressionTarget:
+    """Return the target of values (n,), positive weights (n,) or None, and half widths (n,) or None."""
     core = numbers_on_grid(values, weights, centred=criterion != "poisson")
+    if halves is not None and halves.any():
+        core = replace(core, halves=halves)
     return RegressionTarget(core, weights, criterion)
+
+
+def _middles_and_halves(y: IntervalTargets, criterion: str | Criterion) -> tuple[Floats, Floats]:
+    """Return midpoints and half widths of intervals, (n,) each."""
+    if criterion in ("absolute_error", "poisson"):
+        raise ValueError(
+            f"criterion must be 'squared_error' or 'belief' for targets that are intervals, got {criterion!r}."
+        )
+    if max(np.abs(y.low).max(initial=0.0), np.abs(y.high).max(initial=0.0)) > MAX_TARGET:
+        raise ValueError(f"y must lie within ±{MAX_TARGET:g}. Use larger units.")
+    return y.middle, y.high / 2 - y.low / 2
 
 
 #: Sums over all rows stay below two to the power of this, and are exact in a double.

@@ -19,6 +19,7 @@ from hedgerow.forest.rows import Groups
 from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Trace
+from hedgerow.labels import IntervalTargets
 from hedgerow.params.resolve import most_trees
 from hedgerow.params.table import Params
 from hedgerow.storage.values import Arrays, Once
@@ -50,6 +51,8 @@ class Regression(SupervisedTask):
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any = None
     ) -> ReadTarget:
         """Read targets of later rows."""
+        if isinstance(y, IntervalTargets) or before.forest.halves is not None:
+            raise ValueError("partial_fit does not support targets that are intervals. Refit with all rows.")
         return read_number_target(y, sample_weight, n_rows, before.criterion)
 
     def for_outputs(self) -> MultiOutput:
