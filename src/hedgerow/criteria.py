@@ -63,6 +63,9 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
         Rows added to the side of larger impurity when the sides of a split are weighted; for the same criteria.
     of_numbers : bool
         Whether it is a criterion of continuous targets, for regressors.
+    reads_masses : bool
+        Whether the impurity of nodes with uncertain labels is that of the masses of their sets of classes
+        (`impurity_of_sets`), and not of expected class shares.
     """
 
     name: ClassVar[str]
@@ -73,6 +76,7 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
     by_ratio: ClassVar[bool] = False
     split_caution: ClassVar[float] = 0.0
     of_numbers: ClassVar[bool] = False
+    reads_masses: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: object) -> None:
         """Reset attributes about the arithmetic unless the subclass sets them."""
@@ -84,6 +88,15 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
     def impurity(self, counts: Floats) -> Floats:
         """Return the impurities (N,) of class counts (N, K) of nodes."""
         raise NotImplementedError(f"{type(self).__name__} must define impurity. See hedgerow.criteria.Criterion.")
+
+    def impurity_of_sets(self, amounts: Floats, sets: NDArray[np.bool_]) -> Floats:
+        """Return the impurities (N,) of masses (N, F) of sets of classes (F, K), for criteria that read masses."""
+        raise NotImplementedError(f"{type(self).__name__} must define impurity_of_sets if it reads masses.")
+
+    def in_core_of_sets(self, sets: NDArray[np.bool_]) -> CoreCriterion:
+        """Return the description for the core of a criterion that reads masses of sets of classes (F, K)."""
+        known = self.in_core(sets.shape[1]) | {"name": "sets", "ordered": True}
+        return known | {"sets": np.ascontiguousarray(sets, dtype=np.uint8).ravel()}
 
     def check(self) -> None:
         """Raise if a parameter is out of range."""
@@ -187,7 +200,8 @@ class BeliefGain(Criterion):
 
     U = (1 - lam) non-specificity + lam discord (Sutton-Charani et al., 2012). Non-specificity is large if a node has
     little evidence, discord if its evidence is divided. Small nodes are unspecific, so trees stop growing without
-    further limits; rows of one class always stay together.
+    further limits; rows of one class always stay together. With uncertain labels and "idm", U is that of the extended
+    imprecise Dirichlet model (Utkin, 2005), which keeps the masses of sets of classes.
 
     Parameters
     ----------
@@ -246,6 +260,29 @@ class BeliefGain(Criterion):
             return np.asarray(total_uncertainty_from_counts(counts, lam, self.caution))
         mass = mass_from_counts(counts, model="multinomial", alpha=self.alpha, ordinal=self.ordinal)
         return np.asarray((1 - lam) * non_specificity(mass) + lam * discord(mass))
+
+    @property
+    def reads_masses(self) -> bool:  # type: ignore[override]
+        """True if the mass is that of the imprecise Dirichlet model."""
+        return self.compiled and not self._is_multinomial
+
+    def impurity_of_sets(self, amounts: Floats, sets: NDArray[np.bool_]) -> Floats:
+        """Return U (N,) in bits of masses (N, F), in rows, of sets of classes (F, K).
+
+        Examples
+        --------
+        >>> sets = np.array([[True, False], [False, True], [True, True]])
+        >>> BeliefGain(lam=0.5).impurity_of_sets(np.array([[2.0, 0.0, 2.0], [2.0, 0.0, 0.0]]), sets).round(3)
+        array([0.403, 0.254])
+        """
+        lam, size, n_classes = _number(self.lam), sets.sum(axis=1), sets.shape[1]
+        total = amounts.sum(axis=1) + self.caution
+        pignistic = amounts / size @ sets + self.caution / n_classes
+        unspecific = amounts @ np.log2(size) + self.caution * np.log2(n_classes)
+        share = np.divide(pignistic @ sets.T, total[:, None], out=np.ones_like(amounts), where=amounts > 0)
+        conflict = -(amounts * np.log2(np.minimum(share, 1.0))).sum(axis=1)
+        weighed = (1 - lam) * unspecific + lam * conflict
+        return np.asarray(np.divide(weighed, total, out=np.zeros_like(total), where=total > 0))
 
     def check(self) -> None:
         """Raise if a parameter is out of range."""

@@ -37,13 +37,13 @@ def test_blocks_make_the_tally_of_all_rows(parameters: dict, monkeypatch: pytest
     weight = np.where(np.arange(len(y)) % 7 == 0, 0.0, 1.0 + np.arange(len(y)) % 3)
     now = predictor_of(RandomForestClassifier(12, random_state=0, **parameters).fit(X, y, sample_weight=weight))
     evidence = now.oob_evidence()
-    trial, judged = now.try_out(evidence, evidence.rule, now.caution, now.given_decision)
-    labels = now.oob_rows().target.labels[judged]
+    trial = now.try_out(evidence, evidence.rule, now.caution, now.given_decision)
+    labels = trial.judged.labels
     whole = tally_sets(
         now.classes[labels], now.named(trial.opinion.probability), trial.sets, classes=now.classes
     ).figures()
     assert outside.oob_tally(now).figures() == whole
-    assert whole["rows"] == judged.sum() > 200
+    assert whole["rows"] == len(labels) > 200
 
 
 def test_no_judge_means_no_tally() -> None:

@@ -17,8 +17,9 @@ from sklearn.datasets import load_iris
 
 import hedgerow
 from hedgerow import DecisionTreeClassifier, PairwiseTreesClassifier, RandomForestClassifier
-from hedgerow.belief import belief_from_mass, plausibility_from_mass
+from hedgerow.belief import belief_from_mass, plausibility_from_mass, total_uncertainty
 from hedgerow.belief.leaf import idm_bounds, undominated, undominated_with_gaps
+from hedgerow.criteria import BeliefGain
 from hedgerow.export import export_code, to_onnx, to_sklearn
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets
@@ -448,3 +449,95 @@ def test_evidential_error_ignores_labels_that_say_nothing():
     assert evidential_error([{0, 1}] * 5, [0] * 5) == 0.0
     told = [{0}] * 3 + [{1}] + [{0, 1}] * 20
     assert evidential_error(told, [0] * 24) == pytest.approx(0.25)
+
+
+# ---- growing on masses ---------------------------------------------------------------------------------------
+
+
+def total_by_subsets(amounts: Any, sets: Any, lam: float, caution: float) -> float:
+    """U of the extended imprecise Dirichlet mass, over all 2^K sets."""
+    n_classes = sets.shape[1]
+    mass = np.zeros(1 << n_classes)
+    np.add.at(mass, sets @ (1 << np.arange(n_classes)), amounts)
+    mass[-1] += caution
+    return float(total_uncertainty(mass / mass.sum(), lam))
+
+
+@given(st.integers(2, 4), st.sampled_from([0.2, 0.5, 1.0]), st.sampled_from([0.5, 1.0, 2.0]), st.integers(0, 999))
+def test_uncertainty_of_sets_is_that_of_the_whole_mass(n_classes, lam, caution, seed):
+    rng = np.random.default_rng(seed)
+    sets = np.array(list(itertools.product([False, True], repeat=n_classes)))[1:]
+    amounts = rng.integers(0, 5, (3, len(sets))) * rng.random(len(sets))
+    found = BeliefGain(lam, caution=caution).impurity_of_sets(amounts, sets)
+    expected = [total_by_subsets(each, sets.astype(int), lam, caution) for each in amounts]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    singles = np.eye(n_classes, dtype=bool)
+    counts = amounts[:, :n_classes]
+    np.testing.assert_allclose(
+        BeliefGain(lam, caution=caution).impurity_of_sets(counts, singles),
+        BeliefGain(lam, caution=caution).impurity(counts),
+    )
+
+
+def test_uncertainty_of_sets_by_hand():
+    # Two rows {a}, two rows {a, b}, s = 1: m({a}) = .4, m({a, b}) = .6, BetP(a) = .7; U = .5 · .6 - .5 · .4 log2 .7
+    found = BeliefGain(0.5).impurity_of_sets(np.array([[2.0, 2.0]]), np.array([[True, False], [True, True]]))
+    np.testing.assert_allclose(found, [0.3 - 0.2 * np.log2(0.7)])
+
+
+@pytest.mark.parametrize("labels", [blurred(0.6), mixed()], ids=["sets", "masses"])
+@pytest.mark.parametrize("lam", [0.3, 0.7])
+def test_belief_trees_split_where_the_uncertainty_of_the_masses_falls_most(labels, lam):
+    criterion = BeliefGain(lam)
+    tree = DecisionTreeClassifier(criterion=criterion, max_depth=1, random_state=0).fit(X, labels)
+    focal = labels.focal
+    amounts = np.zeros((len(X), len(focal.sets)))
+    amounts[focal.row, focal.which] = focal.mass
+
+    def lost(rows):
+        return rows.sum() * criterion.impurity_of_sets(amounts[rows].sum(axis=0)[None], focal.sets)[0]
+
+    sides = {(k, cut): X[:, k] <= cut for k in range(X.shape[1]) for cut in np.unique(X[:, k])[:-1]}
+    best = min(lost(side) + lost(~side) for side in sides.values())
+    leaf = tree.evidence(X).leaves[:, 0]
+    assert tree.tree_.n_leaves == 2
+    assert lost(leaf == 0) + lost(leaf == 1) == pytest.approx(best, rel=1e-6)
+    assert best < lost(np.ones(len(X), dtype=bool))
+    belief = np.array([labels.belief[leaf == each].sum(axis=0) for each in (0, 1)])
+    expected = belief[leaf] / (np.bincount(leaf)[leaf, None] + 1)
+    np.testing.assert_allclose(tree.predict_bounds(X)[:, :, 0], expected, atol=2e-6)
+
+
+def test_belief_trees_do_not_split_ignorance():
+    ignorant = from_sets([None] * len(X), classes=[0, 1, 2])
+    assert DecisionTreeClassifier(criterion="belief").fit(X, ignorant).tree_.n_leaves == 1
+    chance = from_masses([[0, 0.5, 0.5, 0]] * len(X))
+    assert DecisionTreeClassifier(criterion="belief").fit(X, chance).tree_.n_leaves == 1
+
+
+@pytest.mark.parametrize("leaf_counts", ["all", "inbag", "distinct", "oob"])
+def test_belief_forests_count_the_same_rows_as_others(leaf_counts):
+    how = {"leaf_counts": leaf_counts, "calibration": None, "random_state": 3, "max_depth": 1}
+    model = RandomForestClassifier(4, criterion=BeliefGain(1.0), **how).fit(X, mixed())
+    evidence, rows = model.forest_.evidence, fitted_of(model).rows
+    leaves = model.evidence(X).leaves
+    for tree in range(4):
+        times = rows.bags.counted(tree, 0, len(X))
+        times = np.ones(len(X)) if times is None else times
+        held = evidence.between(*model.forest_.leaf_start[tree : tree + 2])
+        np.testing.assert_array_equal(held.rows, np.bincount(leaves[:, tree], times, minlength=held.n_leaves))
+        np.testing.assert_allclose(held.masses.read()[2], held.amount, rtol=1e-6)
+
+
+def test_criteria_that_read_masses_prune_by_them():
+    model = DecisionTreeClassifier(criterion=BeliefGain(0.7), random_state=0).fit(X, mixed())
+    alphas = model.cost_complexity_pruning_path(X, mixed()).ccp_alphas
+    assert len(alphas) > 1
+    cut = DecisionTreeClassifier(criterion=BeliefGain(0.7), ccp_alpha=alphas[-1] * 1.01, random_state=0)
+    assert cut.fit(X, mixed()).tree_.n_leaves == 1
+
+
+def test_criteria_that_read_masses_take_no_monotonic_constraints():
+    model = DecisionTreeClassifier(criterion="belief", monotonic_cst=[1, 0, 0, 0])
+    with pytest.raises(ValueError, match="monotonic_cst does not support uncertain labels"):
+        model.fit(X[:100], from_sets([{0}] * 50 + [{0, 1}] * 50))

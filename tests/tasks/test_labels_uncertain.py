@@ -30,10 +30,12 @@ from hedgerow import (
 )
 from hedgerow.belief import contour_from_mass, mass_from_sets, pignistic_from_mass
 from hedgerow.criteria import BeliefGain
+from hedgerow.decisions import decide
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets, read_labels
-from hedgerow.rules import merge_states
+from hedgerow.metrics import accuracy_bounds, u80
+from hedgerow.rules import Belief, merge_states
 from hedgerow.tasks.classification.target import NEGLIGIBLE
 
 MODELS: dict[str, Any] = {
@@ -271,23 +273,61 @@ def test_out_of_bag_judgement_of_meaningless_labels_is_at_chance():
     assert model.oob_score_ == right[known].mean()
 
 
-def test_learning_on_out_of_bag_rows_needs_some_certain_labels():
+def test_calibrated_decisions_and_learned_weights_need_some_certain_labels():
+    labels = [{0, 1}] * 75 + [{1, 2}] * 75
     with pytest.raises(ValueError, match="rows of certain class"):
-        RandomForestClassifier(5, oob_score=True).fit(X, [{0, 1}] * 75 + [{1, 2}] * 75)
-    RandomForestClassifier(5).fit(X, [{0, 1}] * 75 + [{1, 2}] * 75)
+        RandomForestClassifier(5, decision="coverage").fit(X, labels)
+    with pytest.raises(ValueError, match="rows of certain class"):
+        RandomForestClassifier(5, rule=Belief("learned"), random_state=0).fit(X, labels)
+
+
+@pytest.mark.parametrize("calibration", [None, "oob"])
+def test_rows_are_judged_by_expected_shares_if_most_labels_are_uncertain(calibration):
+    labels = from_sets([{label, (label + 1) % 3} if row % 3 else label for row, label in enumerate(Y.tolist())])
+    model = RandomForestClassifier(20, oob_score=True, caution="auto", calibration=calibration, random_state=0)
+    model.fit(X, labels)
+    shares, predicted = model.label_shares_, model.oob_decision_function_.argmax(axis=1)
+    assert model.oob_score_ == pytest.approx(shares[np.arange(150), predicted].mean(), abs=1e-12)
+    lower, upper = accuracy_bounds(labels, predicted)
+    assert lower < model.oob_score_ < upper
+    assert bool(model.calibration_.why) == (calibration is None)
+    model.tune(metric="u65", param_grid={"caution": [0.0, 1.0, 4.0]})
+    assert len(model.tuning_) == 3
+    with pytest.raises(ValueError, match="A metric must be a name if most labels are uncertain"):
+        model.tune(metric=lambda y, sets: 0.0, param_grid={"caution": [0.0, 1.0]})
+
+
+def test_expected_utility_out_of_bag_is_that_of_all_completions():
+    labels = from_sets([{0, 1}, {1, 2}, {0, 2}] * 50, classes=[0, 1, 2])
+    model = RandomForestClassifier(9, oob_score="u80", label_rounds=0, calibration=None, random_state=0).fit(X, labels)
+    opinion = model.oob_evidence_.as_forest().combine()
+    sets = decide(opinion, predictor_of(model).given_decision)
+    each = [
+        u80(np.full(150, label), sets, classes=[0, 1, 2], sample_weight=labels.shares[:, label]) for label in range(3)
+    ]
+    assert model.oob_score_ == pytest.approx(np.average(each, weights=labels.shares.sum(axis=0)))
+
+
+@pytest.mark.parametrize("chosen", [{"n_estimators": "auto"}, {"max_features": "oob"}])
+def test_forests_choose_by_expected_errors_if_most_labels_are_uncertain(chosen):
+    model = RandomForestClassifier(**({"n_estimators": 5, "random_state": 0} | chosen))
+    model.fit(X, [{0, 1}] * 50 + [{1, 2}] * 100)
+    assert 0 <= model.oob_errors_.ensemble <= 0.6
+    assert 0 < model.oob_errors_.out_of_bag <= 0.6
 
 
 @pytest.mark.parametrize("leaf_counts", ["all", "inbag"])
 @pytest.mark.parametrize("rule", ["average", "belief", "cautious", "median"])
-def test_out_of_bag_errors_are_those_of_certain_rows_without_themselves(rule, leaf_counts):
-    settings = {"rule": rule, "leaf_counts": leaf_counts, "label_rounds": 1, "random_state": 1}
-    model = RandomForestClassifier(12, oob_score=True, **settings).fit(X, blur(Y, 0.6))
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_out_of_bag_errors_are_those_of_rows_without_themselves(rule, leaf_counts, share):
+    settings = {"rule": rule, "leaf_counts": leaf_counts, "label_rounds": 1, "calibration": None, "random_state": 1}
+    model = RandomForestClassifier(12, oob_score=True, **settings).fit(X, blur(Y, share))
     assert model.oob_trace_[-1] == pytest.approx(1 - model.oob_score_, abs=1e-12)
     assert model.oob_errors_.ensemble == pytest.approx(1 - model.oob_score_, abs=1e-12)
 
 
 def test_errors_of_single_trees_are_those_of_certain_rows_without_themselves():
-    model = RandomForestClassifier(6, label_rounds=0, random_state=1).fit(X, blur(Y, 0.6))
+    model = RandomForestClassifier(6, label_rounds=0, random_state=1).fit(X, blur(Y, 0.3))
     target, evidence = fitted_of(model).rows.target, model.oob_evidence_
     means, insiders, answers = [], [], np.zeros(3)
     whole = model.evidence(X).counts
@@ -308,12 +348,6 @@ def test_errors_of_single_trees_are_those_of_certain_rows_without_themselves():
     assert found.out_of_bag == pytest.approx(np.mean(means), abs=1e-12)
     assert found.resubstitution == pytest.approx(np.mean(insiders), abs=1e-12)
     assert found.no_information == pytest.approx(1 - shares @ answers / answers.sum(), abs=1e-12)
-
-
-@pytest.mark.parametrize("chosen", [{"n_estimators": "auto"}, {"max_features": "oob"}])
-def test_choosing_on_out_of_bag_rows_needs_some_certain_labels(chosen):
-    with pytest.raises(ValueError, match="rows of certain class"):
-        RandomForestClassifier(**({"n_estimators": 5} | chosen)).fit(X, [{0, 1}] * 75 + [{1, 2}] * 75)
 
 
 def test_tree_weights_calibration_and_tuning_are_learned_on_certain_rows():

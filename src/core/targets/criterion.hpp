@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <stdexcept>
 #include <unordered_map>
 #include <vector>
 
@@ -205,6 +207,45 @@ inline double lower_entropy(const WholeSide::Counts& counts, double caution) {
     }
     return entropy;
 }
+
+// U_λ of the extended imprecise Dirichlet mass of rows whose labels are masses over sets of classes, in bits:
+// m(A) = c(A)/(n+s), and s/(n+s) more on the set of all classes.
+class SetUncertainty {
+public:
+    // `members`: for each set, whether each class is in it; caution is in rows.
+    SetUncertainty(std::span<const std::uint8_t> members, std::size_t n_sets, double lam, double caution)
+        : n_classes_(members.size() / n_sets), lam_(lam), caution_(caution), classes_(n_sets) {
+        for (std::size_t i = 0; i < members.size(); ++i)
+            if (members[i]) classes_[i / n_classes_].push_back(static_cast<std::uint32_t>(i % n_classes_));
+        for (const auto& set : classes_)
+            if (set.empty()) throw std::invalid_argument("sets of classes must not be empty");
+    }
+
+    // Given the mass of each set, in rows.
+    double operator()(const std::vector<double>& amounts) const {
+        const double of_each = caution_ / static_cast<double>(n_classes_);
+        std::vector<double> pignistic(n_classes_, of_each);
+        double total = caution_, unspecific = caution_ * std::log2(static_cast<double>(n_classes_)), discord = 0;
+        for (std::size_t i = 0; i < classes_.size(); ++i) {
+            const auto size = static_cast<double>(classes_[i].size());
+            for (const std::uint32_t k : classes_[i]) pignistic[k] += amounts[i] / size;
+            total += amounts[i];
+            unspecific += amounts[i] * std::log2(size);
+        }
+        for (std::size_t i = 0; i < classes_.size(); ++i) {
+            if (amounts[i] <= 0) continue;
+            double believed = 0;
+            for (const std::uint32_t k : classes_[i]) believed += pignistic[k];
+            discord -= amounts[i] * std::log2(std::min(believed / total, 1.0));
+        }
+        return ((1 - lam_) * unspecific + lam_ * discord) / total;
+    }
+
+private:
+    std::size_t n_classes_;
+    double lam_, caution_;
+    std::vector<std::vector<std::uint32_t>> classes_;  // of each set
+};
 
 // U_λ of the multinomial mass of at most three classes: the Möbius inverse of the lower probabilities from Goodman's
 // simultaneous intervals; `quantile` is that of their chi-square distribution. Counts are in rows.

@@ -165,10 +165,10 @@ def _uncertainty(predictor: ClassificationPredictor) -> dict[str, str]:
     rows = predictor.fitted.oob_rows
     if rows is None or rows.target.known is not None:
         return {}
-    trial, used = predictor.try_out(
+    trial = predictor.try_out(
         predictor.oob_evidence(), predictor.plain_rule, predictor.caution, predictor.given_decision
     )
-    sets, truth = trial.sets, rows.target.labels[used]
+    sets, truth = trial.sets, trial.judged.labels
     single, covers = sets.sum(axis=1) == 1, sets[np.arange(len(sets)), truth]
     right = f", {covers[single].mean():.1%} of them correctly" if single.any() else ""
     return {"out of bag": f"{single.mean():.1%} of rows decided{right}; coverage of sets {covers.mean():.1%}"}

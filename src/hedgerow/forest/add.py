@@ -62,20 +62,41 @@ def forest_with_masses(forest: Forest, codes: Codes, masses: FocalMasses, bags: 
 
     `bags` are those of the trees, which were grown on these rows.
     """
-    found, leaf_start, structure = [], forest.leaf_start, forest.structure
+    each = leaves_of_rows(forest, codes, bags, n_threads)
+    first, *more = (leaf_masses(masses, leaves, times, n_leaves) for leaves, times, n_leaves in each)
+    held = first.join(*more)
+    if forest.structure.is_borrowed.any():
+        held = held.repeat(*forest.structure.lenders())
+    assert isinstance(forest.evidence, ClassCounts)
+    return replace(forest, evidence=replace(forest.evidence, weights=forest.evidence.heavy, masses=held))
+
+
+def recounted_forest(forest: Forest, codes: Codes, own: NDArray[np.float64], bags: Bags, n_threads: int) -> Forest:
+    """Return a forest whose leaves count the rows (p, n), given the weight each adds to classes, (n, K).
+
+    `bags` are those of the trees, which were grown on these rows. A row counts in its class of largest weight.
+    """
+    found, leading = [], own.argmax(axis=1)
+    for leaves, times, n_leaves in leaves_of_rows(forest, codes, bags, n_threads):
+        once = np.ones(len(own)) if times is None else times.astype(np.float64)
+        counts, weights = np.zeros((2, n_leaves, own.shape[1]))
+        np.add.at(counts, (leaves, leading), once)
+        np.add.at(weights, leaves, own * once[:, None])
+        found.append(ClassCounts.of_tables(counts.astype(np.uint32), weights))
+    return repay_borrowed(replace(forest, evidence=found[0].join(*found[1:])))
+
+
+def leaves_of_rows(
+    forest: Forest, codes: Codes, bags: Bags, n_threads: int
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint32] | None, int]]:
+    """Yield the leaf of each row (n,), how often it counts there (None: once), and the number of leaves, per tree."""
     together = max(1, LEAF_BYTES // (4 * codes.shape[1]))
+    sizes = np.diff(forest.leaf_start).tolist()
     for first in range(0, forest.n_trees, together):
         last = min(first + together, forest.n_trees)
         leaves = trees_between(forest, first, last).leaves(codes, n_threads)
         for tree in range(first, last):
-            times = bags.counted(tree, 0, codes.shape[1])
-            n_leaves = int(leaf_start[tree + 1] - leaf_start[tree])
-            found.append(leaf_masses(masses, leaves[:, tree - first], times, n_leaves))
-    held = found[0].join(*found[1:])
-    if structure.is_borrowed.any():
-        held = held.repeat(*structure.lenders())
-    assert isinstance(forest.evidence, ClassCounts)
-    return replace(forest, evidence=replace(forest.evidence, weights=forest.evidence.heavy, masses=held))
+            yield leaves[:, tree - first], bags.counted(tree, 0, codes.shape[1]), sizes[tree]
 
 
 def _counted(

@@ -280,7 +280,8 @@ class ClassCounts(LeafPayload):
 
     def impurity_at_nodes(self, tree: Nodes, criterion: str | Criterion) -> tuple[Floats, Floats]:
         """Return weight and impurity of each node of a tree with these leaves, (N,) each."""
-        if self.entry_start is None or self.entry_class is None:
+        of_masses = self.masses is not None and resolve_criterion(criterion).reads_masses
+        if of_masses or self.entry_start is None or self.entry_class is None:
             return super().impurity_at_nodes(tree, criterion)
         return impurity_of_entries(self._entries(tree, self.heavy), resolve_criterion(criterion), self.n_classes)
 
@@ -327,8 +328,13 @@ class ClassCounts(LeafPayload):
         return kind(self, target, weights, origins, ends)
 
     def impurity(self, criterion: str | Criterion) -> Floats:
-        """Return the impurity of each leaf, (L,), from its class weights."""
-        return np.asarray(resolve_criterion(criterion).impurity(self.table(weighted=True).astype(np.float64)))
+        """Return the impurity of each leaf, (L,), from its class weights, or from masses if a criterion reads them."""
+        resolved, masses = resolve_criterion(criterion), self.masses
+        if masses is None or not resolved.reads_masses:
+            return np.asarray(resolved.impurity(self.table(weighted=True).astype(np.float64)))
+        step = max(1, CELLS // max(1, len(masses.sets)))
+        blocks = (masses.table(slice(first, first + step)).toarray() for first in range(0, self.n_leaves, step))
+        return np.concatenate([resolved.impurity_of_sets(block, masses.sets > 0) for block in blocks])
 
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
         """Return the positive counts of a leaf as text."""

@@ -85,6 +85,7 @@ def grow_forest(
 
     With `groups`, all rows of a group are drawn into the bag of a tree together.
     """
+    labels = labels.under(settings.criterion)
     is_large = codes.nbytes >= LARGE
     if is_large:
         _core.give_back_memory()
@@ -193,12 +194,12 @@ class TrainingRows:
     def oob_mask(self) -> OobMask:
         """Out-of-bag mask, with the contributions of rows to leaves that count them."""
         if not self.bags.counts_oob:
-            return OobMask(self.bags, None, self.target.known)
+            return OobMask(self.bags, None, self.target.judged)
         own, masses = self.target.own, self.target.own_masses
         if masses is not None:
             own = np.hstack([own, masses.belief(), masses.plausibility()])
         own = self.target.labels if own is None else own
-        return OobMask(self.bags, own, self.target.known, own_masses=masses)
+        return OobMask(self.bags, own, self.target.judged, own_masses=masses)
 
     @property
     def groups(self) -> NDArray[np.uint32] | None:

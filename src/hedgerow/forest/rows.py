@@ -181,7 +181,7 @@ class OobMask:
         Contribution of each row that is removed from leaves that counted it: one row of its class, or, if its class is
         uncertain, the weight, belief and plausibility it added to each class.
     known : (n,) bool or None
-        Rows whose class is certain; only these are used to learn or to measure errors. None means all.
+        Rows used to learn and to measure errors: those of certain class, if labels are uncertain. None means all.
     as_forest : bool
         Whether sums over the out-of-bag trees of a row are scaled up to the number of all trees. Under rules that add
         evidence, opinions get more extreme with every tree, so a calibration on a third of the trees would not fit the
@@ -208,7 +208,7 @@ class OobMask:
 
     @property
     def certain(self) -> NDArray[np.bool_]:
-        """Whether the class of each row is certain, (n,)."""
+        """Whether each row is used to learn and to measure errors, (n,)."""
         return np.ones(self.bags.n_rows, dtype=bool) if self.known is None else self.known
 
     def of(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.bool_]:

@@ -67,6 +67,10 @@ class Target(Protocol):
         """Whether the value of each row is certain, (n,); None if all are."""
 
     @property
+    def judged(self) -> NDArray[np.bool_] | None:
+        """Rows by which out-of-bag predictions are evaluated, (n,); None for all."""
+
+    @property
     def identity(self) -> NDArray[np.generic]:
         """Array that is equal for tables with the same target, for warm starts."""
 
@@ -154,6 +158,10 @@ class CoreTarget(ABC):
     @abstractmethod
     def fields(self, criterion: Any) -> dict[str, Any]:
         """Return the ``kind`` of the target, its arrays, and the criterion, by name."""
+
+    def under(self, criterion: Any) -> CoreTarget:
+        """Return the target on which trees grow under a criterion."""
+        return self
 
     def with_masses(self, forest: Forest, codes: Codes, bags: Bags, n_threads: int) -> Forest:
         """Return trees grown on this target, whose leaves also keep the masses of uncertain labels."""

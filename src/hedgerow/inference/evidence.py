@@ -415,8 +415,12 @@ class Evidence:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Mask (n,) of samples of certain class, as learning and metrics require."""
+        """Mask (n,) of samples by which learning and metrics judge."""
         return np.ones(self.n_samples, dtype=bool) if self.oob_mask is None else self.oob_mask.certain
+
+    def certain(self, target: Any) -> Evidence:
+        """Return out-of-bag evidence that learns on rows of certain class only, given their target."""
+        return self if self.oob_mask is None else replace(self, oob_mask=replace(self.oob_mask, known=target.known))
 
     def as_forest(self) -> Evidence:
         """Return out-of-bag evidence with sums scaled up to the whole forest."""
@@ -490,19 +494,61 @@ class FixedPredictions:
         return self.probability
 
 
+class JudgedRows(NamedTuple):
+    """Rows (m,) by which opinions are evaluated, and their class numbers (m,).
+
+    If classes are expected shares, a row occurs once for each possible class, and `shares` (m,) has their shares.
+    """
+
+    rows: NDArray[np.intp]
+    labels: NDArray[np.integer[Any]]
+    shares: Floats | None = None
+
+    @classmethod
+    def of(cls, target: Any, mask: NDArray[np.bool_], *, only_certain: bool = False) -> JudgedRows:
+        """Return the rows of a mask (n,), with certain classes or with expected shares."""
+        if target.expected is None or only_certain:
+            rows = np.flatnonzero(mask if target.known is None else mask & target.known)
+            return cls(rows, target.labels[rows])
+        at, labels = np.nonzero((target.expected > 0) & mask[:, None])
+        return cls(at, labels, target.expected[at, labels])
+
+    def weights(self, of_rows: NDArray[Any] | None) -> NDArray[Any] | None:
+        """Return weights (m,), given those of all rows (n,) or None."""
+        given = None if of_rows is None else of_rows[self.rows]
+        return given if self.shares is None else self.shares * (1.0 if given is None else given)
+
+    def groups(self, of_rows: NDArray[Any] | None) -> NDArray[Any] | None:
+        """Return groups (m,), given those of all rows (n,) or None."""
+        if of_rows is not None:
+            return np.asarray(of_rows[self.rows])
+        return None if self.shares is None else self.rows
+
+
 def score_sets(
-    metric: Any, classes: NDArray[np.generic], y: NDArray[np.generic], opinion: Opinion, sets: NDArray[np.bool_]
+    metric: Any, classes: NDArray[np.generic], judged: JudgedRows, opinion: Opinion, sets: NDArray[np.bool_]
 ) -> float:
-    """Score prediction sets by a metric.
+    """Score opinions and prediction sets about judged rows by a metric.
 
     It is a name of `scorer`, "accuracy", or a callable of (y, sets).
     """
+    y = classes[judged.labels]
     if callable(metric):
+        require_labels(judged)
         return float(metric(y, sets))
     predictions = FixedPredictions(classes, opinion.probability, sets)
     if metric == "accuracy":
-        return float(np.mean(predictions.predict(None) == y))
-    return scorer(metric)(predictions, None, y)
+        return float(np.average(predictions.predict(None) == y, weights=judged.shares))
+    return scorer(metric)(predictions, None, y, sample_weight=judged.shares)
+
+
+def require_labels(judged: JudgedRows) -> None:
+    """Raise ValueError if classes are expected shares, which a function of labels cannot read."""
+    if judged.shares is not None:
+        raise ValueError(
+            "A metric must be a name if most labels are uncertain, got a function. Use 'accuracy', 'u65' or another"
+            " name of hedgerow.metrics.scorer, which are weighted by expected class shares."
+        )
 
 
 def calibrated(
@@ -537,8 +583,9 @@ def calibrated(
 
 @dataclass(frozen=True)
 class Trial:
-    """Out-of-bag opinions and prediction sets of a rule, a caution and a decision."""
+    """Out-of-bag opinions and prediction sets of a rule, a caution and a decision, about some rows."""
 
+    judged: JudgedRows
     opinion: Opinion
     sets: NDArray[np.bool_]
     decision: Decision
@@ -547,42 +594,44 @@ class Trial:
 
 def try_out(
     evidence: Evidence,
-    labels: NDArray[np.integer[Any]],
+    target: Any,
     rule: Rule,
     caution: float,
     decision: str | Decision,
     *,
     classes: NDArray[Any] | None = None,
     calibrator: CrossCalibration | None = None,
-    row_weights: NDArray[Any] | None = None,
     clusters: NDArray[Any] | None = None,
-) -> tuple[Trial, NDArray[np.bool_]]:
-    """Try a rule, a caution and a decision on out-of-bag rows of certain class.
+) -> Trial:
+    """Try a rule, a caution and a decision on out-of-bag rows.
 
-    Return the trial, and the mask (n,) of its rows. `labels` are class numbers (n,), `classes` their names (K,). A
-    `calibrator` calibrates the opinion of each row on other rows, with `row_weights`. `clusters` (n,) are the groups of
-    rows that belong together.
+    `target` is that of the rows, `classes` are the names of classes (K,). A `calibrator` calibrates the opinion of each
+    row on other rows. `clusters` (n,) are the groups of rows that belong together. Tree weights and decisions are
+    learned on rows of certain class only.
     """
+    only_certain = not resolve_decision(decision).is_ready
+    if only_certain or rule.needs_weights:
+        require_certain(evidence.known if target.known is None else target.known)
     require_certain(evidence.known)
-    weights = evidence.learn_weights(labels, caution, rule) if rule.needs_weights else None
-    is_covered = evidence.is_covered & evidence.known
+    weights = evidence.certain(target).learn_weights(target.labels, caution, rule) if rule.needs_weights else None
+    judged = JudgedRows.of(target, evidence.is_covered, only_certain=only_certain)
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)
-    opinion = opinion if is_covered.all() else opinion[is_covered]
-    used_clusters = None if clusters is None else clusters[is_covered]
+    opinion = opinion if len(judged.rows) == len(opinion) and judged.shares is None else opinion[judged.rows]
     if calibrator is not None and not calibration_obstacle(rule):
-        weights_of = None if row_weights is None else row_weights[is_covered]
-        opinion = calibrator(opinion, labels[is_covered], weights_of, used_clusters, rule.views)
+        known = judged.weights(target.sure_weights), judged.groups(clusters)
+        opinion = calibrator(opinion, judged.labels, *known, rule.views)
     names = np.arange(opinion.n_classes) if classes is None else classes
-    ready = calibrated(decision, opinion, names[labels[is_covered]], names, used_clusters)
-    return Trial(opinion, decide(opinion, ready), ready, weights), is_covered
+    used_clusters = None if clusters is None else clusters[judged.rows]
+    ready = calibrated(decision, opinion, names[judged.labels], names, used_clusters)
+    return Trial(judged, opinion, decide(opinion, ready), ready, weights)
 
 
 def require_certain(known: NDArray[np.bool_]) -> None:
     """Raise ValueError unless some rows (n,) have a certain class."""
     if not known.any():
         raise ValueError(
-            "Out-of-bag learning requires rows of certain class. Leave out oob_score, caution='auto',"
-            " n_estimators='auto', max_features='oob', learned tree weights and calibrated decisions."
+            "Learned tree weights and calibrated decisions require rows of certain class. Use a rule and a decision"
+            " that learn nothing out of bag."
         )
 
 
@@ -605,18 +654,13 @@ def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -
     return float(caution)
 
 
-def choose_caution(
-    tried: Callable[[float, Any], tuple[Trial, NDArray[np.bool_]]],
-    classes: NDArray[np.generic],
-    target: Any,
-    decision: Any,
-) -> float:
+def choose_caution(tried: Callable[[float, Any], Trial], classes: NDArray[np.generic], decision: Any) -> float:
     """Return the caution of `CAUTIONS` with the best u65, the smallest of a tie.
 
     `tried` makes the trials.
     """
     scores = []
     for caution in CAUTIONS:
-        trial, is_covered = tried(caution, decision)
-        scores.append(score_sets("u65", classes, classes[target.labels[is_covered]], trial.opinion, trial.sets))
+        trial = tried(caution, decision)
+        scores.append(score_sets("u65", classes, trial.judged, trial.opinion, trial.sets))
     return CAUTIONS[int(np.argmax(scores))]

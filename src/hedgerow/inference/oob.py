@@ -123,10 +123,11 @@ def bootstrap_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_thre
     inbag_votes = all_votes - votes(OobMask(oob_mask.bags))
     predicted_shares = all_votes.sum(axis=0) / max(all_votes.sum(), 1)
     labels = rows.target.labels[known]
-    class_shares = np.bincount(labels, minlength=forest.n_classes) / max(len(labels), 1)
+    truth = np.eye(forest.n_classes)[labels] if rows.target.expected is None else rows.target.expected
+    class_shares = truth.sum(axis=0) / max(len(labels), 1)
     return BootstrapErrors(
-        out_of_bag=_mean_error(votes(oob_mask), labels),
-        resubstitution=_mean_error(inbag_votes, labels),
+        out_of_bag=_mean_error(votes(oob_mask), truth),
+        resubstitution=_mean_error(inbag_votes, truth),
         ensemble=ensemble,
         no_information=float(1 - class_shares @ predicted_shares),
     )
@@ -190,11 +191,11 @@ def ensemble_error(
     return float(losses.mean()) if used.any() else math.nan
 
 
-def _mean_error(votes: Floats, labels: NDArray[Any]) -> float:
-    """Return the mean share of wrong votes (n, K), given labels (n,)."""
+def _mean_error(votes: Floats, truth: Floats) -> float:
+    """Return the mean share of wrong votes (n, K), given true class shares (n, K)."""
     total = votes.sum(axis=1)
     used = total > 0.5  # votes of a tree sum to one, up to rounding
-    right = votes[np.arange(len(votes)), labels]
+    right = (votes * truth).sum(axis=1)
     return float(np.mean(1 - right[used] / total[used])) if used.any() else math.nan
 
 

@@ -228,6 +228,7 @@ class MultiOutputTarget:
     own: ClassVar[None] = None
     own_masses: ClassVar[None] = None
     known: ClassVar[None] = None
+    judged: ClassVar[None] = None
 
     @property
     def n_rows(self) -> int:

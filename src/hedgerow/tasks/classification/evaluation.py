@@ -117,10 +117,12 @@ def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
     known = predictor.oob_rows()
     target = known.target
     if not decision.is_ready:  # calibration needs the opinions about all rows
-        trial, used = predictor.try_out(evidence, evidence.rule, predictor.caution, predictor.given_decision)
-        return _tally(predictor, target.labels[used], trial.opinion, trial.sets) if used.any() else None
-    require_certain(evidence.known)
-    rows = np.flatnonzero(evidence.is_covered & evidence.known)
+        trial = predictor.try_out(evidence, evidence.rule, predictor.caution, predictor.given_decision)
+        labels = trial.judged.labels
+        return _tally(predictor, labels, trial.opinion, trial.sets) if len(labels) else None
+    certain = evidence.certain(target)
+    require_certain(certain.known)
+    rows = np.flatnonzero(certain.is_covered & certain.known)
     if not len(rows):
         return None
     opinion_of, views = evidence.as_forest().combine_rows(predictor.weights), evidence.rule.views
@@ -162,16 +164,15 @@ def grid_scores(
     `metric` is a name from `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
     """
     _check_grid(param_grid)
-    evidence, target, calibrator = predictor.oob_evidence(), predictor.oob_rows().target, predictor.cross_calibration()
+    evidence, calibrator = predictor.oob_evidence(), predictor.cross_calibration()
     results = []
     for values in product(*param_grid.values()):
         setting = dict(zip(param_grid, values, strict=True))
         rule = resolve_rule(setting.get("rule", predictor.plain_rule))
         caution = float(setting.get("caution", predictor.caution))
         decision = setting.get("decision", predictor.given_decision)
-        trial, used = predictor.try_out(evidence, rule, caution, decision, calibrator=calibrator)
-        y = predictor.classes[target.labels[used]]
-        results.append((score_sets(metric, predictor.classes, y, trial.opinion, trial.sets), setting))
+        trial = predictor.try_out(evidence, rule, caution, decision, calibrator=calibrator)
+        results.append((score_sets(metric, predictor.classes, trial.judged, trial.opinion, trial.sets), setting))
     return sorted(results, key=lambda result: -result[0])
 
 

@@ -24,7 +24,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import TrainingRows
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.views import oob_views
-from hedgerow.inference.evidence import Evidence, Trial, require_certain, score_sets
+from hedgerow.inference.evidence import Evidence, JudgedRows, Trial, require_certain, require_labels, score_sets
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.novelty import PredictionNovelty
 from hedgerow.inference.oob import Sample, calibration_obstacle, cross_calibrated, given_to_calibrators
@@ -45,18 +45,19 @@ def oob_metrics(
     rows: TrainingRows,
     evidence: Evidence,
     trial: Trial,
-    used: NDArray[np.bool_],
     calibration: Calibration,
 ) -> tuple[float, Floats]:
     """Return ``oob_score_`` and ``oob_decision_function_`` of a trial."""
+    used = np.zeros(rows.n_rows, dtype=bool)
+    used[trial.judged.rows] = True
     if calibration.why or (used != evidence.is_covered).any():
         opinion = evidence.combine(weights=trial.weights)
         probability = calibration.of(given_to_calibrators(opinion, evidence.rule.views))
     else:  # rows that are not in the trial are in all bags
         probability = np.zeros((len(used), len(classes)))
     if not calibration.why:
-        probability[used] = trial.opinion.probability
-    score = _score(metric, classes[rows.target.labels][used], classes, probability[used], trial)
+        probability[trial.judged.rows] = trial.opinion.probability
+    score = _score(metric, classes, probability, trial)
     return score, _probability_of_all(rows, evidence, probability, trial.weights, calibration)
 
 
@@ -89,13 +90,15 @@ def soft_label_metrics(
     return score, _probability_of_all(rows, evidence, probability, None, calibration)
 
 
-def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
-    """Return ``oob_score_``; NaN without out-of-bag rows of certain class."""
-    if not len(y):
+def _score(metric: Any, classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
+    """Return ``oob_score_``; NaN without out-of-bag rows to judge by."""
+    judged = trial.judged
+    if not len(judged.rows):
         return np.nan
     if callable(metric):
-        return float(metric(y, classes[probability.argmax(axis=1)]))
-    return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
+        require_labels(judged)
+        return float(metric(classes[judged.labels], classes[probability[judged.rows].argmax(axis=1)]))
+    return score_sets("accuracy" if metric is True else metric, classes, judged, trial.opinion, trial.sets)
 
 
 def _probability_of_all(
@@ -193,16 +196,19 @@ def calibration_of(
 def learn_calibration(
     forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int, views: Views | None = None
 ) -> Calibration:
-    """Fit the calibrator of a rule on out-of-bag rows with certain labels."""
+    """Fit the calibrator of a rule on out-of-bag rows: certain ones, or all with expected shares if few are certain."""
     sample = rows_to_learn_on(rows.n_rows, forest.n_classes)
     target = rows.target
     labels, weights = target.labels[sample], None if target.sure_weights is None else target.sure_weights[sample]
     if rule.plain_mean and target.soft is None:
         judged = Sample(sample, rows.codes_of(sample), labels, weights)
         return learn_on_sample(forest, judged, rows.bags, n_threads, views)
-    probability = _out_of_bag(forest, rows, rule, prior, n_threads)[sample]
-    probability[~rows.oob_mask.certain[sample]] = np.nan
-    found = _learned(probability, sample, labels, weights, forest.n_trees, rows.bags)
+    probability = _out_of_bag(forest, rows, rule, prior, n_threads)
+    probability[~rows.oob_mask.certain] = np.nan
+    if target.expected is not None:
+        entries = JudgedRows.of(target, np.isin(np.arange(rows.n_rows), sample))
+        sample, labels, weights = entries.rows, entries.labels, entries.weights(target.sure_weights)
+    found = _learned(probability[sample], sample, labels, weights, forest.n_trees, rows.bags)
     return found if rule.steady else replace(found, gain=1.0)  # `as_forest` has already scaled additive evidence
 
 
@@ -246,7 +252,9 @@ def _learned(
     """Fit a calibrator on out-of-bag probabilities (m, K) or (m, V · K); NaN for rows in all bags."""
     usable = ~np.isnan(probability[:, 0])
     of_usable = None if weights is None else weights[usable].astype(np.float64)
-    groups = None if bags.units is None else bags.units[rows[usable]]
+    groups: NDArray[Any] | None = None if bags.units is None else bags.units[rows[usable]]
+    if groups is None and (np.diff(rows) == 0).any():  # rows with several possible classes
+        groups = rows[usable]
     found = learn_calibrator(probability[usable], labels[usable].astype(np.int64), of_usable, groups, views=views)
     return replace(found, gain=gain_of(_effective(n_trees, found), bags.average))
 

@@ -583,16 +583,17 @@ class ClassificationPredictor(Predictor):
         prior, threads = self.info.prior, self.threads(rows.n_rows)
         evidence = Evidence(self.forest, rows.codes, self.plain_rule, 1.0, prior, rows.oob_mask, threads)
         tried = partial(self.try_out, evidence, self.plain_rule, calibrator=calibrator)
-        return choose_caution(tried, self.classes, rows.target, self.given_decision)
+        return choose_caution(tried, self.classes, self.given_decision)
 
     def _learn_weights(self) -> Floats:
-        return self.oob_evidence().learn_weights(self.oob_rows().target.labels, self.caution)
+        target = self.oob_rows().target
+        return self.oob_evidence().certain(target).learn_weights(target.labels, self.caution)
 
     def _calibrate_decision(self) -> Decision:
         decision, rows = resolve_decision(self.given_decision), self.fitted.oob_rows
         if rows is None:
             return calibrated(decision, None, np.empty(0), self.classes)
-        trial, _ = self.try_out(self.oob_evidence(), self.plain_rule, self.caution, decision)
+        trial = self.try_out(self.oob_evidence(), self.plain_rule, self.caution, decision)
         return trial.decision
 
     # ---- out of bag ----------------------------------------------------------------------------
@@ -607,19 +608,20 @@ class ClassificationPredictor(Predictor):
         if not (metric or self.rule.needs_weights or decision.needs_calibration):
             return fitted
         evidence = replace(self.oob_evidence(), n_threads=thread_count(self.n_jobs), cache=Cache())
-        needs_opinions = needs_trial(metric) or self.calibration.views is not None
+        by_shares = rows.target.expected is not None
+        needs_opinions = needs_trial(metric) or by_shares or self.calibration.views is not None
         if not (needs_opinions or self.rule.needs_weights or decision.needs_calibration):
             probability = evidence.as_forest().probability()
             score, answers = soft_label_metrics(metric, self.classes, rows, evidence, probability, self.calibration)
             return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=answers))
-        trial, used = self.try_out(evidence, self.plain_rule, caution, decision, calibrator=calibrator)
+        trial = self.try_out(evidence, self.plain_rule, caution, decision, calibrator=calibrator)
         if self.rule.needs_weights:
             fitted.learned.put("weights", self.weights_key(caution), trial.weights)
         if decision.needs_calibration:
             fitted.learned.put("decision", self._decision_key(decision), trial.decision)
         if not metric:
             return fitted
-        score, answers = oob_metrics(metric, self.classes, rows, evidence, trial, used, self.calibration)
+        score, answers = oob_metrics(metric, self.classes, rows, evidence, trial, self.calibration)
         return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_predictions=answers))
 
     def oob_evidence(self) -> Evidence:
@@ -639,8 +641,8 @@ class ClassificationPredictor(Predictor):
         decision: str | Decision,
         *,
         calibrator: CrossCalibration | None = None,
-    ) -> tuple[Trial, NDArray[np.bool_]]:
-        """Try a rule, caution and decision out of bag; also return the rows used, (n,).
+    ) -> Trial:
+        """Try a rule, caution and decision out of bag.
 
         The trial is calibrated if this model is. Trials may share a `calibrator`.
         """
@@ -653,9 +655,8 @@ class ClassificationPredictor(Predictor):
             calibrator = self.cross_calibration()
         if rule.plain_mean and self.calibration.views is not None:
             rule = Viewed(rule, self.calibration.views)
-        how = (target.labels, rule, caution, decision)
-        known = {"classes": self.classes, "row_weights": target.sure_weights, "clusters": rows.groups}
-        return try_out(evidence, *how, calibrator=calibrator, **known)
+        how = (target, rule, caution, decision)
+        return try_out(evidence, *how, calibrator=calibrator, classes=self.classes, clusters=rows.groups)
 
     def oob_errors(self) -> BootstrapErrors:
         """Return in-bag and out-of-bag error rates of the forest and its trees."""

@@ -15,7 +15,7 @@ from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from hedgerow.forest.add import forest_with_masses
+from hedgerow.forest.add import forest_with_masses, recounted_forest
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.target import (
@@ -38,6 +38,10 @@ from hedgerow.util.text import require_text
 
 Floats = NDArray[np.float64]
 
+#: Share of certain rows from which on only these are evaluated out of bag. Log-loss of calibrated forests, all rows
+#: less certain rows, on eight sets: 0.0025 ± 0.0020 with 70% certain rows, -0.009 ± 0.014 with 30%, -0.037 ± 0.008
+#: with none.
+MOSTLY = 0.5
 #: Sums of weights in units are exact up to two to the power of this.
 _WEIGHT_BITS = 50
 
@@ -146,9 +150,48 @@ class ClassLabels(CoreTarget):
         known: dict[str, Any] = criterion.in_core(self.n_classes)
         return {"kind": "classes", "labels": self.numbers} | held | known | {"criterion": known["name"]}
 
+    def under(self, criterion: Any) -> ClassLabels:
+        """Return these labels, or those of sets of classes if labels are uncertain and the criterion reads masses."""
+        if self.masses is None or isinstance(criterion, str) or not criterion.reads_masses:
+            return self
+        return SetLabels.of(self, self.masses)
+
     def with_masses(self, forest: Forest, codes: Codes, bags: Bags, n_threads: int) -> Forest:
         """Return trees grown on these labels, whose leaves also keep the masses of uncertain ones."""
         return forest if self.masses is None else forest_with_masses(forest, codes, self.masses, bags, n_threads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetLabels(ClassLabels):
+    """Masses of rows as the core takes them: a label is the number of a set of classes, its weight the mass.
+
+    Parameters
+    ----------
+    shares : ClassLabels
+        The expected class shares of the rows, which leaves count.
+    """
+
+    shares: ClassLabels
+
+    @classmethod
+    def of(cls, shares: ClassLabels, masses: FocalMasses) -> SetLabels:
+        """Return the sets of rows that have masses besides expected class shares."""
+        numbers, rows = masses.which.astype(np.uint16), masses.row.astype(np.uint32)
+        weights = np.maximum(1, np.rint(masses.mass / shares.weight_unit)).astype(np.int64)
+        return cls(numbers, weights, shares.weight_unit, len(masses.sets), rows=rows, masses=masses, shares=shares)
+
+    def fields(self, criterion: Any) -> dict[str, Any]:
+        """Return the sets, and name and parameters of the criterion of their masses in the core."""
+        held = {name: getattr(self, name) for name in ("weights", "rows", "n_classes", "weight_unit", "balance_bag")}
+        assert self.masses is not None
+        known: dict[str, Any] = criterion.in_core_of_sets(self.masses.sets)
+        return {"kind": "classes", "labels": self.numbers} | held | known | {"criterion": known["name"]}
+
+    def with_masses(self, forest: Forest, codes: Codes, bags: Bags, n_threads: int) -> Forest:
+        """Return trees grown on these sets, whose leaves count class shares and keep masses."""
+        assert self.masses is not None
+        recounted = recounted_forest(forest, codes, own_weights(self.shares, codes.shape[1]), bags, n_threads)
+        return self.shares.with_masses(recounted, codes, bags, n_threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +268,20 @@ class ClassificationTarget:
         return None if self.soft is None else self.soft.labels.certain
 
     @property
+    def expected(self) -> Floats | None:
+        """Expected class shares (n, K) by which rows are evaluated out of bag; None if only certain rows are.
+
+        Certain rows suffice where they are at least `MOSTLY` of all.
+        """
+        known = self.known
+        return None if known is None or known.mean() >= MOSTLY else self.shares
+
+    @property
+    def judged(self) -> NDArray[np.bool_] | None:
+        """Rows by which out-of-bag predictions are evaluated, (n,); None for all."""
+        return self.known if self.expected is None else None
+
+    @property
     def sure_weights(self) -> NDArray[Any] | None:
         """Row weights up to a factor, (n,); in whole units if labels are certain."""
         return self.core.weights if self.soft is None else self.weights
@@ -254,7 +311,9 @@ class ClassificationTarget:
         return Weighing(scale, weight_steps(core.weights, core.weight_unit))
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """Return the 0-1 losses of opinions about some rows, (m,)."""
+        """Return the 0-1 losses of opinions about some rows, (m,); expected losses if classes are."""
+        if self.expected is not None:
+            return np.asarray(1.0 - self.expected[rows, answer.probability.argmax(axis=1)])
         return np.asarray(answer.probability.argmax(axis=1) != self.labels[rows], dtype=np.float64)
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:

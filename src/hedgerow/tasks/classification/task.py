@@ -166,6 +166,11 @@ def _with_shares(run: FitRun) -> FitRun:
     if rows.target.known is None:
         return run
     settings = settings_for_shares(run.settings, rows.n_rows)
+    if settings.criterion.reads_masses and any(settings.monotonic or ()):
+        raise ValueError(
+            "monotonic_cst does not support uncertain labels under a criterion of their masses, because sets of classes"
+            " have no order. Use another criterion."
+        )
     if rows.target.shares is None:
         rounds = run.model.label_rounds
         shares = refine(rows.target.soft, rows.codes, run.bins, settings, rounds, run.n_threads, rows.bags.groups)

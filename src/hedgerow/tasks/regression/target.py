@@ -141,6 +141,7 @@ class RegressionTarget:
     own: ClassVar[None] = None
     own_masses: ClassVar[None] = None
     known: ClassVar[None] = None
+    judged: ClassVar[None] = None
 
     @property
     def n_rows(self) -> int:
