@@ -53,7 +53,8 @@ HEDGEROW_NOINLINE inline WholeSide whole_side_from(const ClassLabels& labels, co
             return multinomial_uncertainty(rows, n_classes, quantile, lam);
         };
     else if (name == "sets")  // the labels are numbers of sets of classes
-        uncertainty = SetUncertainty(given.array<std::uint8_t>("sets"), n_classes, lam, given.number<double>("caution"));
+        uncertainty =
+            SetUncertainty(given.array<std::uint8_t>("sets"), n_classes, lam, given.number<double>("caution"));
     else uncertainty = given.function("uncertainty");
     const auto in_rows = [uncertainty, unit](const WholeSide::Counts& counts) {
         std::vector<double> rows(counts.begin(), counts.end());
