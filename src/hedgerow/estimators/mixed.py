@@ -170,7 +170,7 @@ class MixedForestRegressor(RandomForestRegressor):
     "poisson". Predictions, bounds, intervals, distributions, `predict_variance`, SHAP values, exports and model files
     follow the weights, and predictions may lie slightly outside the range of the training targets. Quantiles and
     distributions of the leaves, `predict_belief`, `predict_uncertainty` and `oob_trace_` take all trees alike, and
-    merged forests have no weights.
+    merged forests have no weights. "jackknife+" intervals of a weighted forest cover approximately only.
 
     Examples
     --------
