@@ -12,6 +12,7 @@ from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree, as_limit
 from hedgerow.table.bins import DATES, Codes, date_words, plain
+from hedgerow.table.frames import index_names
 from hedgerow.table.schema import Kind
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor
@@ -39,6 +40,7 @@ class Case(NamedTuple):
     label: Label | None
     weight: float
     values: dict[str, Value]
+    name: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +56,15 @@ class KnownRows:
         Their values; None if only codes have been kept.
     bags : Bags
         The bootstrap samples that the leaves count.
+    names : list of m str, or None
+        Names of the rows, if they have some.
     """
 
     codes: Codes
     labels: Array | None
     columns: list[Array] | None
     bags: Bags
+    names: list[str] | None = None
 
     def values(self, predictor: ClassificationPredictor | RegressionPredictor, row: int) -> dict[str, Value]:
         """Return the values of one row by feature name.
@@ -74,7 +79,8 @@ class KnownRows:
     def case(self, predictor: ClassificationPredictor | RegressionPredictor, row: int, weight: float) -> Case:
         """Return a row with its weight in a prediction; its label is None if unavailable."""
         label = None if self.labels is None else self.labels[row]
-        return Case(row, None if label is None else plain(label), weight, self.values(predictor, row))
+        name = None if self.names is None else self.names[row]
+        return Case(row, None if label is None else plain(label), weight, self.values(predictor, row), name)
 
 
 def training_rows(
@@ -94,7 +100,7 @@ def training_rows(
             raise ValueError(
                 f"y_train must have shape ({len(batch)},), one label per row of train, got {labels.shape}."
             )
-        return KnownRows(batch.codes, labels, batch.columns, _bags(predictor))
+        return KnownRows(batch.codes, labels, batch.columns, _bags(predictor), index_names(train))
     rows = predictor.known_rows
     if rows is None:
         return None

@@ -23,7 +23,7 @@ from hedgerow.explain.explanation import (
     check_numbers,
 )
 from hedgerow.explain.question import Floats, Question, labels_of, only_class, questions
-from hedgerow.explain.remedies import Confirmed, calm_caution, confirmed_cases, measure_first
+from hedgerow.explain.remedies import Confirmed, calm_caution, confirmed_cases, measure_first, tells_by_absence
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
 from hedgerow.explain.sources import CAUSES, Marginals, UncertaintySources, excess_of, uncertainty_sources
 from hedgerow.explain.words import cause_words
@@ -215,7 +215,7 @@ def _causes(question: Question, row: int, uncertainty: UncertaintySources, exces
 
 
 def _remedies(request: _Request, question: Question) -> dict[int, Remedies]:
-    """Find remedies for each undecided sample.
+    """Find remedies for each undecided sample, and counterfactuals of decided ones that lead to the class asked for.
 
     If the leaves alone decide a novel sample, or one with out-of-support values, then more cases, less caution or
     other values would not help, so only measurements are suggested.
@@ -235,9 +235,16 @@ def _remedies(request: _Request, question: Question) -> dict[int, Remedies]:
         found[row] = Remedies(
             confirmed=[_confirmed(each, labels) for each in by_cases.get(row, [])],
             caution=None if less is None else (less.caution, labels[less.label]),
-            measure=[(names[f], share, None if k is None else labels[k]) for f, share, k in measured],
+            measure=[
+                (names[f], share, None if k is None else labels[k])
+                for f, share, k in measured
+                if request.training is None or not tells_by_absence(request.training, f, predictor)
+            ],
             counterfactual=_counterfactual(request, question, row) if request.seconds > 0 and row in by_cases else None,
         )
+    if request.wanted is not None and request.seconds > 0:
+        for row in np.flatnonzero(~question.is_open & (question.label != request.wanted)).tolist():
+            found[row] = Remedies([], None, [], _counterfactual(request, question, row))
     return found
 
 

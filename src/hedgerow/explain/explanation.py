@@ -170,7 +170,8 @@ class Explanation(Explained):
     shap : ShapOf or None
         Feature contributions; None if no quantity of the rule is a sum over trees, or if not requested.
     remedies : Remedies or None
-        What would decide the sample; None if it is decided.
+        What would decide the sample; None if it is decided. With `wanted`, a decided sample of another class has a
+        counterfactual alone.
     name : str or None
         Name of the sample, if it has one.
     novelty : RowNovelty or None

@@ -20,7 +20,7 @@ from hedgerow.explain.text import (
     support_words,
     top_features,
 )
-from hedgerow.explain.words import percents, remedy_words
+from hedgerow.explain.words import percents, remedy_title, remedy_words
 from hedgerow.util.text import tied
 
 #: Colours and fonts are those of the report.
@@ -95,7 +95,7 @@ def sections_of_class(explanation: Explanation) -> str:
     parts = [
         _intervals(explanation),
         _section("Sources of uncertainty", _uncertainty(explanation)),
-        _section("What would decide it", _list(remedy_words(explanation))),
+        _section(remedy_title(explanation), _list(remedy_words(explanation))),
         _section("Nearest training cases", _cases(explanation, shown_features(explanation), "class")),
         _section("Strongest leaf for each class of the set", _list(explanation.rules)),
         _shap(explanation),

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtrc
 
+from hedgerow.explain.cases import KnownRows
 from hedgerow.explain.question import (
     BLOCK_CELLS,
     Bools,
@@ -28,6 +30,8 @@ ONE_BY_ONE = 16
 MOST_CLASSES = 8
 #: The caution is searched in this many steps, then in this many bisections.
 STEPS, HALVINGS = 16, 8
+#: Significance level at which missing values are informative.
+INFORMATIVE = 0.001
 #: Number of bisection steps evaluated in one batch, if the rule is scale-free.
 AT_ONCE = 4
 
@@ -156,6 +160,23 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
         ).total.mean()
         found.append((Measurement(feature, len(decided) / len(alone), label), float(left)))
     return [each for each, left in sorted(found, key=lambda pair: (-pair[0].resolves, pair[1]))]
+
+
+def tells_by_absence(training: KnownRows, feature: int, predictor: ClassificationPredictor) -> bool:
+    """Return whether training rows without the feature have other classes than those with it (chi-square, p < 0.001).
+
+    Then values of other rows are no guide to a value that is missing, and measuring it loses what its absence tells.
+    """
+    if training.labels is None:
+        return False
+    absent = np.asarray(training.codes[feature]) == predictor.codebook.missing_code
+    _, label = np.unique(training.labels, return_inverse=True)
+    counts = np.stack([np.bincount(label[absent == side], minlength=label.max() + 1) for side in (False, True)])
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
+    if not expected.all():
+        return False
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    return bool(chdtrc(counts.shape[1] - 1, statistic) < INFORMATIVE)
 
 
 def _alone_at(

@@ -10,7 +10,7 @@ from hedgerow.decisions import all_decisions
 from hedgerow.explain.cases import Case, amount, class_words, number, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.regression import RegressionExplanation
-from hedgerow.explain.words import percents, remedy_words
+from hedgerow.explain.words import percents, remedy_title, remedy_words
 from hedgerow.util.text import printable_lines
 
 _Explained = TypeVar("_Explained", Explanation, RegressionExplanation)
@@ -33,7 +33,7 @@ def text_from_explanation(explanation: Explanation) -> str:
         _wrapped(f"{explanation.title}: {explanation.sentence}", ""),
         _intervals(explanation),
         _section("Sources of uncertainty", _uncertainty(explanation)),
-        _section("What would decide it", _remedies(explanation)),
+        _section(remedy_title(explanation), _remedies(explanation)),
         _section("Nearest training cases", _cases(explanation, shown_features, "class")),
         _section(
             "Strongest leaf for each class of the set",
@@ -90,7 +90,7 @@ def top_features(estimate: RegressionExplanation, most: int = MOST_FEATURES) -> 
 
 
 def shown_features(explanation: Explanation, most: int = MOST_FEATURES) -> list[str]:
-    """Return the features with the largest contributions to label and width.
+    """Return the features with the largest contributions to the label, the largest first.
 
     Without them, the first features.
     """
@@ -98,10 +98,8 @@ def shown_features(explanation: Explanation, most: int = MOST_FEATURES) -> list[
     if shap is None:
         return list(explanation.values)[:most]
     width = shap.width or [0.0] * len(shap.label)
-    unit = max(map(abs, shap.label), default=0.0) or 1.0
-    wide = max(map(abs, width), default=0.0) or 1.0
-    weight = {name: abs(a) / unit + abs(b) / wide for name, a, b in zip(shap.features, shap.label, width, strict=True)}
-    return sorted((name for name in weight if weight[name] > 0), key=lambda name: -weight[name])[:most]
+    size = {name: (abs(a), abs(b)) for name, a, b in zip(shap.features, shap.label, width, strict=True)}
+    return sorted((name for name in size if max(size[name]) > 0), key=lambda name: size[name], reverse=True)[:most]
 
 
 def shown_classes(explanation: Explanation) -> list[int]:
@@ -236,7 +234,8 @@ def case_rows(
     rows = [["row", "weight", target_name, *map(cell, names)], ["this", "", "", *values(explanation)]]
     for case in explanation.cases or ():
         label = "?" if case.label is None else value_words(case.label)
-        rows.append([str(case.row), f"{case.weight:.3f}", cell(label), *values(case)])
+        called = str(case.row) if case.name is None else cell(case.name)
+        rows.append([called, f"{case.weight:.3f}", cell(label), *values(case)])
     return rows
 
 
@@ -250,7 +249,7 @@ def _shap(explanation: Explanation) -> tuple[str, list[str]]:
     shown = shown_features(explanation)
     rest = [at for at, name in enumerate(shap.features) if name not in shown]
     if rest:
-        cells = [f"{len(rest)} others", f"{sum(shap.label[at] for at in rest):+.3f}"]
+        cells = [f"{len(rest)} others together", f"{sum(shap.label[at] for at in rest):+.3f}"]
         rows.append([*cells, *([f"{sum(shap.width[at] for at in rest):+.3f}"] if shap.width else [])])
     return title, _table(rows, left=(0,))
 

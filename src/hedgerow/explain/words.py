@@ -30,11 +30,14 @@ NAMED_CLASSES = 4
 def sentence_words(explanation: Explanation) -> str:
     """Describe the prediction and the sources of its uncertainty.
 
-    Begin with novelty, out-of-support values and actions.
+    Begin with novelty, values that no training row has, and actions.
     """
     text, novelty = [_prediction_words(explanation)], explanation.novelty
     if explanation.actions is not None:
         text.insert(0, action_words(explanation.actions))
+    far = next((each for each in explanation.uncertainty if each.cause == "out_of_range" and each.amount > 0), None)
+    if far is not None:
+        text.insert(0, f"{far.text[0].upper()}{far.text[1:]}.")
     if explanation.out_of_support:
         text.insert(0, f"No training row has such a value of {joined(name_few(explanation.out_of_support), 'or')}.")
     if novelty is not None:
@@ -73,7 +76,7 @@ def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
     out_of_range = [_range_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
     details = {
         "few": _few_words(counts, certain, predictor.setting.caution, of_groups=predictor.fitted.counts_groups),
-        "overlap": f"similar training rows are {_mixture_words(counts, labels_of(predictor))}",
+        "overlap": f"similar training rows: {_mixture_words(counts, labels_of(predictor))}",
         "disagree": _vote_words(counts, labels_of(predictor)),
         "missing": joined(name_few(missing, 6)) if missing else "none",
         "out_of_range": joined(out_of_range[:4]) if out_of_range else "none",
@@ -106,8 +109,8 @@ def name_few(values: Sequence[Value], most: int = NAMED_CLASSES) -> list[str]:
 
 
 def cases_words(count: int, label: Label) -> str:
-    """Count labelled cases: ``1 more similar case labelled yes``."""
-    return f"{count:,} more similar case{'' if count == 1 else 's'} labelled {class_words(label)}"
+    """Count labelled rows: ``1 more training row in the same leaf of every tree, labelled yes``."""
+    return f"{count:,} more training row{'' if count == 1 else 's'} in the same leaf of every tree, labelled {class_words(label)}"
 
 
 def remedy_words(explanation: Explanation) -> list[str]:
@@ -115,6 +118,8 @@ def remedy_words(explanation: Explanation) -> list[str]:
     remedies = explanation.remedies
     if remedies is None:
         return []
+    if explanation.is_determinate:
+        return counterfactual_words(remedies.counterfactual)
     lines = []
     if explanation.out_of_support:
         lines.append(f"a value of {joined(name_few(explanation.out_of_support))} that occurs in training")
@@ -125,8 +130,13 @@ def remedy_words(explanation: Explanation) -> list[str]:
         more = f" (or {joined([f'{n:,} labelled {class_words(each)}' for each, n in others[:3]], 'or')})"
         lines.append(cases_words(count, label) + (more if others else ""))
     else:
-        lines.append("not even 1,000 more similar cases of one class")
+        lines.append("not even 1,000 more training rows of one class in the same leaf of every tree")
     return [*lines, *_measure_words(remedies.measure), *counterfactual_words(remedies.counterfactual)]
+
+
+def remedy_title(explanation: Explanation) -> str:
+    """Return the title of the remedies; those of a decided sample lead to the class that was asked for."""
+    return "What would change it" if explanation.is_determinate else "What would decide it"
 
 
 def counterfactual_words(counterfactual: Counterfactual | None) -> list[str]:
@@ -146,14 +156,14 @@ def counterfactual_words(counterfactual: Counterfactual | None) -> list[str]:
 
 
 def _measure_words(measure: list[tuple[str, float, Label | None]]) -> list[str]:
-    """Name the missing value to measure first."""
+    """Name the missing value that would decide most often, and the class it would mostly leave."""
     if not measure:
         return []
     feature, share, label = measure[0]
     if share == 0:
-        return [f"no single missing value; {feature} is the most informative"]
-    most = f", mostly {class_words(label)}" if label is not None and share < 1 else ""
-    return [f"measuring {feature}: {share:.0%} of its possible values leave one class{most}"]
+        return []  # no value of a single feature would decide it
+    which = f"{'' if share == 1 else 'mostly '}{class_words(label)}" if label is not None else "one class"
+    return [f"a value of {feature}, which is missing: {share:.0%} of the values in training would leave {which}"]
 
 
 def _few_words(counts: Floats, certain: Floats, caution: float, *, of_groups: bool) -> str:
@@ -170,7 +180,7 @@ def _mixture_words(counts: Floats, labels: list[Label]) -> str:
     """List the shares of the commonest classes in the leaves (T, K), averaged over trees."""
     shares = class_shares(counts).mean(axis=0)
     order = np.argsort(-shares, kind="stable")[:3]
-    return joined([f"{shares[k]:.0%} {class_words(labels[k])}" for k in order if shares[k] >= 0.005])
+    return ", ".join([f"{shares[k]:.0%} {class_words(labels[k])}" for k in order if shares[k] >= 0.005])
 
 
 def _vote_words(counts: Floats, labels: list[Label]) -> str:

@@ -342,7 +342,7 @@ function causeWords(number) {
   const unit = !data.ofGroups ? "" : amount(median) === "1" ? " group" : " groups";
   return {
     few: `${amount(median)}${unit} in the ${data.nTrees === 1 ? "leaf" : "median leaf"}, caution ${short(settings.caution)}`,
-    overlap: `similar training rows are ${joined(most(mean, 0.005).map((k) => `${Math.round(100 * mean[k])}% ${className(k)}`), "and")}`,
+    overlap: `similar training rows: ${most(mean, 0.005).map((k) => `${Math.round(100 * mean[k])}% ${className(k)}`).join(", ")}`,
     disagree: joined(votesWords, "and"),
   };
 }
@@ -356,10 +356,10 @@ function confirmedWords(number, answer) {
     return size === 1 && chosen[k];
   };
   const found = likely.map((k) => [k, fewestCases(alone(k))]).filter(([, n]) => n < Infinity).sort((a, b) => a[1] - b[1]);
-  if (!found.length) return ["not even 1,000 more similar cases of one class"];
+  if (!found.length) return ["not even 1,000 more training rows of one class in the same leaf of every tree"];
   const [[first, n], ...others] = found;
   const more = others.length ? ` (or ${joined(others.slice(0, 3).map(([k, m]) => `${count(m)} labelled ${className(k)}`), "or")})` : "";
-  return [`${count(n)} more similar case${n === 1 ? "" : "s"} labelled ${className(first)}${more}`];
+  return [`${count(n)} more training row${n === 1 ? "" : "s"} in the same leaf of every tree, labelled ${className(first)}${more}`];
 }
 
 function contributionTable(contributions, label) {
