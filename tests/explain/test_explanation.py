@@ -19,7 +19,11 @@ from hedgerow import (
 )
 from hedgerow.decisions import Maximin
 from hedgerow.explain import Explanation, explain, shap_values
+from hedgerow.explain.cases import training_rows
+from hedgerow.explain.remedies import tells_by_absence
+from hedgerow.explain.text import shown_features
 from hedgerow.explain.words import percents
+from hedgerow.inference.predictor import predictor_of
 from hedgerow.rules import Belief, rule_names
 
 KEYS = [
@@ -259,3 +263,52 @@ def test_the_method_and_the_function_are_one(flowers):
     forest, X = flowers
     assert explain(forest, X[:2])[1].to_dict() == forest.explain(X[:2])[1].to_dict()
     assert isinstance(forest.explain(X[:1])[0], Explanation)
+
+
+def test_a_decided_row_has_a_counterfactual_to_the_class_asked_for(flowers):
+    forest, X = flowers
+    decided = next(why for why in forest.explain(X, shap=False, cases=0, time_limit=0) if why.is_determinate)
+    row = X.iloc[[decided.row]]
+    wanted = next(label for label in decided.classes if label != decided.label)
+    (asked,) = forest.explain(row, wanted=wanted, time_limit=2.0)
+    assert asked.remedies.counterfactual["label"] == wanted
+    assert "What would change it" in asked.to_text()
+    assert asked.remedies.confirmed == []
+    for label in (None, decided.label):
+        assert forest.explain(row, wanted=label, shap=False)[0].remedies is None
+
+
+def test_nearest_cases_have_the_names_of_the_training_rows(flowers):
+    forest, X = flowers
+    train = X.set_axis([f"flower {row}" for row in range(len(X))])
+    (why,) = forest.explain(X[:1], train=train, shap=False)
+    assert why.cases[0].name == f"flower {why.cases[0].row}"
+    assert why.cases[0].name in why.to_text()
+
+
+def test_contributions_are_in_the_order_of_the_column_shown_first(flowers):
+    forest, X = flowers
+    (why,) = forest.explain(X[60:61])
+    sizes = [abs(why.shap.label[why.shap.features.index(name)]) for name in shown_features(why, 3)]
+    assert sizes == sorted(map(abs, why.shap.label), reverse=True)[:3]
+
+
+def test_features_whose_absence_tells_the_class_are_not_to_be_measured():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
+    X[:, 0] += y
+    X[rng.random(400) < np.where(y == 1, 0.6, 0.1), 1] = np.nan  # tells the class
+    X[rng.random(400) < 0.3, 0] = np.nan  # does not
+    forest = RandomForestClassifier(20, caution=50, random_state=0).fit(X, y)
+    known = training_rows(predictor_of(forest))
+    assert [tells_by_absence(known, feature, predictor_of(forest)) for feature in range(2)] == [False, True]
+    row = np.array([[np.nan, np.nan, 0.0]])
+    measured = [each[0] for why in forest.explain(row, shap=False, time_limit=0) for each in why.remedies.measure]
+    assert measured == [predictor_of(forest).codebook.names[0]]
+
+
+def test_values_outside_the_training_range_are_named_first(flowers):
+    forest, X = flowers
+    row = X[60:61].assign(**{X.columns[2]: X[X.columns[2]].max() * 1.3})
+    (why,) = forest.explain(row, shap=False)
+    assert why.sentence.startswith(f"Values outside the training range: {X.columns[2]} = ")

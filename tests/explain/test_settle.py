@@ -67,7 +67,7 @@ def test_no_number_of_cases_settles_what_cases_cannot_settle():
     forest = RandomForestClassifier(1, bootstrap=False, caution=2.0 * MOST_CASES, random_state=0).fit(X, y)
     why = forest.explain([[0.0]])[0]
     assert why.remedies.confirmed == []
-    assert "not even 1,000 more similar cases" in why.to_text()
+    assert "not even 1,000 more training rows of one class" in why.to_text()
 
 
 @pytest.mark.parametrize("rule", ["average", "vote", "belief", "pool", "plausibility", Laplace(alpha=0.5)])

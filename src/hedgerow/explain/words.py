@@ -110,7 +110,8 @@ def name_few(values: Sequence[Value], most: int = NAMED_CLASSES) -> list[str]:
 
 def cases_words(count: int, label: Label) -> str:
     """Count labelled rows: ``1 more training row in the same leaf of every tree, labelled yes``."""
-    return f"{count:,} more training row{'' if count == 1 else 's'} in the same leaf of every tree, labelled {class_words(label)}"
+    rows = "row" if count == 1 else "rows"
+    return f"{count:,} more training {rows} in the same leaf of every tree, labelled {class_words(label)}"
 
 
 def remedy_words(explanation: Explanation) -> list[str]:
@@ -152,7 +153,8 @@ def counterfactual_words(counterfactual: Counterfactual | None) -> list[str]:
     moves = [f"{move['feature']} {value_words(move['to'])} instead of {value_words(move['from'])}" for move in changes]
     label = counterfactual["label"]
     proof = "smallest change" if counterfactual["optimal"] else "a smaller change may exist"
-    return [f"counterfactual: {joined(moves)} leads to {'' if label is None else class_words(label)} ({proof})"]
+    leads = "" if label is None else f": {class_words(label)}"
+    return [f"counterfactual: {joined(moves)} would change the prediction{leads} ({proof})"]
 
 
 def _measure_words(measure: list[tuple[str, float, Label | None]]) -> list[str]:
@@ -162,8 +164,8 @@ def _measure_words(measure: list[tuple[str, float, Label | None]]) -> list[str]:
     feature, share, label = measure[0]
     if share == 0:
         return []  # no value of a single feature would decide it
-    which = f"{'' if share == 1 else 'mostly '}{class_words(label)}" if label is not None else "one class"
-    return [f"a value of {feature}, which is missing: {share:.0%} of the values in training would leave {which}"]
+    most = f", mostly {class_words(label)}" if label is not None and share < 1 else ""
+    return [f"{feature}, which is missing: {share:.0%} of its values in training would leave one class{most}"]
 
 
 def _few_words(counts: Floats, certain: Floats, caution: float, *, of_groups: bool) -> str:
