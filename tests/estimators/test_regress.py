@@ -469,6 +469,7 @@ def test_scaled_intervals_equal_their_twin(coverage: Fraction, criterion: str) -
     gain = gain_of(7, rows.bags.mean)
     held = [(of_leaves(arrays.values, asked), of_leaves(arrays.variances, asked)) for asked in (X, fresh)]
     expected = scaled_interval(*held[0], held[1], outside, y, gain, coverage)
+    expected = np.maximum(expected, 0)  # no target is negative
     np.testing.assert_allclose(forest.predict_interval(fresh, float(coverage)), expected, rtol=1e-9)
 
 
@@ -557,7 +558,7 @@ def test_intervals_cover_what_they_say(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["scaled", "jackknife+"])
 def test_too_few_rows_for_a_promise_give_infinite_intervals(method: str) -> None:
-    forest = RandomForestRegressor(30, random_state=0).fit(np.arange(8.0)[:, None], np.arange(8.0))
+    forest = RandomForestRegressor(30, random_state=0).fit(np.arange(8.0)[:, None], np.arange(-4.0, 4.0))
     assert np.isinf(forest.predict_interval([[1.0]], 0.95, method=method)).all()
     assert np.isfinite(forest.predict_interval([[1.0]], 0.7, method=method)).all()
 
@@ -784,3 +785,21 @@ def test_the_variance_of_a_mean_is_that_of_statistics():
     table = np.zeros((50, 1))  # there is nothing to split on: every tree predicts the mean of its bag
     limit = RandomForestRegressor(4000, random_state=0).fit(table, numbers).predict_variance(table[:1]).limit[0]
     assert limit == pytest.approx(numbers.var() / 50, rel=0.1)
+
+
+@pytest.mark.parametrize("method", ["scaled", "jackknife+"])
+def test_intervals_of_targets_of_one_sign_end_at_zero(method: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.exp(X[:, 0] + rng.normal(size=300))
+    cost = RandomForestRegressor(30, random_state=0).fit(X[:200], y[:200])
+    loss = RandomForestRegressor(30, random_state=0).fit(X[:200], -y[:200])
+    found = cost.predict_interval(X[200:], 0.9, method=method)
+    assert found.min() == 0
+    assert (found[:, 0] < found[:, 1]).all()
+    mirrored = -loss.predict_interval(X[200:], 0.9, method=method)[:, ::-1]
+    np.testing.assert_allclose(mirrored, found, rtol=1e-9, atol=1e-12)
+    shifted = RandomForestRegressor(30, random_state=0).fit(X[:200], y[:200] - 1)
+    assert shifted.predict_interval(X[200:], 0.9, method=method).min() < -1
+    inside = (found[:, 0] <= y[200:]) & (y[200:] <= found[:, 1])
+    assert inside.mean() > 0.83

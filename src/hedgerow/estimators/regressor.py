@@ -309,6 +309,7 @@ class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
         Returns
         -------
         bounds : ndarray of shape (n_samples, 2), or a list with one per output
+            If no training target is negative (or none positive), intervals end at 0, as costs and counts do.
 
         Raises
         ------

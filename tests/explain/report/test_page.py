@@ -341,7 +341,7 @@ def test_evidence_of_rows_that_go_down_both_sides_is_that_of_the_forest():
 def test_groups_and_costs_are_shown_in_readable_words(cancer):
     forest, X, y = cancer
     sides = {"side": {"": "Which side", "left": "on the left"}}
-    costs = {"benign": [0, 100], "malignant": [10, 0]}
+    costs = {"benign": {"benign": 0, "malignant": 100}, "malignant": {"benign": 10, "malignant": 0}}
     made = forest.report(X, y, time_limit=0, by={"side": X["side"]}, costs=costs, labels=sides)
     assert set(made.figures["by"]["side"]) == {"left", "right"}
     assert sum(group["rows"] for group in made.figures["by"]["side"].values()) == len(X)

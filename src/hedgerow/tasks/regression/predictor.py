@@ -315,9 +315,18 @@ class RegressionPredictor(Predictor):
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
         residuals = self.residuals("predict_interval")
         if method == "jackknife+" or (method == "auto" and residuals.scaled is None):
-            return self._widened(batch, lambda codes: self._jackknife_plus(codes, residuals, coverage))
+            return self._of_one_sign(
+                self._widened(batch, lambda codes: self._jackknife_plus(codes, residuals, coverage))
+            )
         _check_scaled(residuals, "predict_interval", 'method="jackknife+"')
-        return self._widened(batch, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
+        found = self._widened(batch, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
+        return self._of_one_sign(found)
+
+    def _of_one_sign(self, intervals: Floats) -> Floats:
+        """Cut intervals (n, 2) at 0 if all training targets lie on one side of it, as costs and counts do."""
+        if self.info.low >= 0:
+            return np.maximum(intervals, 0.0)
+        return np.minimum(intervals, 0.0) if self.info.high <= 0 else intervals
 
     def joint_intervals(self, batch: Batch, coverage: float, outputs: list[RegressionPredictor], known: Learned) -> Any:
         """Return intervals (n, 2) of each output, which contain all targets of a row together."""
