@@ -27,7 +27,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.survival import read_rows, read_survival
 from hedgerow.tasks.survival.curves import DEPTHS, LEAF_ONLY, AtRisk, LeafCurves, Wanted
 from hedgerow.tasks.survival.curves import kaplan_meier as kaplan_meier_of_nodes
-from hedgerow.tasks.survival.oob import low_risk_threshold, lower_limit, lowest_on_simplex
+from hedgerow.tasks.survival.oob import OobCurves, dead_at, low_risk_threshold, lower_limit, lowest_on_simplex
 from hedgerow.tasks.survival.target import SurvivalInfo, read_survival_target
 
 #: Times 1, 2+, 3, 4+, 5 on the grid of their event times 1, 3, 5: cells of twice the time number, plus the event.
@@ -528,6 +528,14 @@ def test_a_file_keeps_what_was_learned_out_of_bag() -> None:
         assert np.array_equal(again.predict_survival_function(X), forest.predict_survival_function(X))
         assert np.array_equal(again.predict_lower(X), forest.predict_lower(X))
         assert (again.oob_score_, again.leaf_size_) == (forest.oob_score_, forest.leaf_size_)
+
+
+def test_levels_of_lower_bounds_are_probabilities() -> None:
+    """Weights of depths sum to one only up to rounding, and curves of rows that surely survive begin above one."""
+    target = read_survival_target((np.arange(1.0, 61), np.ones(60)), None, 60).target
+    weights = (0.1, 0.2, 0.7 + 1e-12)
+    dead, _ = dead_at(OobCurves(np.arange(60), np.ones((3, 60, 61))), weights, target)
+    assert (dead == 0).all()
 
 
 def test_a_file_keeps_the_forest_and_rows_can_be_added() -> None:

@@ -118,7 +118,8 @@ def learn_calibration(found: OobCurves, target: SurvivalTarget) -> CurveCalibrat
 
 def dead_at(found: OobCurves, weights: Sequence[float], target: SurvivalTarget) -> tuple[Floats, Floats | None]:
     """Return 1 - S of rows at their own time, (k,), and at their entry, or None without late entry."""
-    curves, cells, at = found.pooled(weights), target.info.cells, np.arange(len(found.rows))
+    curves = np.clip(found.pooled(weights), 0, 1)  # weights sum to one only up to rounding
+    cells, at = target.info.cells, np.arange(len(found.rows))
     labels = target.labels[found.rows]
     dead = 1 - curves[at, cells.time[labels]]
     return dead, 1 - curves[at, cells.entry[labels]] if target.info.has_entries else None
