@@ -88,6 +88,18 @@ def evidence_sets(opinion):
     return opinion.upper >= opinion.lower.max(axis=1, keepdims=True) - 1e-12
 
 
+def test_figures_of_a_page_with_some_rows_are_those_of_all_rows(open_page, cancer):
+    forest, X, y = cancer
+    made = forest.report(X, y, time_limit=0, max_cases=60)
+    page = open_page(made)
+    shown = dict(zip(*(page.locator(f"#tally {tag}").all_inner_texts() for tag in ("dt", "dd")), strict=True))
+    assert shown["rows"] == str(len(X))
+    assert shown["undecided"] == str(made.figures["indeterminate"])
+    assert shown["decided"] == f"{1 - made.figures['indeterminate'] / len(X):.1%}"
+    assert float(shown["accuracy of decided rows"].rstrip("%")) > 80
+    assert "estimates for all rows" in page.locator("#note").inner_text()
+
+
 def test_slider_moves_by_keys_and_everything_follows(open_page, report):
     page = open_page(report)
     before = (shown_bounds(page), page.locator("#tally").inner_text())

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 import hedgerow
 from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor, metrics
 from hedgerow.explain.report import make_report
-from hedgerow.explain.report.pack import choose_cases, contents_of, packed, safe_json
+from hedgerow.explain.report.pack import choose_cases, contents_of, packed, rows_per_case, safe_json
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table.read import check_table, read_table, read_training_table
 
@@ -159,15 +159,16 @@ def test_evidence_beyond_its_room_leaves_out_decided_rows_first():
     assert data["nRows"] == 1000
 
 
-def test_cases_are_all_or_the_undecided_first_and_evenly():
+def test_cases_are_all_or_the_undecided_and_a_sample_of_the_decided():
     is_open = np.arange(100) % 10 == 0
     assert choose_cases(is_open, 100).tolist() == list(range(100))
     some = choose_cases(is_open, 30)
     assert len(some) == 30
     assert set(range(0, 100, 10)) <= set(some.tolist())
     assert some.max() - some.min() > 90
-    assert choose_cases(is_open, 4).tolist() == [0, 30, 60, 90]
-    assert choose_cases(is_open, 4, np.array([50, 7])).tolist() == [0, 7, 50, 90]
+    assert choose_cases(is_open, 4).tolist() == [0, 1, 40, 90]
+    assert choose_cases(is_open, 4, np.array([50, 7])).tolist() == [0, 1, 7, 50]
+    assert rows_per_case(is_open, choose_cases(is_open, 4)) == {"undecided": 10 / 3, "decided": 90.0}
 
 
 def test_contents_of_a_case_are_met_in_as_many_trees_as_there_are(cancer):

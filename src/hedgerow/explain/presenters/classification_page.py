@@ -21,7 +21,7 @@ from hedgerow.explain.report.figures import (
     page_rule,
     predictions_for,
 )
-from hedgerow.explain.report.pack import cut, pack_cases, packed
+from hedgerow.explain.report.pack import cut, pack_cases, packed, rows_per_case
 from hedgerow.explain.report.plots import Frame, Plot
 from hedgerow.explain.report.request import Parts, ReportRequest, column_name, readable
 from hedgerow.explain.report.values import shown_values
@@ -79,6 +79,7 @@ def classification_parts(forest: BaseEstimator, X: TableLike, y: ArrayLike | Non
     data = _data(predictor, predictions, rows, request) | {
         "marks": marks,
         "evidence": evidence,
+        "standsFor": rows_per_case(predictions.is_open, rows),
         "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
         "unexplained": len(undecided) - len(why),
     }

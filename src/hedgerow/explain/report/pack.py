@@ -78,6 +78,8 @@ def _smallest(flat: NDArray[np.generic]) -> str:
 
 #: Size limit of the evidence of all cases in the page, in bytes; fewer cases are kept if it is exceeded.
 EVIDENCE_BYTES = 1_100_000
+#: If not all rows are kept, one in so many is a decided row, from which the page estimates figures of all.
+DECIDED_SHARE = 4
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def contents_of(forest: Forest, codes: Array) -> Contents:
 
 
 def choose_cases(is_open: NDArray[np.bool_], most: int, wanted: Ints | None = None) -> Ints:
-    """Choose at most `most` rows: the wanted ones, then undecided, then decided ones.
+    """Choose at most `most` rows: wanted ones, undecided ones, and decided ones in at least a quarter of the places.
 
     If the undecided (or decided) rows do not all fit, they are taken evenly from the table.
     """
@@ -150,9 +152,20 @@ def choose_cases(is_open: NDArray[np.bool_], most: int, wanted: Ints | None = No
     rest = np.ones(len(is_open), dtype=bool)
     kept = [np.empty(0, dtype=np.int64) if wanted is None else wanted[:most]]
     rest[kept[0]] = False
-    for others in (np.flatnonzero(is_open & rest), np.flatnonzero(~is_open & rest)):
-        kept.append(evenly(others, most - sum(map(len, kept))))
+    decided, undecided = np.flatnonzero(~is_open & rest), np.flatnonzero(is_open & rest)
+    places = most - len(kept[0])
+    n_decided = min(len(decided), max(places - len(undecided), min(most // DECIDED_SHARE, places)))
+    kept += [evenly(undecided, places - n_decided), evenly(decided, n_decided)]
     return np.sort(np.concatenate(kept))
+
+
+def rows_per_case(is_open: NDArray[np.bool_], rows: Ints) -> dict[str, float]:
+    """Return how many undecided and decided rows of the table (n,) each such row of the page stands for."""
+    kept = is_open[rows]
+    return {
+        "undecided": float(is_open.sum() / max(kept.sum(), 1)),
+        "decided": float((~is_open).sum() / max((~kept).sum(), 1)),
+    }
 
 
 def pack_cases(

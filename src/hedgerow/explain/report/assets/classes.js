@@ -100,7 +100,10 @@ function showNotes() {
   if (own.rule.options.map) {
     notes.push("The model is calibrated on out-of-bag rows. Other rules than its own are uncalibrated.");
   }
-  if (nCases < data.nRows) notes.push(`The page contains ${count(nCases)} of ${count(data.nRows)} rows, undecided ones first.`);
+  if (nCases < data.nRows) {
+    notes.push(`The page contains ${count(nCases)} of ${count(data.nRows)} rows: undecided ones and a sample of the decided ones. ` +
+      "The figures below are estimates for all rows.");
+  }
   byId("note").textContent = notes.join(" ");
   byId("note").hidden = notes.length === 0;
 }
@@ -117,21 +120,21 @@ function showControls(besides) {
 
 /* ---- tally ----------------------------------------------------------------------------------------------- */
 
+/* Number of rows of the table that a case stands for. */
+function standsFor(number) {
+  return data.sets[number].length > 1 ? data.standsFor.undecided : data.standsFor.decided;
+}
+
 function tallied() {
-  const decided = answers.map((answer) => answer.size === 1);
-  const nDecided = decided.filter(Boolean).length;
-  const tiles = [
-    [nCases < data.nRows ? "cases in this page" : "rows", count(nCases)],
-    ["undecided", count(nCases - nDecided)],
-    ["decided", percent(nDecided / nCases)],
-  ];
+  const sum = (of) => answers.reduce((all, answer, number) => all + standsFor(number) * of(answer, number), 0);
+  const n = sum(() => 1), nDecided = sum((answer) => answer.size === 1);
+  const tiles = [["rows", count(data.nRows)], ["undecided", count(Math.round(n - nDecided))], ["decided", percent(nDecided / n)]];
   if (truth) {
-    const right = decided.filter((is, number) => is && answers[number].chosen[truth[number]]).length;
-    const covered = answers.filter((answer, number) => answer.chosen[truth[number]]).length;
-    const worth = (answer, number) => (answer.chosen[truth[number]] ? quadratic(0.65)(answer.size) : 0);
-    const u65 = answers.reduce((all, answer, number) => all + worth(answer, number), 0) / nCases;
+    const holds = (answer, number) => answer.chosen[truth[number]];
+    const right = sum((answer, number) => answer.size === 1 && holds(answer, number));
+    const u65 = sum((answer, number) => (holds(answer, number) ? quadratic(0.65)(answer.size) : 0)) / n;
     tiles.push(["accuracy of decided rows", nDecided ? percent(right / nDecided) : "–"]);
-    tiles.push(["coverage", percent(covered / nCases)], ["u65", u65.toFixed(3)]);
+    tiles.push(["coverage", percent(sum(holds) / n)], ["u65", u65.toFixed(3)]);
   }
   return tiles;
 }
