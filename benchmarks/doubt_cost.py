@@ -9,12 +9,14 @@ each; CatBoost grows 100 of its 1,000 trees, and its time is ten times theirs.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import hedgerow
 from benchmarks.data import Shape, synthetic
+from benchmarks.record import record
 from hedgerow.forest.leaf_ranges import find_leaf_ranges
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.novelty import learn_novelty
@@ -34,12 +36,19 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--catboost", action="store_true", help="compare mixed forests with CatBoost instead")
+    parser.add_argument(
+        "--record", action="store_true", help="write the comparison to docs/results.json, for the pages"
+    )
     given = parser.parse_args()
     if given.catboost:
         print("shape     mixed forest, CPU s   CatBoost, CPU s   share")
+        found = {}
         for name in given.shapes:
             ours, theirs = beside_catboost(SHAPES[name], given.repeats)
             print(f"{name:<9} {ours:>19.2f} {theirs:>17.2f} {ours / theirs:>7.3f}", flush=True)
+            found[name] = {"mixed forest": ours, "CatBoost": theirs, "share": ours / theirs}
+        if given.record:
+            record("mixed forests, time", found, "benchmarks.doubt_cost", sys.argv[1:])
         return
     print("shape     fit, CPU s     map  allowed   hulls  allowed   usual scores")
     for name in given.shapes:

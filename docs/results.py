@@ -27,6 +27,9 @@ QUOTES: dict[str, tuple[str, ...]] = {
         " {{mixed forests/sets}} real data sets of at most 2,000 rows, and is better on"
         " {{mixed forests/mixed forest, 300/log-loss/better}} of them, in"
         " {{mixed forests/mixed forest, 300/time of fit and prediction/value:.2f}} of the time",
+        "better than CatBoost with its defaults on"
+        " {{mixed forests, boosting/mixed forest, compared with CatBoost/log-loss/better}} of"
+        " {{mixed forests, boosting/sets}} such sets",
         "`RandomForestClassifier` gains {{probabilities/forest/log-loss:~.3f}}",
         "CatBoost with its defaults is tied: the difference is"
         " {{probabilities/forest, compared with CatBoost/log-loss:~.3f}}",

@@ -249,7 +249,7 @@ def test_a_changed_figure_is_noticed() -> None:
     module = script("results")
     results = module.load()
     results["probabilities"]["figures"]["forest"]["log-loss"]["value"] = -0.9
-    words = module.render(module.QUOTES["../README"][1], results)
+    words = module.render(module.QUOTES["../README"][2], results)
     assert "0.900 ± 0.014" in words
     assert words not in words_of("../README")
 
