@@ -351,11 +351,11 @@ def exported(model: BaseEstimator, formats: Mapping[str, _Format]) -> tuple[Any,
 
 
 def require_certain_labels(predictor: Any) -> None:
-    """Raise an error for a classifier fitted to uncertain labels, whose bounds cannot be exported."""
+    """Raise an error for a classifier fitted to uncertain labels or cells, whose bounds cannot be exported."""
     if predictor.kind == "classes" and predictor.has_gaps:
         raise NotImplementedError(
-            "This export does not support classifiers fitted to uncertain labels, whose bounds depend on the masses of"
-            " sets of classes. Export probabilities with to_sklearn or to_treelite."
+            "This export does not support classifiers fitted to uncertain labels or cells, whose bounds depend on the"
+            " masses of sets of classes. Export probabilities with to_sklearn or to_treelite."
         )
 
 

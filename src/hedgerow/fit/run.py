@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.fit.checkpoint import Checkpoint, progress_from
@@ -28,6 +29,7 @@ from hedgerow.forest.nodes import unseen_of, unseen_of_all
 from hedgerow.forest.prune import BY_ROWS, impurities_of, prune_by_rows
 from hedgerow.forest.rows import Provenance
 from hedgerow.forest.target import columns_of
+from hedgerow.inference.completions import entries_of
 from hedgerow.inference.fitted import FitMetrics, Fitted
 from hedgerow.inference.oob import is_flat, stages, warn_of_unjudged
 from hedgerow.params.checks import check_n_rows, check_parameters
@@ -35,8 +37,9 @@ from hedgerow.params.resolve import TO_BE_CHOSEN, how_to_bin, most_trees
 from hedgerow.params.table import Params, TreeEstimator
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.binned import BinnedTable, bins_and_codes
-from hedgerow.table.bins import Bins
+from hedgerow.table.bins import EXACT_ROWS, Bins, Codebook
 from hedgerow.table.schema import TableLike, TargetLike
+from hedgerow.table.uncertain import UncertainTable, is_single, located, with_typical_values
 from hedgerow.util.compat import sklearn_callbacks
 from hedgerow.util.disk import Path_
 from hedgerow.util.runtime import thread_count
@@ -143,9 +146,10 @@ def fit(
     """
     check_parameters(model)
     unknown = groups is NOT_GIVEN
+    before = _earlier(model)
+    X, cells = _certain_table(model, X, y, before, checkpoint)
     X, groups = split_groups(X, None if unknown else groups)
     saved = None if checkpoint is None else Checkpoint(checkpoint)
-    before = _earlier(model)
     table = read_rows(model, X, before)
     task = _task_for(model, y, before)
     target, kept = task.read_y(model, y, sample_weight, table.n_rows, before, classes)
@@ -161,6 +165,8 @@ def fit(
     known = before.bins if before else None
     bins, codes = bins_and_codes(table, known, rows=kept, **how_to_bin(model), n_threads=n_threads)
     rows = TrainingRows.of(codes, kept, target, settings, row_groups)
+    if cells:
+        rows, settings = _with_entries(task, rows, cells, bins, table.schema, settings)
     if unknown and rows.has_bags and before is None:
         warn_of_dependent_rows(table, kept, rows.codes, bins)
     run = FitRun(model, rows, table.schema, bins, settings, None, before, (X, y), task, checkpoint=saved)
@@ -217,6 +223,52 @@ def read_rows(model: TreeEstimator, X: TableLike, before: Fitted | None = None) 
         table = read_training_table(X, categorical_features=model.categorical_features)
     check_n_rows(table.n_rows)
     return table
+
+
+def _certain_table(
+    model: TreeEstimator, X: TableLike, y: TargetLike | None, before: Fitted | None, checkpoint: Path_ | None
+) -> tuple[Any, dict[tuple[int, int], Any]]:
+    """Return a table with typical values in place of uncertain cells, and these by row and feature."""
+    if not isinstance(X, UncertainTable):
+        return X, {}
+    if not model._task.reads_cells or columns_of(y) is not None:
+        raise TypeError(
+            f"X must not have uncertain cells for {type(model).__name__}, got UncertainTable: only leaves that count"
+            " the classes of one output keep what is uncertain. Use a forest or a tree of classes."
+        )
+    if before is not None or checkpoint is not None:
+        raise ValueError(
+            "warm_start and checkpoint do not support uncertain cells. Fit all trees at once without them."
+        )
+    if model.leaf_counts in ("groups", "oob") or model.ccp_alpha != 0:
+        raise ValueError(
+            "leaf_counts='groups' or 'oob' and ccp_alpha do not support uncertain cells, whose rows are in several"
+            " leaves. Use leaf_counts='distinct' and limit the depth instead."
+        )
+    table = read_training_table(X.X, categorical_features=model.categorical_features)
+    cells = located(X.cells, table.schema, table.n_rows)
+    certain = with_typical_values(X.X, cells) if cells else X.X
+    return certain, {place: known for place, known in cells.items() if not is_single(known)}
+
+
+def _with_entries(
+    task: Any, rows: TrainingRows, cells: dict[tuple[int, int], Any], bins: Bins, schema: Schema, settings: GrowthParams
+) -> tuple[TrainingRows, GrowthParams]:
+    """Return training rows with the entries of those with uncertain cells, and their growth parameters.
+
+    Leaves count the rows of the bag only: how much a row adds to a leaf depends on the tree, and so could not be taken
+    out again before the row is evaluated out of bag.
+    """
+    place = np.arange(rows.n_rows) if rows.kept is None else rows.kept
+    kept = {int(row): number for number, row in enumerate(place.tolist())}
+    known = {(kept[row], feature): cell for (row, feature), cell in cells.items() if row in kept}
+    codebook = Codebook(bins, schema, exact=rows.n_rows <= EXACT_ROWS)
+    entries = entries_of(known, rows.codes, bins, codebook, settings.seed)
+    if entries is None:
+        return rows, settings
+    if settings.leaf_counts == "all" and settings.bag_mean != 0:
+        settings = replace(settings, leaf_counts="distinct")
+    return task.with_entries(rows.under(settings), entries), settings
 
 
 def _task_for(model: TreeEstimator, y: TargetLike | None, before: Fitted | None) -> Any:
@@ -363,10 +415,8 @@ def grow(run: FitRun, kept: Callable[[Forest], Forest] = lambda forest: forest) 
 def grow_pruned(run: FitRun, **which: Any) -> Forest:
     """Grow some of the trees, and prune them by ``ccp_alpha``."""
     rows, settings = run.rows, run.settings
-    labels = rows.target.for_core()
-    forest = grow_forest(
-        rows.codes, run.bins, labels, settings, n_threads=run.n_threads, groups=rows.bags.groups, **which
-    )
+    codes, labels, groups = rows.to_grow
+    forest = grow_forest(codes, run.bins, labels, settings, n_threads=run.n_threads, groups=groups, **which)
     first, alpha = which.get("first_tree", 0), run.model.ccp_alpha
     if alpha:
         forest = prune_by_rows(forest, rows, settings.criterion, alpha, first, run.n_threads)

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from hedgerow.fit.run import grow
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowthParams
+from hedgerow.forest.grow import GrowthParams, TrainingRows
+from hedgerow.forest.rows import Entries
 from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.predictor import Predictor
@@ -83,6 +84,8 @@ class SupervisedTask(Task):
     merge_params: ClassVar[tuple[str, ...]] = ("monotonic_cst",)
     #: Whether all trees are grown on the same rows and classes.
     one_table: ClassVar[bool] = True
+    #: Whether cells of the training table may be uncertain.
+    reads_cells: ClassVar[bool] = False
 
     @abstractmethod
     def read_y(
@@ -133,6 +136,10 @@ class SupervisedTask(Task):
         The weights are those of `weigh_column` for all columns.
         """
         return self.read_y(model, y, weights, n_rows, before)
+
+    def with_entries(self, rows: TrainingRows, entries: Entries) -> TrainingRows:
+        """Return training rows of which some have uncertain cells, if the task `reads_cells`."""
+        raise NotImplementedError
 
     # ---- trees -------------------------------------------------------------------------------------
 

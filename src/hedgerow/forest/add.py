@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.forest import Forest, trees_between
 from hedgerow.forest.grow import TrainingRows
-from hedgerow.forest.leaf_masses import leaf_masses
+from hedgerow.forest.leaf_masses import ROUNDING, LeafMasses, leaf_masses
 from hedgerow.forest.multioutput import MultiOutputLeaves
 from hedgerow.forest.payload import LeafPayload
-from hedgerow.forest.rows import Bags, Provenance, spans_of
+from hedgerow.forest.rows import Bags, Entries, Provenance, spans_of
 from hedgerow.labels import FocalMasses
 from hedgerow.table.bins import Codes
+
+Floats = NDArray[np.float64]
 
 #: Approximate memory of the leaves of one block of rows in all trees.
 LEAF_BYTES = 32 << 20
@@ -84,6 +86,48 @@ def recounted_forest(forest: Forest, codes: Codes, own: NDArray[np.float64], bag
         np.add.at(weights, leaves, own * once[:, None])
         found.append(ClassCounts.of_tables(counts.astype(np.uint32), weights))
     return repay_borrowed(replace(forest, evidence=found[0].join(*found[1:])))
+
+
+def counted_entries(
+    forest: Forest,
+    entries: Entries,
+    labels: NDArray[np.uint16],
+    weights: Floats,
+    n_classes: int,
+    bags: Bags,
+    n_threads: int,
+) -> Forest:
+    """Return a forest whose leaves count the rows of entries, with class numbers and weights of rows (n,).
+
+    A row counts in every leaf that it may reach: as evidence for its class with the belief that it is there, and
+    otherwise as evidence for no class. So bounds hold for all values of its cells. `bags` are those of the entries, on
+    which the trees were grown.
+    """
+    n_rows, row = len(labels), entries.row
+    first, group_row, belief = entries.groups
+    sets = np.vstack([np.eye(n_classes), np.ones(n_classes)]).astype(np.uint8)
+    counted, masses = [], []
+    for leaves, times, n_leaves in leaves_of_rows(forest, entries.codes, bags, n_threads):
+        of_entry = np.ones(len(row)) if times is None else times.astype(np.float64)
+        weight = np.zeros((n_leaves, n_classes))
+        np.add.at(weight, (leaves, labels[row]), entries.weight * weights[row] * of_entry)
+        pairs, place = np.unique(leaves.astype(np.int64) * n_rows + row, return_index=True)
+        leaf, at = np.divmod(pairs, n_rows)
+        counts = np.zeros((n_leaves, n_classes))
+        np.add.at(counts, (leaf, labels[at]), of_entry[place])
+        low, high = np.minimum.reduceat(leaves, first), np.maximum.reduceat(leaves, first)
+        inside = np.flatnonzero(low == high)  # groups that are in one leaf whatever their true entry is
+        believed = np.zeros(len(pairs))
+        found = np.searchsorted(pairs, low[inside].astype(np.int64) * n_rows + group_row[inside])
+        np.add.at(believed, found, belief[inside])
+        believed = np.where(believed > 1 - ROUNDING, 1.0, believed)
+        amount = weights[at] * of_entry[place]
+        cells = np.concatenate([leaf * len(sets) + labels[at], leaf * len(sets) + n_classes])
+        mass = np.concatenate([amount * believed, amount * (1 - believed)])
+        masses.append(LeafMasses.of_cells(sets, n_leaves, cells[mass > 0], mass[mass > 0]))
+        counted.append(ClassCounts.of_tables(counts.astype(np.uint32), weight))
+    evidence = replace(counted[0].join(*counted[1:]), masses=masses[0].join(*masses[1:]))
+    return repay_borrowed(replace(forest, evidence=evidence))
 
 
 def leaves_of_rows(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.rows import NO_GRID, Bags, Groups, OobMask, Provenance, ProvenanceGrid
+from hedgerow.forest.rows import NO_GRID, Bags, Entries, Groups, OobMask, Provenance, ProvenanceGrid
 from hedgerow.forest.target import CoreTarget
 from hedgerow.table.bins import Bins, Codes
 
@@ -159,6 +159,8 @@ class TrainingRows:
         The target of the n rows.
     bags : Bags
         The bags drawn from these rows, and the rows that leaves count.
+    entries : Entries or None
+        The entries on which trees are grown if cells are uncertain. `codes` are then those of typical values.
     """
 
     codes: Codes
@@ -166,6 +168,7 @@ class TrainingRows:
     kept: NDArray[np.uint32] | None
     target: Any
     bags: Bags
+    entries: Entries | None = None
 
     @classmethod
     def of(
@@ -179,6 +182,13 @@ class TrainingRows:
         """Return training rows from all codes, rows of positive weight and target."""
         codes = all_codes if kept is None else np.ascontiguousarray(all_codes[:, kept])
         return cls(codes, all_codes, kept, target, bags_of(settings, codes.shape[1], groups))
+
+    @property
+    def to_grow(self) -> tuple[Codes, Any, Groups | None]:
+        """Codes, target and groups on which trees are grown: those of rows, or of their entries."""
+        if self.entries is None:
+            return self.codes, self.target.for_core(), self.bags.groups
+        return self.entries.codes, self.target.for_entries(self.entries), self.entries.units(self.bags.groups)
 
     @property
     def n_rows(self) -> int:

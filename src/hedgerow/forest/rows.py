@@ -68,6 +68,55 @@ class Groups:
         return one_of_each(self.of_row)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Entries:
+    """Entries of n training rows of which some have uncertain cells, row after row.
+
+    Such a row has an entry for each combination of values that its cells may have. Trees grow on entries, weighted by
+    their shares, and a bag has all entries of a row or none. Leaves count rows (`add.counted_entries`).
+
+    Parameters
+    ----------
+    codes : (p, E)
+        Codes of the entries.
+    row : (E,) int64
+        Row of each entry, ascending.
+    group : (E,) int64
+        Group of each entry, ascending: within a group, nothing is known of which entry is true.
+    weight : (E,) float64
+        Weight of each entry: its share, refined or not. The weights of a row sum to one.
+    """
+
+    codes: NDArray[Any]
+    row: NDArray[np.int64]
+    group: NDArray[np.int64]
+    weight: Floats
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """Rows with a single entry, (n,)."""
+        return np.asarray(np.bincount(self.row) == 1)
+
+    @property
+    def groups(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """First entry, row and belief of each group, (G,) each."""
+        first = np.flatnonzero(np.diff(self.group, prepend=-1))
+        return first, self.row[first], np.add.reduceat(self.weight, first)
+
+    def units(self, groups: Groups | None) -> Groups:
+        """Return groups of entries that are in a bag together: those of a row, or of a group of rows."""
+        if groups is None:
+            return Groups(self.row.astype(np.uint32), int(self.row[-1]) + 1)
+        return replace(groups, of_row=np.ascontiguousarray(groups.of_row[self.row]))
+
+    def refined(self, plausible: Floats) -> Entries:
+        """Return entries whose weights are multiplied by `plausible` (E,), with the same weight of each group."""
+        first, _, belief = self.groups
+        number = np.repeat(np.arange(len(first)), np.diff(first, append=len(self.group)))
+        weight = self.weight * plausible
+        return replace(self, weight=weight * (belief / np.add.reduceat(weight, first))[number])
+
+
 @dataclass(frozen=True)
 class Bags:
     """Bags of some trees, and the rows that leaves count.

@@ -9,17 +9,18 @@ completions. Several uncertain cells of a row are independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Opinion, concatenate, opinion_from_bounds
+from hedgerow.forest.rows import Entries
 from hedgerow.inference.batch import Batch, UnseenValues
 from hedgerow.inference.fitted import Fitted
-from hedgerow.table.bins import Codes
+from hedgerow.table.bins import Bins, Codebook, Codes
 from hedgerow.table.uncertain import Values, values_of
 from hedgerow.util.runtime import with_rows
 
@@ -28,6 +29,8 @@ Floats = NDArray[np.float64]
 
 #: Maximum number of completions of a row; beyond it, the values within groups are thinned out.
 MOST_WORLDS = 4096
+#: Maximum number of entries of a training row; beyond it, completions are drawn.
+MOST_ENTRIES = 32
 #: Approximate number of codes of a block of completions.
 BLOCK_CODES = 1 << 22
 
@@ -131,6 +134,55 @@ def completions_of(fitted: Fitted, batch: Batch) -> Iterator[Completions]:
             waiting, number = [], 0
     if waiting:
         yield _gathered(waiting, codes)
+
+
+def entries_of(
+    cells: Mapping[tuple[int, int], Any], codes: Codes, bins: Bins, codebook: Codebook, seed: int
+) -> Entries | None:
+    """Return the entries of training rows with uncertain cells, by row and feature; None if all have one entry.
+
+    They are the completions of a row. If there are more than `MOST_ENTRIES`, as many are drawn, evenly spread over the
+    values of each cell.
+    """
+    by_row: dict[int, dict[int, Values]] = {}
+    for (row, feature), known in sorted(cells.items(), key=lambda cell: cell[0]):
+        values = values_of(known, feature, bins, codebook)
+        if (values.codes == values.codes[0]).all():
+            values = Values(values.group[:1], values.codes[:1], np.ones(1))
+        by_row.setdefault(row, {})[feature] = values
+    n_rows = codes.shape[1]
+    joint = {row: _joint(each, np.random.default_rng([seed, row])) for row, each in by_row.items()}
+    lengths = np.array([len(joint[row][1].codes) if row in joint else 1 for row in range(n_rows)])
+    if (lengths == 1).all():
+        return None
+    start = np.cumsum(lengths) - lengths
+    filled, weight = np.repeat(codes, lengths, axis=1), np.ones(lengths.sum())
+    group = np.zeros(lengths.sum(), dtype=np.int64)
+    for row, (places, values) in joint.items():
+        part = slice(start[row], start[row] + lengths[row])
+        for (feature, of_cell), at in zip(by_row[row].items(), places, strict=True):
+            filled[feature, part] = of_cell.codes[at]
+        weight[part], group[part] = values.shares, values.group
+    row_of = np.repeat(np.arange(n_rows), lengths)
+    new = np.diff(row_of, prepend=-1) + np.abs(np.diff(group, prepend=0)) > 0
+    return Entries(np.ascontiguousarray(filled), row_of, np.cumsum(new) - 1, weight)
+
+
+def _joint(cells: dict[int, Values], rng: np.random.Generator) -> tuple[list[Array], Values]:
+    """Return the place of each entry (m,) among the values of each cell, and groups and shares of entries."""
+    each = list(cells.values())
+    if np.prod([len(values.codes) for values in each], dtype=np.float64) <= MOST_ENTRIES:
+        joint = _product(0, dict(cells))
+        return list(np.unravel_index(joint.codes, [len(values.codes) for values in each])), joint
+    places = []
+    for values in each:
+        even = (rng.permutation(MOST_ENTRIES) + 0.5) / MOST_ENTRIES
+        places.append(np.minimum(np.searchsorted(np.cumsum(values.shares), even), len(values.codes) - 1))
+    groups = np.stack([values.group[at] for values, at in zip(each, places, strict=True)])
+    _, group = np.unique(groups, axis=1, return_inverse=True)
+    order = np.argsort(group.reshape(-1), kind="stable")
+    shares = np.full(MOST_ENTRIES, 1 / MOST_ENTRIES)
+    return [at[order] for at in places], Values(group.reshape(-1)[order], order, shares)
 
 
 def opinion_over_completions(

@@ -177,7 +177,7 @@ def _source_from(X: TableLike) -> Source:
     if isinstance(X, np.ndarray):
         return source_from_array(X)
     if isinstance(X, UncertainTable):
-        raise TypeError("X must not be an UncertainTable here. Uncertain cells are for predictions, not for fit.")
+        raise TypeError("X must not have uncertain cells here, got UncertainTable. Fit a forest or tree of classes.")
     if isinstance(X, NamedColumns):
         return replace(X)  # a copy, because reading may set its names
     if issparse(X):

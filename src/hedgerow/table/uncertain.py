@@ -7,8 +7,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from hedgerow.table.bins import Bins, Codebook
 from hedgerow.table.schema import Schema, label
@@ -115,8 +117,8 @@ class UncertainTable:
     """A table with cells known only as an interval, a set or a distribution.
 
     It is passed as X to ``predict``, ``predict_proba``, ``predict_confidence``, ``predict_set``, ``predict_bounds`` and
-    ``predict_interval``. A sample follows every branch to which it may belong. Bounds cover every value of an interval
-    or a set; probabilities are the mean over it. A distribution is averaged.
+    ``predict_interval``, and to ``fit`` of classifiers. A sample follows every branch to which it may belong. Bounds
+    cover every value of an interval or a set; probabilities are the mean over it. A distribution is averaged.
 
     Parameters
     ----------
@@ -145,6 +147,78 @@ class UncertainTable:
 
     X: Any
     cells: Cells
+
+
+def typical_value(known: Any) -> Any:
+    """Return a typical value of an uncertain cell: a middle, or that of the most probable part; NaN if unbounded.
+
+    Examples
+    --------
+    >>> typical_value((1, 3)), typical_value({4, 5, 9}), typical_value({"red": 0.2, (0, 8): 0.8})
+    (2.0, 5, 4.0)
+    """
+    if isinstance(known, Mapping):
+        return typical_value(max(known, key=lambda part: known[part])) if known else np.nan
+    if isinstance(known, tuple) and len(known) == 2 and all(_is_number(end) for end in known):
+        finite = [float(end) for end in known if np.isfinite(end)]
+        return sum(finite) / len(finite) if finite else np.nan
+    if isinstance(known, AbstractSet | list):
+        kept = sorted((value for value in known if value is not None and value == value), key=_order)
+        return kept[len(kept) // 2] if kept else np.nan
+    return known
+
+
+def is_single(known: Any) -> bool:
+    """Return whether a cell has only one possible value.
+
+    Examples
+    --------
+    >>> is_single((2, 2)), is_single({"red"}), is_single({1: 1.0, 2: 0.0}), is_single((1, 2))
+    (True, True, True, False)
+    """
+    if isinstance(known, Mapping):
+        parts = [part for part, weight in known.items() if weight != 0]
+        return len(parts) == 1 and is_single(parts[0])
+    if isinstance(known, AbstractSet | list):
+        return len(known) == 1
+    return not isinstance(known, tuple) or (len(known) == 2 and known[0] == known[1])
+
+
+def with_typical_values(X: Any, cells: Mapping[tuple[int, int], Any]) -> Any:
+    """Return the data frame, array or list X with typical values in uncertain cells, by row and feature."""
+    by_feature: dict[int, dict[int, Any]] = {}
+    for (row, feature), known in cells.items():
+        by_feature.setdefault(feature, {})[row] = typical_value(known)
+    if nw.dependencies.is_into_dataframe(X):
+        frame = nw.from_native(X, eager_only=True)
+        changed = [_with_values(frame[frame.columns[feature]], values) for feature, values in by_feature.items()]
+        return frame.with_columns(*changed).to_native()
+    if issparse(X):
+        raise TypeError("X must be dense if cells are uncertain, got a sparse matrix. Pass X.toarray().")
+    array = np.array(X)
+    if array.dtype.kind in "biu":
+        array = array.astype(np.float64)
+    elif array.dtype.kind not in "f":
+        array = np.array(X, dtype=object)
+    for feature, values in by_feature.items():
+        for row, value in values.items():
+            array[row, feature] = value
+    return array
+
+
+def _with_values(series: nw.Series[Any], values: dict[int, Any]) -> nw.Series[Any]:
+    """Return a column with some values replaced, by row."""
+    filled = series.to_list()
+    for row, value in values.items():
+        filled[row] = value
+    if series.dtype.is_numeric():
+        filled = [float("nan") if value is None else float(value) for value in filled]
+    return nw.new_series(series.name, filled, backend=nw.get_native_namespace(series))
+
+
+def _order(value: Any) -> tuple[str, Any]:
+    """Return a key that also orders values of different types."""
+    return ("" if _is_number(value) else type(value).__name__), value
 
 
 def located(cells: Cells, schema: Schema, n_rows: int) -> dict[tuple[int, int], Any]:

@@ -38,6 +38,7 @@ class PairwiseClassification(Classification):
 
     name = "pairwise"
     one_table = False
+    reads_cells = False
 
     def read_y(
         self,

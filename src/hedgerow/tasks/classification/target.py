@@ -15,9 +15,9 @@ from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from hedgerow.forest.add import forest_with_masses, recounted_forest
+from hedgerow.forest.add import counted_entries, forest_with_masses, recounted_forest
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.rows import Bags
+from hedgerow.forest.rows import Bags, Entries
 from hedgerow.forest.target import (
     FINEST_WEIGHT,
     CoreTarget,
@@ -97,9 +97,9 @@ class ClassInfo(TargetInfo):
     def named(self, target: Target) -> NDArray[Any]:
         """Return the class of each row, (n,); None for uncertain labels."""
         labels: NDArray[Any] = self.names[target.truth]
-        if target.known is not None:
+        if isinstance(target, ClassificationTarget) and target.soft is not None:
             labels = labels.astype(object)
-            labels[~target.known] = None
+            labels[~target.soft.labels.certain] = None
         return labels
 
 
@@ -194,6 +194,39 @@ class SetLabels(ClassLabels):
         return self.shares.with_masses(recounted, codes, bags, n_threads)
 
 
+@dataclass(frozen=True, kw_only=True)
+class EntryLabels(ClassLabels):
+    """Labels of the entries of rows with uncertain cells, as the core takes them.
+
+    Parameters
+    ----------
+    entries : Entries
+        The entries.
+    of_rows : (n,) uint16
+        The class number of each row.
+    row_weights : (n,) float64
+        The weight that leaves give to each row.
+    """
+
+    entries: Entries
+    of_rows: NDArray[np.uint16]
+    row_weights: Floats
+
+    @classmethod
+    def of(cls, entries: Entries, of_rows: NDArray[np.uint16], row_weights: Floats, core: ClassLabels) -> EntryLabels:
+        """Return the labels of entries, given those of rows."""
+        assert core.weights is not None
+        weights = entries.weight * (core.weights * core.weight_unit)[entries.row]
+        numbers = of_rows[entries.row].astype(np.intp)
+        labels = make_labels(numbers, core.n_classes, weights, balance_bag=core.balance_bag)
+        return cls(**vars(labels), entries=entries, of_rows=of_rows, row_weights=row_weights)
+
+    def with_masses(self, forest: Forest, codes: Codes, bags: Bags, n_threads: int) -> Forest:
+        """Return trees grown on these entries, whose leaves count rows."""
+        held = (self.entries, self.of_rows, self.row_weights, self.n_classes)
+        return counted_entries(forest, *held, bags, n_threads)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassificationTarget:
     """Classes of n training rows.
@@ -210,6 +243,9 @@ class ClassificationTarget:
         The labels as given, if some are uncertain.
     shares : (n, K) float64 or None
         Expected class shares if labels are uncertain; None before refinement.
+    sure : (n,) bool or None
+        Rows without uncertain cells; None if there are no uncertain cells. Labels are then certain, and have shares and
+        masses because leaves do.
     """
 
     classes: NDArray[Any]
@@ -217,6 +253,7 @@ class ClassificationTarget:
     weights: Floats | None = None
     soft: SoftLabels | None = None
     shares: Floats | None = None
+    sure: NDArray[np.bool_] | None = None
 
     kind: ClassVar[str] = "classes"
 
@@ -264,8 +301,10 @@ class ClassificationTarget:
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
-        """Mask of the rows with a certain label, (n,); None if all are certain."""
-        return None if self.soft is None else self.soft.labels.certain
+        """Mask of the rows with a certain label and certain cells, (n,); None if all are certain."""
+        if self.soft is None:
+            return None
+        return self.soft.labels.certain if self.sure is None else self.sure
 
     @property
     def expected(self) -> Floats | None:
@@ -319,6 +358,19 @@ class ClassificationTarget:
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
         """Return the standard error of an error rate among n rows."""
         return math.sqrt(error * (1 - error) / max(1, n_rows))
+
+    def with_uncertain_cells(self, sure: NDArray[np.bool_]) -> ClassificationTarget:
+        """Return the target of rows of which only some (n,) have certain cells, with the masses of certain labels."""
+        if self.soft is not None:
+            raise ValueError("fit does not support uncertain labels and uncertain cells together. Make either certain.")
+        shares = np.eye(len(self.classes))[self.labels]
+        class_weight = "balanced_subsample" if self.core.balance_bag else None
+        soft = SoftLabels(UncertainLabels(self.classes, shares, shares), self.weights, class_weight)
+        return replace(self, soft=soft, sure=sure).with_shares(shares)
+
+    def for_entries(self, entries: Entries) -> EntryLabels:
+        """Return the labels of the entries of rows with uncertain cells, as the core takes them."""
+        return EntryLabels.of(entries, self.labels, own_weights(self.core, self.n_rows).sum(axis=1), self.core)
 
     def with_shares(self, shares: Floats) -> ClassificationTarget:
         """Return the target with expected class shares (n, K), on which trees are grown."""

@@ -16,7 +16,7 @@ from hedgerow.fit.task import SupervisedTask
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowthParams, TrainingRows, grow_forest
-from hedgerow.forest.rows import Bags, Groups, OobMask
+from hedgerow.forest.rows import Bags, Entries, Groups, OobMask
 from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.evidence import require_certain
 from hedgerow.inference.fitted import Fitted
@@ -30,10 +30,12 @@ from hedgerow.table.bins import Bins, Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.classification.storage import KEYS, classifier_from_contents, classifier_to_contents
 from hedgerow.tasks.classification.target import (
+    ClassificationTarget,
     ClassLabels,
     SoftLabels,
     declared_classes,
     first_classes,
+    make_labels,
     read_class_target,
     read_classes,
     weigh_rows,
@@ -52,6 +54,7 @@ class Classification(SupervisedTask):
 
     name = "classification"
     file_keys = KEYS
+    reads_cells = True
 
     def read_y(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None = None, classes: Any = None
@@ -65,6 +68,10 @@ class Classification(SupervisedTask):
             )
         read = read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=classes)
         return _with_same_classes(read, before)
+
+    def with_entries(self, rows: TrainingRows, entries: Entries) -> TrainingRows:
+        """Return training rows of which some have uncertain cells."""
+        return replace(rows, entries=entries, target=rows.target.with_uncertain_cells(entries.certain))
 
     def first_classes(self, classes: Any) -> NDArray[Any]:
         """Return the classes declared in the first call of `partial_fit`."""
@@ -163,6 +170,8 @@ class Classification(SupervisedTask):
 def _with_shares(run: FitRun) -> FitRun:
     """Return the fit with expected class shares in place of uncertain labels."""
     rows = run.rows
+    if rows.entries is not None:
+        return _with_entries(run, rows.entries)
     if rows.target.known is None:
         return run
     settings = settings_for_shares(run.settings, rows.n_rows)
@@ -177,6 +186,13 @@ def _with_shares(run: FitRun) -> FitRun:
         rows = replace(rows, target=rows.target.with_shares(shares))
     figures = replace(run.figures, label_shares=rows.target.shares)
     return replace(run, rows=rows, settings=settings, figures=figures)
+
+
+def _with_entries(run: FitRun, entries: Entries) -> FitRun:
+    """Return the fit with refined weights of the entries of rows with uncertain cells."""
+    rows, settings = run.rows, settings_for_shares(run.settings, run.rows.n_rows, divided=True)
+    how = (run.bins, settings, run.model.label_rounds, run.n_threads, rows.bags.groups)
+    return replace(run, rows=replace(rows, entries=refine_entries(entries, rows.target, *how)), settings=settings)
 
 
 def _with_same_classes(read: ReadTarget, before: Fitted | None) -> ReadTarget:
@@ -332,6 +348,38 @@ def refine(
     return shares
 
 
+def refine_entries(
+    entries: Entries,
+    target: ClassificationTarget,
+    bins: Bins,
+    settings: GrowthParams,
+    rounds: int,
+    n_threads: int = 1,
+    groups: Groups | None = None,
+) -> Entries:
+    """Return the entries of rows with uncertain cells with weights refined by at most `rounds` rounds.
+
+    In each, the weight of an entry becomes its share times the out-of-bag probability of the row's class there. Groups
+    keep their weights.
+    """
+    units, labels = entries.units(groups), target.labels[entries.row].astype(np.intp)
+    bag_mean, candidates = settings.bag_mean or 1.0, settings.criterion.candidates()
+    oob_mask = replace(settings, bag_mean=bag_mean, leaf_counts="inbag", criterion=candidates[len(candidates) // 2])
+    outside = OobMask(Bags(settings.seed, bag_mean, len(entries.row), groups=units))
+    unsure, every, found = ~entries.certain[entries.row], np.arange(len(entries.row)), entries
+    for _ in range(rounds):
+        held = make_labels(labels, len(target.classes), found.weight)
+        forest = grow_forest(entries.codes, bins, held, oob_mask, n_trees=TREES, n_threads=n_threads, groups=units)
+        setting = Setting.of(held.n_classes, 0.0)
+        seen = fold(forest, entries.codes, Average(), setting, oob_mask=outside, n_threads=n_threads).probability
+        expected = entries.refined((1 - DOUBT) * seen[every, labels] + DOUBT / held.n_classes)
+        change = np.abs(expected.weight - found.weight)[unsure].sum() / (~entries.certain).sum() / 2
+        found = expected
+        if change < CHANGE:
+            break
+    return found
+
+
 def expected_shares(labels: UncertainLabels, probability: Floats) -> Floats:
     """Return the expected class shares (n, K) of labels, given positive probabilities of classes, (n, K).
 
@@ -356,12 +404,13 @@ def expected_shares(labels: UncertainLabels, probability: Floats) -> Floats:
     return summed.reshape(probability.shape)
 
 
-def settings_for_shares(settings: GrowthParams, n_rows: int) -> GrowthParams:
+def settings_for_shares(settings: GrowthParams, n_rows: int, *, divided: bool = False) -> GrowthParams:
     """Replace limits on rows by limits on weights, because rows are split.
 
-    The limit is half a row lower, so that rounding never rules out a split that leaves exactly the minimum.
+    The limit is half a row lower, so that rounding never rules out a split that leaves exactly the minimum. If the
+    values of a row are `divided`, a leaf could otherwise have a small part of one row.
     """
-    if settings.min_samples_leaf <= 1:
+    if settings.min_samples_leaf <= 1 and not divided:
         return settings
     least = (settings.min_samples_leaf - 0.5) / n_rows
     return replace(settings, min_samples_leaf=1, min_weight_fraction_leaf=max(settings.min_weight_fraction_leaf, least))
