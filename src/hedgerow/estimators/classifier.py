@@ -66,7 +66,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             The training table: numbers, booleans, categories or text. NaN, None and null are missing values.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or UncertainLabels
             Labels, which may be uncertain (`hedgerow.labels`). With several columns, the same trees predict all

@@ -99,7 +99,7 @@ def counted_entries(
 ) -> Forest:
     """Return a forest whose leaves count the rows of entries, with class numbers and weights of rows (n,).
 
-    A row counts in every leaf that it may reach: as evidence for its class with the belief that it is there, and
+    A row counts in every leaf that it may reach: as evidence for its class with its belief in this leaf, and
     otherwise as evidence for no class. So bounds hold for all values of its cells. `bags` are those of the entries, on
     which the trees were grown.
     """

@@ -95,11 +95,11 @@ class ClassInfo(TargetInfo):
         return tuple(np.where(rows == 0.5, 0.0, rows).tolist()), None
 
     def named(self, target: Target) -> NDArray[Any]:
-        """Return the class of each row, (n,); None for uncertain labels."""
+        """Return the class of each row, (n,); None for uncertain labels and rows with uncertain cells."""
         labels: NDArray[Any] = self.names[target.truth]
-        if isinstance(target, ClassificationTarget) and target.soft is not None:
+        if target.known is not None:
             labels = labels.astype(object)
-            labels[~target.soft.labels.certain] = None
+            labels[~target.known] = None
         return labels
 
 
