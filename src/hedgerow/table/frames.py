@@ -31,6 +31,8 @@ FEW_CELLS = 1 << 14
 FEW_ROWS = 512
 #: Numeric types that NumPy lacks, or that libraries hash differently; narwhals has Float16 from 2.23.
 ODD_NUMBERS = tuple(found for name in ("Decimal", "Float16", "Int128", "UInt128") if (found := vars(nw).get(name)))
+#: Dates are read as days since 1970.
+MICROSECONDS = 86_400e6
 #: Outputs of scikit-learn's `set_output`.
 OUTPUTS = ("default", "pandas", "polars")
 
@@ -183,6 +185,9 @@ def _series_from(values: nw.Series[Any], where: str) -> Series:
         return Series(values, dtype, "category", where)
     if dtype == nw.String and not _holds_objects(values):
         return Series(values, dtype, "text", where)
+    if dtype == nw.Date or dtype == nw.Datetime:
+        days = _float64_from_series(values.dt.timestamp("us")) / MICROSECONDS
+        return Series(values, dtype, type_of_days(days), where, days)
     if dtype.is_temporal():
         raise ValueError(f"{where} must be numbers, text or categories, got dates ({dtype}). {ADVICE_ON_DATES}")
     missing = values.is_null().to_numpy()
