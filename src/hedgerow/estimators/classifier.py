@@ -546,7 +546,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         results do not change.
 
         Set the decision first: another rule or decision is calibrated out of bag, as after a fit. Model files and
-        pickles keep the result; methods that add rows or trees drop it.
+        pickles keep the result. `partial_fit` and `grow_more` drop it, unless the model was loaded.
 
         Parameters
         ----------
