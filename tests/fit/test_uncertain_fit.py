@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import hedgerow
@@ -85,7 +86,7 @@ def bounds_of(forest: Any, caution: float = 1.0) -> Any:
     "model", [DecisionTreeClassifier(), RandomForestClassifier(5), MixedForestClassifier(6)], ids=str
 )
 def test_cells_of_one_value_are_certain(model):
-    model = model.set_params(random_state=0)
+    model = clone(model).set_params(random_state=0)
     plain = model.fit(X, Y).predict_bounds(X)
     hidden = X.copy()
     hidden[[0, 1, 2, 3], [0, 1, 2, 3]] = np.nan  # ignored
@@ -203,7 +204,7 @@ def test_all_entries_of_a_row_are_in_a_bag_or_none(leaf_counts):
     ids=str,
 )
 def test_bounds_contain_probabilities_and_are_wider_than_those_of_typical_values(model):
-    model = model.set_params(random_state=0).fit(UncertainTable(X, CELLS), Y)
+    model = clone(model).set_params(random_state=0).fit(UncertainTable(X, CELLS), Y)
     bounds, probability = model.predict_bounds(X), model.predict_proba(X)
     assert (bounds[:, :, 0] <= probability + 1e-9).all()
     assert (probability <= bounds[:, :, 1] + 1e-9).all()
