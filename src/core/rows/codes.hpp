@@ -27,7 +27,7 @@ struct Feature {
 
     // Only thresholds, no missing values, and codes that can be compared as signed 16-bit numbers.
     bool is_plain() const { return !nominal && !has_missing && n_bins <= 0x7fff; }
-    // So many categories that their order in a node follows chance: they are grouped first.
+    // Enough categories for their order in a node to follow chance: they are grouped first.
     bool has_many_categories() const { return nominal && n_bins > most_groups; }
 
     static constexpr std::uint32_t most_groups = 32;

@@ -539,7 +539,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
         """Calibrate probabilities and decision on held-out rows instead of out-of-bag rows.
 
         Guarantees of `Coverage`, `Risk` and `Screening` are approximate on out-of-bag rows, the default. On held-out
-        rows, which `fit` has not seen and which are drawn like future rows, they are exact. With ``calibration="oob"``
+        rows, which are drawn like future rows and not used in the fit, they are exact. With ``calibration="oob"``
         probabilities are calibrated on these rows too, for instance those of another hospital. If both are calibrated,
         one half of the rows, drawn at random, calibrates the probabilities, and the other the decision, because a
         guarantee does not hold for the rows that its probabilities were fitted to. Trees, caution and out-of-bag

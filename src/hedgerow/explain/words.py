@@ -136,7 +136,7 @@ def remedy_words(explanation: Explanation) -> list[str]:
 
 
 def remedy_title(explanation: Explanation) -> str:
-    """Return the title of the remedies; those of a decided sample lead to the class that was asked for."""
+    """Return the title of the remedies; those of a decided sample lead to the wanted class."""
     return "What would change it" if explanation.is_determinate else "What would decide it"
 
 
