@@ -157,6 +157,28 @@ def test_a_column_of_noise_explains_nothing_however_many_values_it_has(nominal, 
         assert share_explained(codes, y, nominal=nominal, has_classes=has_classes) < 0.3
 
 
+def test_empty_columns_at_the_right_are_ignored(fitted, run, write):
+    wide = csv().replace("label\n", "label,,\n").replace("big\n", "big,,\n").replace("small\n", "small,,\n")
+    result, model = fitted(wide)
+    assert "features                 1: 1 numeric" in result.stdout
+    assert run("predict", model, write(wide)).stdout == run("predict", model, write(csv())).stdout
+
+
+def test_column_names_may_be_separated_by_commas(fitted, run, write):
+    table = csv(a=["1"] * N_ROWS, **{"b, c": ["2"] * N_ROWS}).replace("b, c", '"b, c"')
+    result, model = fitted(table, "--drop", "size,a")
+    assert "features                 1: 1 numeric" in result.stdout
+    result, model = fitted(table, "--drop", "b, c", "--drop", "a")
+    assert "features                 1: 1 numeric" in result.stdout
+    found = run("predict", model, write(table), "--keep", "a,label", "--prefix", "its ")
+    assert found.stdout.startswith("a,label,its label")
+
+
+def test_a_short_option_asks_for_help(run):
+    assert run("-h").stdout == run("--help").stdout
+    assert run("fit", "-h").stdout == run("fit", "--help").stdout
+
+
 def test_a_class_of_a_row_or_two_is_named(fitted):
     result, _ = fitted(csv() + "61.5,Totals\n")
     assert "warning: 'Totals' of target 'label': fewer than 3 rows. Is it a class?" in result.stderr

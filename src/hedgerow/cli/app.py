@@ -107,7 +107,9 @@ ON_CLUSTER = ("fit", "predict", "evaluate")
 app = typer.Typer(
     name="hedgerow",
     help="Decision-tree ensembles that know when they do not know.",
-    epilog="Exit codes: 0 success, 1 failure, 2 usage, 3 bad data, 4 unsafe or corrupt model, 5 a person should look.",
+    epilog="Exit codes: 0 success, 1 failure, 2 usage, 3 bad data, 4 unsafe or corrupt model, 5 a person should look,"
+    " 130 interrupted.",
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -21,7 +21,15 @@ from hedgerow.cli.files.sheet import Array
 from hedgerow.cli.files.source import read_sheet
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.fit import features_of, fit, groups_of
-from hedgerow.cli.match import checked_caution, checked_decision, checked_rule, columns_of, held_out, refitted
+from hedgerow.cli.match import (
+    checked_caution,
+    checked_decision,
+    checked_rule,
+    columns_of,
+    held_out,
+    refitted,
+    with_columns,
+)
 from hedgerow.cli.models import require_target
 from hedgerow.cli.options import CompareOptions, TuneOptions
 from hedgerow.explain.presenters import presenter_for
@@ -55,6 +63,7 @@ def compare(options: CompareOptions) -> None:
     presenter = presenter_for(options)
     comparison = _COMPARISONS[presenter.suffix]
     sheet = read_sheet(options.data, options)
+    options = with_columns(options, sheet.names)
     target = require_target(sheet, presenter, options)
     if options.skip_unlabelled:
         sheet = labelled_rows(sheet, target[0])

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from hedgerow.cli.console import collected_notes, facts, note, show, warn, write_json
 from hedgerow.cli.evaluation import group_numbers
 from hedgerow.cli.exit_codes import DataError, UsageError
+from hedgerow.cli.files.csv import UNNAMED
 from hedgerow.cli.files.paths import MODEL, STREAM, check_folder, check_out
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet
@@ -28,6 +29,7 @@ from hedgerow.cli.match import (
     columns_of,
     held_out,
     refitted,
+    with_columns,
 )
 from hedgerow.cli.models import read_target, remember, require_target, target_columns
 from hedgerow.cli.options import CompareOptions, FitOptions, inputs_of
@@ -99,6 +101,7 @@ def fit(options: FitOptions, then: Callable[[SupervisedTrees], dict[str, Any]] |
     check_output(options)
     _check_checkpoint(options)
     sheet = read_sheet(options.data, options)
+    options = with_columns(options, sheet.names)
     presenter = presenter_for(options)
     if options.skip_unlabelled:
         sheet = labelled_rows(sheet, require_target(sheet, presenter, options)[0])
@@ -364,6 +367,7 @@ def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str
         )
     groups = [options.groups] if options.groups else []
     sheet.prepare([*names, *target, *groups], [*options.nominal, *(target if presenter.has_classes else ()), *groups])
+    names = tuple(name for name in names if not (name.startswith(UNNAMED) and sheet.is_missing(name).all()))
     kept = tuple(name for name in names if name in options.nominal or not _identifies(sheet, name))
     if ignored := [name for name in names if name not in kept]:
         note(

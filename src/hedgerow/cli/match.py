@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 
 #: Columns of a --labels table.
 HEADS = ("column", "value", "label")
+
+
+Options = TypeVar("Options", bound=ReadOptions)
+
+#: Options that name several columns, each repeated or separated by commas.
+SEVERAL = ("by", "drop", "keep", "nominal")
 
 
 def read_labels(path: str | None, reading: ReadOptions) -> dict[str, dict[str, str]] | None:
@@ -139,6 +146,17 @@ def columns_named(texts: Iterable[str], known: Iterable[str] | None) -> tuple[st
     """
     whole = set(known or ())
     return tuple(name.strip() for text in texts for name in ([text] if text in whole else text.split(",")))
+
+
+def with_columns(options: Options, known: Iterable[str]) -> Options:
+    """Return options whose repeatable column names are split at commas."""
+    names = list(known)
+    given: dict[str, Any] = {
+        name: columns_named(value, names)
+        for name, value in vars(options).items()
+        if name in SEVERAL and isinstance(value, tuple)
+    }
+    return replace(options, **given)
 
 
 def immutable_columns(model: SupervisedTrees, given: Iterable[str]) -> list[int | str] | None:

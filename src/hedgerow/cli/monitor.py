@@ -34,9 +34,19 @@ class Check(NamedTuple):
     """A test: name, observed and expected value, and p-value under no shift."""
 
     name: str
-    found: str
-    expected: str
+    found: float
+    expected: float | None
     p_value: float | None
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Observed and expected value as text."""
+        known = [self.found, *([] if self.expected is None else [self.expected])]
+        if self.name == "novel rows":
+            texts = [f"{value:,.0f}" for value in known]
+            return texts[0], "".join(f"about {text}" for text in texts[1:])
+        texts = [f"p = {value:.3f}" if self.name == "drift" else share(value) for value in known]
+        return texts[0], "".join(texts[1:])
 
 
 def monitor(options: MonitorOptions) -> None:
@@ -89,7 +99,7 @@ def _checks(
     else:
         drift = model.drift(table, reference=reference)
         p_value, features = drift.p_value, [(each.name, each.share) for each in drift.features]
-    checks = [Check("drift", f"p = {p_value:.3f}", "", p_value)]
+    checks = [Check("drift", p_value, None, p_value)]
     if batch.novelty is not None:
         checks.append(_novel_rows(predictor, batch.novelty, reference))
     if len(predictor.classes):
@@ -101,20 +111,20 @@ def _novel_rows(predictor: Any, novelty: PredictionNovelty, reference: NamedColu
     """Test the number of novel rows against the training rows or the reference."""
     found, n_rows = novel_rows_of(predictor, novelty), len(novelty.p_value)
     if reference is None:
-        return Check("novel rows", f"{found.number:,}", f"about {found.expected:,.0f}", found.p_value)
+        return Check("novel rows", found.number, found.expected, found.p_value)
     old = predictor.read(reference).novelty.p_value <= NOVEL
     p_value = _more_often(found.number, n_rows, int(old.sum()), len(old), "greater")
-    return Check("novel rows", f"{found.number:,}", f"about {old.mean() * n_rows:,.0f}", p_value)
+    return Check("novel rows", found.number, float(old.mean() * n_rows), p_value)
 
 
 def _undecided(model: SupervisedTrees, table: NamedColumns, reference: NamedColumns | None) -> Check:
     """Test the share of undecided rows; without a reference, only report it."""
     is_open = model.predict_set(table).sum(axis=1) > 1
     if reference is None:
-        return Check("undecided", share(is_open.mean()), "", None)
+        return Check("undecided", float(is_open.mean()), None, None)
     old = np.asarray(model.predict_set(reference).sum(axis=1) > 1)
     p_value = _more_often(int(is_open.sum()), len(is_open), int(old.sum()), len(old), "two-sided")
-    return Check("undecided", share(is_open.mean()), share(old.mean()), p_value)
+    return Check("undecided", float(is_open.mean()), float(old.mean()), p_value)
 
 
 def _more_often(new: int, of_new: int, old: int, of_old: int, side: str) -> float:
@@ -126,7 +136,9 @@ def _line(report: dict[str, Any], checks: list[Check]) -> str:
     """Format all tests in one line, for a log."""
     verdict = "LOOK" if report["look"] else "ok"
     found = [
-        f"{check.name} {check.found}" + (f" (expected {check.expected})" if check.expected else "") for check in checks
+        f"{check.name} {found}" + (f" (expected {expected})" if expected else "")
+        for check in checks
+        for found, expected in [check.words]
     ]
     most = f"; most different: {', '.join(report['features'])}" if report["features"] else ""
     return f"{verdict}: {number_of(report['rows'], 'row')}; {'; '.join(found)}{most}"

@@ -23,7 +23,7 @@ from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.values import POINT
 from hedgerow.cli.files.views import labelled_rows
-from hedgerow.cli.match import LARGE_ROWS, prepare_for, table_for
+from hedgerow.cli.match import LARGE_ROWS, prepare_for, table_for, with_columns
 from hedgerow.cli.models import (
     as_in_training,
     model_for,
@@ -55,6 +55,7 @@ def predict(options: PredictOptions) -> None:
     model = model_for(options)
     options = as_in_training(model, options)
     sheet = read_sheet(options.data, options)
+    options = with_columns(options, sheet.names)
     columns, kept = predictions_of(model, sheet, options)
     if sheet.n_rows >= LARGE_ROWS:  # return the memory of the table
         _core.give_back_memory()
@@ -108,7 +109,9 @@ def evaluate(options: EvaluateOptions) -> None:
     options = as_in_training(model, options)
     remind_of_groups(model, options)
     presenter, positive = presenter_of(model), positive_class(model, options.positive)
-    sheet, rows, y = _read(model, read_sheet(options.data, options), options)
+    sheet = read_sheet(options.data, options)
+    options = with_columns(options, sheet.names)
+    sheet, rows, y = _read(model, sheet, options)
     evaluated = presenter.evaluate(model, rows, y, options.coverage)
     known = rows_of_fit(model, rows)
     tell_novelty(model, rows)

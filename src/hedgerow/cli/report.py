@@ -12,7 +12,7 @@ from hedgerow.cli.files.paths import PAGE, check_out
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet, require_one_stdin
 from hedgerow.cli.files.views import SomeRows, labelled_rows
-from hedgerow.cli.match import immutable_columns, prepare_for, read_labels, table_for
+from hedgerow.cli.match import immutable_columns, prepare_for, read_labels, table_for, with_columns
 from hedgerow.cli.models import (
     as_in_training,
     model_for,
@@ -42,6 +42,7 @@ def report(options: ReportOptions) -> None:
     options = as_in_training(model, options)
     presenter = presenter_of(model)
     sheet = _read(model, options)
+    options = with_columns(options, sheet.names)
     target = target_columns(presenter, options) or _found_target(
         model, sheet, (options.id, options.groups, *options.by)
     )
@@ -92,6 +93,7 @@ def _arguments(model: SupervisedTrees, sheet: Sheet, options: ReportOptions, tar
 def _read(model: SupervisedTrees, options: ReportOptions) -> Sheet:
     """Read the table of the report."""
     sheet = read_sheet(options.data, options)
+    options = with_columns(options, sheet.names)
     if options.id:
         sheet.require(options.id, "--id")
     target = require_target(sheet, presenter_of(model), options)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Texts that usually mark a missing value in CSV files.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "#N/A"})
+#: Name of a column without one, with its number.
+UNNAMED = "column"
 DELIMITERS = (",", ";", "\t", "|")
 #: Default options for reading.
 READING = ReadOptions()
@@ -213,12 +215,16 @@ def _header(reader: Iterator[list[str]]) -> tuple[str, ...]:
     """Return the column names: the first row that is not empty."""
     rows = (row for row in reader if row and not (row[0] == "sep=" and not any(row[1:])))
     names = tuple(name.strip() for name in next(rows, []))
+    width = len(names)
     if not any(names):
         raise DataError("no header with column names. Is it the right file?")
+    while not names[-1]:  # empty columns at the right, or a note without a heading
+        names = names[:-1]
+    names = (*names, *(f"{UNNAMED} {number + 1}" for number in range(len(names), width)))
     unnamed = [number + 1 for number, name in enumerate(names) if not name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if unnamed == [1] and not twice:  # pandas writes its index without a name
-        return ("column 1", *names[1:])
+        return (f"{UNNAMED} 1", *names[1:])
     if unnamed or twice:
         fault = f"column {unnamed[0]} has no name" if unnamed else f"two columns are named {twice[0]!r}"
         hint = "Is there a title above the header, or no header?" if len(names) > 1 else "Add a header."
