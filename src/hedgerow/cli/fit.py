@@ -66,7 +66,7 @@ NUMBERS_ROWS = 0.1
 #: Share of the error, or of the variance, that a column which gives the target away explains alone. In public tables
 #: it is at most 0.97 and 0.985.
 LEAK, LEAK_OF_NUMBERS = 0.98, 0.995
-#: A class with fewer rows is suspicious, and so many are named.
+#: A class with fewer rows is suspicious; maximum number of such classes named.
 RARE_ROWS, MOST_RARE = 3, 5
 #: Larger integers are not exact in floating point.
 EXACT = 2**53
@@ -424,7 +424,7 @@ def _look_at_points(sheet: Sheet, name: str, column: Array | Factors) -> None:
     texts = {str(cell) for cell in sheet.cells(name).tolist()}
     if found := groups_thousands(text for text in texts if not is_gap(text, sheet.missing)):
         plain, pointed = found
-        warn(f"Column {name!r} has {plain} beside {pointed}. If points separate thousands, add --thousands .")
+        warn(f"Column {name!r} has {plain} and {pointed}. If points separate thousands, add --thousands .")
 
 
 def _look_at_target(y: Array, options: FitOptions) -> None:

@@ -78,7 +78,7 @@ def _smallest(flat: NDArray[np.generic]) -> str:
 
 #: Size limit of the evidence of all cases in the page, in bytes; fewer cases are kept if it is exceeded.
 EVIDENCE_BYTES = 1_100_000
-#: If not all rows are kept, one in so many is a decided row, from which the page estimates figures of all.
+#: Inverse of the least share of decided rows among those kept; from them the page estimates the figures of all rows.
 DECIDED_SHARE = 4
 
 

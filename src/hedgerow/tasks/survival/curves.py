@@ -59,7 +59,7 @@ def kaplan_meier(counts: NDArray[Any], info: SurvivalInfo) -> Floats:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to compute of the leaves that rows reach.
+    """Results computed from the leaves that rows reach.
 
     Parameters
     ----------
