@@ -34,7 +34,7 @@ def classes() -> dict[str, Any]:
 @pytest.mark.parametrize("name", sorted(classes()))
 def test_every_option_is_used(name: str) -> None:
     # by the table in `cli/fit`, and by presenters
-    through = {"leaf_counts", "max_bins", "trees", "regression", "event", "since"}
+    through = {"leaf_counts", "max_bins", "trees", "regression", "event", "since", "entry"}
     assert {field.name for field in fields(classes()[name])} - READ - through == set()
 
 

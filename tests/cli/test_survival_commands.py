@@ -128,10 +128,15 @@ def test_a_european_table_with_dates(run, write, tmp_path):
 def test_a_report_from_a_table_to_a_page(run, fitted, tmp_path):
     table, model, _ = fitted
     page = tmp_path / "page.html"
-    assert run("report", model, table, "--time", "days", "--event", "died", "-o", page).exit_code == 0
+    words = ("report", model, table, "--time", "days", "--event", "died", "--at", "365", "--by", "ward", "-o", page)
+    told = json.loads(run(*words, "--json").stdout)
     text = page.read_text(encoding="utf-8")
-    assert "Survival by risk group" in text
-    assert "integrated Brier score" in text
+    for part in ("At 365 days", "Survival by risk group", "integrated Brier score", "By ward"):
+        assert part in text
+    asked = ("predict", model, table, "--times", "365", "--json")
+    predicted = [json.loads(line) for line in run(*asked).stdout.splitlines()]
+    assert told["indeterminate"] == sum(row["lower"] <= 0.5 <= row["upper"] for row in predicted)
+    assert set(told["by"]["ward"]) == {"north", "south"}
 
 
 @pytest.mark.parametrize(
@@ -147,3 +152,57 @@ def test_mistakes_are_explained(run, fitted, tmp_path, words, code, told):
     done = run("fit", table, "--time", "days", *words, "-o", tmp_path / "m.hedge")
     assert done.exit_code == code
     assert told in " ".join(done.stderr.split())
+
+
+def test_explain_at_a_time_says_what_the_model_says(run, fitted):
+    table, model, _ = fitted
+    told = json.loads(run("explain", model, table, "--row", "17", "--at", "365", "--json").stdout)[0]
+    assert (told["row"], told["time"], told["unit"], told["cases"]) == (17, 365, "days", None)
+    predicted = json.loads(run("predict", model, table, "--times", "365", "--json").stdout.splitlines()[16])
+    for name, column in (("survival", "survival_365"), ("lower", "lower"), ("upper", "upper")):
+        assert told[name] == pytest.approx(predicted[column], abs=1e-6)
+    assert "365 days" in told["sentence"]
+    train = ("--train", table, "--time", "days", "--event", "died", "--cases", "2")
+    near = json.loads(run("explain", model, table, "--row", "17", "--at", "365", *train, "--json").stdout)[0]["cases"]
+    lines = rows().splitlines()
+    assert [[case["time"], case["event"]] for case in near] == [
+        [float(cell) for cell in lines[case["row"]].split(",")[:2]] for case in near
+    ]
+
+
+def test_explain_lists_undecided_rows(run, fitted, tmp_path):
+    table, model, _ = fitted
+    listed = run("explain", model, table, "--at", "365")
+    assert "Undecided at 365 days" in listed.stdout
+    page = tmp_path / "why.html"
+    assert run("explain", model, table, "--row", "3", "--at", "365", "--html", page).exit_code == 0
+    assert "<svg" in page.read_text(encoding="utf-8")
+    late = run("explain", model, table, "--at", "99999")
+    assert late.exit_code == 2
+    assert "at most" in " ".join(late.stderr.split())
+
+
+def test_rows_may_enter_late_and_causes_compete(run, write, tmp_path):
+    """Entries as dates, counted from the same start as the end; causes are numbers."""
+    made = ["born;joined;end;cause;height"]
+    rng = np.random.default_rng(0)
+    for row in range(120):
+        born = datetime.date(1930, 1, 1) + datetime.timedelta(days=int(rng.integers(3000)))
+        joined = born + datetime.timedelta(days=int(60 * 365 + rng.integers(3000)))
+        end = joined + datetime.timedelta(days=int(1 + rng.integers(4000)))
+        made.append(f"{born};{joined};{end};{row % 3};{rng.integers(150, 200)}")
+    table, model = write("\n".join(made)), tmp_path / "m.hedge"
+    asked = ("--time", "end", "--since", "born", "--entry", "joined", "--event", "cause", "--dates")
+    told = json.loads(run("fit", table, *asked, "--trees", "5", "-o", model, "--json").stdout)
+    assert told["features"]["all"] == 1
+    assert told["target"]["events"] == 80
+    assert json.loads(run("evaluate", model, table, *asked, "--json").stdout)["events"] == 80
+    why = json.loads(run("explain", model, table, "--row", "1", "--at", "25000", "--json").stdout)[0]
+    assert [each["cause"] for each in why["incidence"]] == [1, 2]
+    assert why["unit"] == "days"
+    page = tmp_path / "page.html"
+    assert run("report", model, table, *asked, "--at", "25000", "-o", page).exit_code == 0
+    plain = [line.split(",") for line in rows().splitlines()[1:]]
+    late = "days,died,since,age\n" + "\n".join(f"{a},{b},{int(a) // 2},{c}" for a, b, c, _ in plain)
+    alone = ("fit", write(late), "--time", "days", "--event", "died", "--entry", "since", "--trees", "5")
+    assert json.loads(run(*alone, "-o", tmp_path / "e.hedge", "--json").stdout)["features"]["all"] == 1

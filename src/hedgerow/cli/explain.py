@@ -19,6 +19,7 @@ from hedgerow.cli.models import as_in_training, model_for, presenter_of, require
 from hedgerow.cli.options import ExplainOptions, inputs_of
 from hedgerow.cli.output import write_text
 from hedgerow.explain.presenters.base import Explainer
+from hedgerow.explain.survival import SurvivalExplanation
 from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.table import NamedColumns
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from hedgerow.explain.explanation import Explanation
     from hedgerow.explain.regression import RegressionExplanation
 
-    AnyExplanation = Explanation | RegressionExplanation
+    AnyExplanation = Explanation | RegressionExplanation | SurvivalExplanation
 
 
 def explain(options: ExplainOptions) -> None:
@@ -47,7 +48,7 @@ def explain(options: ExplainOptions) -> None:
     other = tuple(name for name in (options.id, *target_columns(presenter, options)) if name)
     prepare_for(model, sheet, texts=[options.id])
     columns = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
-    rows = _chosen_rows(options, sheet) if options.rows else presenter.explainer.uncertain_rows(model, columns)
+    rows = _chosen_rows(options, sheet) if options.rows else _uncertain(model, options, columns)
     found = _explain_rows(model, options, columns, rows) if len(rows) else []
     names = sheet.cells(options.id).tolist() if options.id else None
     found = [_counted_from_one(each, row, names) for each, row in zip(found, rows.tolist(), strict=True)]
@@ -76,6 +77,15 @@ def _title(found: list[AnyExplanation]) -> str:
     return "Explanation of a prediction" if len(found) == 1 else f"Explanations of {len(found):,} predictions"
 
 
+def _uncertain(model: SupervisedTrees, options: ExplainOptions, columns: NamedColumns) -> NDArray[np.int64]:
+    """Choose the rows to explain without --row."""
+    explainer = presenter_of(model).explainer
+    try:
+        return np.empty(0, np.int64) if explainer is None else explainer.uncertain_rows(model, columns, options.at)
+    except ValueError as reason:
+        raise UsageError(str(reason)) from None
+
+
 def _explain_rows(
     model: SupervisedTrees, options: ExplainOptions, columns: NamedColumns, rows: NDArray[np.int64]
 ) -> list[AnyExplanation]:
@@ -96,6 +106,7 @@ def _explain_rows(
             decreasing=columns_named(options.decreasing, known),
             wanted=None if options.wanted is None else _class_of(model, options.wanted),
             time_limit=seconds,
+            time=options.at,
         )
     except ValueError as reason:  # a name that is not a feature
         raise UsageError(str(reason)) from None
@@ -155,10 +166,12 @@ def _class_of(model: SupervisedTrees, text: str) -> str | int | float:
 
 def _counted_from_one(explanation: AnyExplanation, row: int, names: list[object] | None) -> AnyExplanation:
     """Return an explanation with rows counted from 1."""
-    cases = explanation.cases
+    name = None if names is None else str(names[row])
+    if explanation.cases is None:
+        return replace(explanation, row=row + 1, name=name)
+    if isinstance(explanation, SurvivalExplanation):
+        followed = [case._replace(row=case.row + 1) for case in explanation.cases]
+        return replace(explanation, row=row + 1, name=name, cases=followed)
     return replace(
-        explanation,
-        row=row + 1,
-        name=None if names is None else str(names[row]),
-        cases=None if cases is None else [case._replace(row=case.row + 1) for case in cases],
+        explanation, row=row + 1, name=name, cases=[case._replace(row=case.row + 1) for case in explanation.cases]
     )

@@ -366,7 +366,10 @@ def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str
             f"The table must have a feature column besides {listed(filter(None, left))}. Drop fewer columns."
         )
     groups = [options.groups] if options.groups else []
-    sheet.prepare([*names, *target, *groups], [*options.nominal, *(target if presenter.has_classes else ()), *groups])
+    sheet.prepare(
+        [*names, *filter(None, target), *groups],
+        [*options.nominal, *(target if presenter.has_classes else ()), *groups],
+    )
     names = tuple(name for name in names if not (name.startswith(UNNAMED) and sheet.is_missing(name).all()))
     kept = tuple(name for name in names if name in options.nominal or not _identifies(sheet, name))
     if ignored := [name for name in names if name not in kept]:

@@ -67,6 +67,9 @@ def remember(model: SupervisedTrees, options: ReadOptions, units: Mapping[str, s
         for name, value in given.items()
         if value not in (None, ()) and (value is not False or name == "day_first")
     } | ({"units": dict(units)} if units else {})
+    unit = presenter_of(model).unit(options)
+    if unit is not None:
+        kept["unit"] = unit
     fitted_of(model).learned.put("reading", None, kept)
 
 
@@ -91,17 +94,20 @@ def _as_option(name: str, value: object) -> str:
 
 
 def target_columns(presenter: Presenter, options: Any) -> tuple[str, ...]:
-    """Return the target columns, or () if an option is not given."""
+    """Return the target columns, or () if an option is not given; further columns that are not given are empty."""
     names: tuple[Any, ...] = tuple(getattr(options, option, None) for option in presenter.target_options)
-    more = (getattr(options, option, None) for option in presenter.more_target_options)
-    return () if None in names else (*names, *(name for name in more if name is not None))
+    more = [getattr(options, option, None) or "" for option in presenter.more_target_options]
+    while more and not more[-1]:
+        more.pop()
+    return () if None in names else (*names, *more)
 
 
 def require_target(sheet: Sheet, presenter: Presenter, options: Any) -> tuple[str, ...]:
     """Return the target columns that options name, after checking the table."""
     names = target_columns(presenter, options)
     for option, name in zip((*presenter.target_options, *presenter.more_target_options), names, strict=False):
-        sheet.require(name, f"--{option}")
+        if name:
+            sheet.require(name, f"--{option}")
     return names
 
 

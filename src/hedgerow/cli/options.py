@@ -25,6 +25,9 @@ Dask = Annotated[
         metavar="[ADDRESS]", help="Run on the Dask scheduler at this address, or on this machine without an address."
     ),
 ]
+At = Annotated[
+    float | None, typer.Option(metavar="TIME", help="Time at which survival models decide and explain, such as 365.")
+]
 Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with row names.")]
 IdLeftOut = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with row names; not used as a feature.")]
 GroupsOfRows = Annotated[
@@ -173,6 +176,10 @@ class EventOptions(TargetOptions):
     since: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column with the start from which --target counts, such as a date."),
+    ] = None
+    entry: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the time or date from which rows are observed (late entry)."),
     ] = None
 
 
@@ -369,7 +376,7 @@ class EvaluateOptions(EventOptions, IntervalOptions, OutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainOptions(TargetOptions, ModelOptions, WriteOptions):
+class ExplainOptions(EventOptions, ModelOptions, WriteOptions):
     """Options of `hedgerow explain`."""
 
     model: Model
@@ -384,7 +391,10 @@ class ExplainOptions(TargetOptions, ModelOptions, WriteOptions):
     ] = ()
     id: Id = None
     train: Train = None
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Target column, in --train and in DATA.")] = None
+    target: Annotated[
+        str | None, typer.Option("--target", "--time", metavar="COLUMN", help="Target column, in --train and in DATA.")
+    ] = None
+    at: At = None
     cases: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Number of nearest training cases to show.")] = 5
     immutable: Immutable = ()
     increasing: Annotated[
@@ -423,6 +433,7 @@ class ReportOptions(EventOptions, ModelOptions, WriteOptions):
             help="Column with true targets; detected if only one column qualifies.",
         ),
     ] = None
+    at: At = None
     id: Id = None
     groups: GroupsCounted = None
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.")] = None

@@ -148,9 +148,9 @@ def _read(model: SupervisedTrees, sheet: Sheet, options: EvaluateOptions) -> tup
     if options.skip_unlabelled:
         sheet = labelled_rows(sheet, target[0])
     sheet = one_row_of_each(sheet, options.groups)
-    prepare_for(model, sheet, [*target, *options.by])
+    prepare_for(model, sheet, [*filter(None, target), *options.by])
     y = read_target(presenter, sheet, target, model)
-    other = tuple(dict.fromkeys((*target, *options.by, *filter(None, [options.groups]))))
+    other = tuple(dict.fromkeys(filter(None, (*target, *options.by, options.groups))))
     rows = table_for(model, sheet, other, allow_missing=options.allow_missing_columns, only_used=True)
     return sheet, rows, y
 

@@ -86,6 +86,7 @@ def _arguments(model: SupervisedTrees, sheet: Sheet, options: ReportOptions, tar
         "coverage": options.coverage,
         "by": {name: groups_of(sheet, name) for name in options.by},
         "costs": costs_for(model, options.costs, options),
+        "time": options.at,
         "groups": group_numbers(sheet, options.groups) if options.groups else None,
     }
 
@@ -103,7 +104,7 @@ def _read(model: SupervisedTrees, options: ReportOptions) -> Sheet:
         if not target:
             raise UsageError("--skip-unlabelled requires --target COLUMN.")
         sheet = labelled_rows(sheet, target[0])
-    prepare_for(model, sheet, [*target, *options.by], [options.id])
+    prepare_for(model, sheet, [*filter(None, target), *options.by], [options.id])
     return sheet
 
 

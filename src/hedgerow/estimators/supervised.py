@@ -275,6 +275,7 @@ class SupervisedTrees(BaseTrees):
         wanted: str | int | float | None = None,
         time_limit: float | None = None,
         coverage: float | None = None,
+        time: float | None = None,
     ) -> list[Any]:
         """Explain the prediction for each sample, with counterfactuals.
 
@@ -290,17 +291,20 @@ class SupervisedTrees(BaseTrees):
             ``immutable_features``.
         coverage : float, default=None
             For regressors: target coverage of the intervals; None means 0.9.
+        time : float, default=None
+            For survival models: the time to explain; None means the middle of ``event_times_``.
 
         Returns
         -------
-        list of hedgerow.explain.Explanation, or of hedgerow.explain.RegressionExplanation for a regressor
-            With ``sentence``, ``to_text()``, ``to_dict()`` and ``to_html()``.
+        list of hedgerow.explain.Explanation
+            Or of `hedgerow.explain.RegressionExplanation` for a regressor, of `hedgerow.explain.SurvivalExplanation`
+            for a survival model. With ``sentence``, ``to_text()``, ``to_dict()`` and ``to_html()``.
         """
         from hedgerow.explain import explain  # imported here because it is slow
 
         return explain(
             self, X, train=train, y_train=y_train, cases=cases, shap=shap, immutable=immutable, increasing=increasing,
-            decreasing=decreasing, wanted=wanted, time_limit=time_limit, coverage=coverage,
+            decreasing=decreasing, wanted=wanted, time_limit=time_limit, coverage=coverage, time=time,
         )  # fmt: skip
 
     def report(
@@ -323,6 +327,7 @@ class SupervisedTrees(BaseTrees):
         costs: Any = None,
         groups: ArrayLike | None = None,
         progress: Callable[[int, int], None] | None = None,
+        time: float | None = None,
     ) -> Report:
         """Write a self-contained HTML report: metrics, uncertainty, explanations.
 
@@ -335,7 +340,7 @@ class SupervisedTrees(BaseTrees):
         names : array-like of shape (n_samples,), default=None
             Names of the rows; None means the index of a pandas frame, or row numbers.
         title, max_cases, explained, time_limit, train, y_train, first_row, immutable, labels
-        coverage, by, costs, groups, progress
+        coverage, by, costs, groups, progress, time
             As in `hedgerow.explain.report.make_report`. None for `immutable` means ``immutable_features``.
 
         Returns
@@ -348,7 +353,7 @@ class SupervisedTrees(BaseTrees):
         return make_report(
             self, X, y, names=names, title=title, max_cases=max_cases, explained=explained, time_limit=time_limit,
             train=train, y_train=y_train, first_row=first_row, immutable=immutable, labels=labels, coverage=coverage,
-            by=by, costs=costs, groups=groups, progress=progress,
+            by=by, costs=costs, groups=groups, progress=progress, time=time,
         )  # fmt: skip
 
     @property

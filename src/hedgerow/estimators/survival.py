@@ -298,6 +298,27 @@ class SurvivalTrees(SupervisedTrees):
         predictor: SurvivalPredictor = predictor_of(self)
         return predictor.lower(predictor.read(X), coverage)
 
+    def predict_frame(self, X: TableLike, times: Any = None) -> Any:
+        """Return all predictions as a data frame, as ``hedgerow predict`` does.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        times : array-like of shape (n_times,), default=None
+            Times of survival and its bounds; None means the middle of ``event_times_``.
+
+        Returns
+        -------
+        frame : data frame with n_samples rows
+            ``risk``, ``median_time``, for each time survival, its bounds and, with competing causes, the incidence of
+            each cause, and ``novelty``. It is a polars frame if X is one or `set_output` requests it, otherwise a
+            pandas frame with the index of X.
+        """
+        predictor: SurvivalPredictor = predictor_of(self)
+        found = predictor.columns_at(X, [predictor.middle] if times is None else np.atleast_1d(times).tolist())
+        return self._framed(X, found.numbers(), found.names)
+
     def predict_uncertainty(self, X: TableLike, time: float | None = None) -> SurvivalUncertainty:
         """Predict the uncertainty of survival at a time by source.
 

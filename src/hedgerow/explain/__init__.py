@@ -17,8 +17,9 @@
 
 The parts of an explanation have a module each: `sources` (of uncertainty), `remedies` (confirmed cases, caution,
 measurement), `change` (counterfactuals, searched among leaf bounding boxes), `cases` (nearest training
-rows, leaf rules), `shap`. All start from a `question`. `classification` and `regression` join them; `explanation`,
-`words`, `text` and `html` present the result. `presenters` contains the parts that depend on the prediction type.
+rows, leaf rules), `shap`. All start from a `question`. `classification`, `regression` and `survival` join them;
+`explanation`, `words`, `text` and `html` present the result. `presenters` contains the parts that depend on the
+prediction type.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from hedgerow.explain.pvalues import ImportanceTest, correct_pvalues, importance
 from hedgerow.explain.regression import RegressionExplanation
 from hedgerow.explain.shap import ShapValues, shap_values
 from hedgerow.explain.summary import Summary, describe
+from hedgerow.explain.survival import SurvivalExplanation
 from hedgerow.table.frames import index_names
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ __all__ = [
     "ShapValues",
     "SplitCounts",
     "Summary",
+    "SurvivalExplanation",
     "correct_pvalues",
     "correlated_groups",
     "debiased_importance",
@@ -82,7 +85,7 @@ __all__ = [
 # ---- Explanations of single predictions ------------------------------------------------------------------------------
 
 
-_Explained = TypeVar("_Explained", Explanation, RegressionExplanation)
+_Explained = TypeVar("_Explained", Explanation, RegressionExplanation, SurvivalExplanation)
 
 
 def explain(
@@ -99,12 +102,13 @@ def explain(
     wanted: Label | None = None,
     time_limit: float | None = None,
     coverage: float | None = None,
-) -> list[Explanation] | list[RegressionExplanation]:
+    time: float | None = None,
+) -> list[Explanation] | list[RegressionExplanation] | list[SurvivalExplanation]:
     """Explain the prediction for each sample, and what would decide the undecided ones.
 
     Parameters
     ----------
-    forest : fitted classifier or regressor of hedgerow
+    forest : fitted classifier, regressor or survival model of hedgerow
         The explanations use its rule, caution and decision.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Samples. The index of a pandas frame names them.
@@ -112,7 +116,7 @@ def explain(
         Training rows, for the nearest cases. None uses the rows that a bootstrapped forest keeps after `fit`; a loaded
         forest has none, and its explanations have no cases.
     y_train : array-like of shape (n_train,), default=None
-        Labels of `train`.
+        Labels of `train`; for a survival model times and events, as in its `fit`.
     cases : int, default=5
         Number of nearest training rows to show.
     shap : bool, default=None
@@ -130,11 +134,15 @@ def explain(
     coverage : float, default=None
         Target coverage of the intervals of a regressor; None means 0.9. Regressors also support `train`, `y_train`,
         `cases` and `shap`; the other arguments apply to classifiers.
+    time : float, default=None
+        For survival models: the time of the survival probability to explain; None means the middle of
+        ``event_times_``. Survival models also support `train`, `y_train`, `cases` and `shap`.
 
     Returns
     -------
     list of Explanation
-        One per sample; for a regressor, a list of `hedgerow.explain.RegressionExplanation`.
+        One per sample; for a regressor, a list of `hedgerow.explain.RegressionExplanation`, for a survival model of
+        `hedgerow.explain.SurvivalExplanation`.
 
     Examples
     --------
@@ -149,7 +157,7 @@ def explain(
     ['overlap', 'few', 'disagree', 'missing', 'out_of_range']
     """
     request = ExplainRequest(
-        train, y_train, cases, shap, immutable, increasing, decreasing, wanted, time_limit, coverage
+        train, y_train, cases, shap, immutable, increasing, decreasing, wanted, time_limit, coverage, time
     )  # fmt: skip
     return _named(explainer_of(forest).explain(forest, X, request), X)
 

@@ -11,11 +11,11 @@ from hedgerow.explain.question import Array, Question, labels_of
 from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree, as_limit
+from hedgerow.inference.predictor import Predictor
 from hedgerow.table.bins import DATES, Codes, date_words, plain
 from hedgerow.table.frames import index_names
 from hedgerow.table.schema import Kind
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
-from hedgerow.tasks.regression.predictor import RegressionPredictor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -66,7 +66,7 @@ class KnownRows:
     bags: Bags
     names: list[str] | None = None
 
-    def values(self, predictor: ClassificationPredictor | RegressionPredictor, row: int) -> dict[str, Value]:
+    def values(self, predictor: Predictor, row: int) -> dict[str, Value]:
         """Return the values of one row by feature name.
 
         Without columns, the typical values of its bins.
@@ -76,7 +76,7 @@ class KnownRows:
             return codebook.of_row(self.columns, row)
         return {name: codebook.value_of_code(j, int(self.codes[j, row])) for j, name in enumerate(codebook.names)}
 
-    def case(self, predictor: ClassificationPredictor | RegressionPredictor, row: int, weight: float) -> Case:
+    def case(self, predictor: Predictor, row: int, weight: float) -> Case:
         """Return a row with its weight in a prediction; its label is None if unavailable."""
         label = None if self.labels is None else self.labels[row]
         name = None if self.names is None else self.names[row]
@@ -84,7 +84,7 @@ class KnownRows:
 
 
 def training_rows(
-    predictor: ClassificationPredictor | RegressionPredictor,
+    predictor: Predictor,
     train: TableLike | None = None,
     y_train: ArrayLike | None = None,
 ) -> KnownRows | None:
@@ -205,7 +205,7 @@ def count_words(counts: Array, labels: list[Label]) -> str:
     return ", ".join(parts + (["others"] if len(order) > 4 else [])) or "no case"
 
 
-def _bags(predictor: ClassificationPredictor | RegressionPredictor) -> Bags:
+def _bags(predictor: Predictor) -> Bags:
     """Return the bootstrap samples.
 
     None if the trees were grown on different rows, so that leaves count all rows.

@@ -49,8 +49,9 @@ MOST_NODES = 1_000_000
 
 def explain_classes(forest: BaseEstimator, X: TableLike, request: ExplainRequest) -> list[Explanation]:
     """Explain the predictions of a classifier."""
-    if request.coverage is not None:
-        raise ValueError(f"coverage must be None for a classifier, got {request.coverage!r}.")
+    for name in ("coverage", "time"):
+        if getattr(request, name) is not None:
+            raise ValueError(f"{name} must be None for a classifier, got {getattr(request, name)!r}.")
     predictor: ClassificationPredictor = predictor_of(forest)
     batch = predictor.read(X, all_features=True)
     limits = limits_of(predictor, request.immutable, request.increasing, request.decreasing)

@@ -16,6 +16,7 @@ from hedgerow.explain.words import sentence_words
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from hedgerow.explain.survival import FollowedCase
     from hedgerow.table.schema import TableLike
 
 
@@ -103,7 +104,7 @@ class Explained:
     row: int
     name: str | None
     values: dict[str, Value]
-    cases: list[Case] | None
+    cases: Sequence[Case | FollowedCase] | None
 
     @property
     def title(self) -> str:
@@ -301,6 +302,7 @@ class ExplainRequest:
     wanted: Label | None = None
     time_limit: float | None = None
     coverage: float | None = None
+    time: float | None = None
 
 
 def check_numbers(cases: int, time_limit: float | None) -> None:

@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+from hedgerow.explain.cases import number
 from hedgerow.explain.explanation import Explained, Explanation
 from hedgerow.explain.regression import RegressionExplanation
+from hedgerow.explain.survival import FollowedCase, SurvivalExplanation
 from hedgerow.explain.text import (
+    NEAREST_FOLLOWED,
     WALL,
     by_bounds,
     case_rows,
     contribution_rows,
+    curve_rows,
     decision_words,
+    followed_words,
+    round_times,
     shap_rows,
     shap_title,
     shown_classes,
     shown_features,
     support_words,
+    survival_contribution_rows,
+    survival_title,
     top_features,
+    top_survival_features,
 )
 from hedgerow.explain.words import percents, remedy_title, remedy_words
 from hedgerow.util.text import tied
@@ -42,6 +51,9 @@ border-radius:10px}
 .hedgerow-why ul{margin:.2rem 0;padding-left:1.2rem}
 .hedgerow-why svg{vertical-align:middle;max-width:100%}
 .hedgerow-why .in{fill:var(--accent)}.hedgerow-why .out{fill:var(--line)}.hedgerow-why .dot{fill:var(--ink)}
+.hedgerow-why svg.curve{display:block;height:auto;margin:.4rem 0}.hedgerow-why .tick{fill:var(--soft);font-size:12px}
+.hedgerow-why .band{fill:var(--accent);opacity:.25}.hedgerow-why .line{fill:none;stroke:var(--accent);stroke-width:2}
+.hedgerow-why .half{stroke:var(--soft);stroke-dasharray:3 4}.hedgerow-why .end{stroke:var(--ink)}
 .hedgerow-why .source{fill:var(--open)}.hedgerow-why .wall{stroke:var(--open)}.hedgerow-why .frame{fill:var(--track)}
 @media (prefers-color-scheme:dark){.hedgerow-why{--card:#1c2023;--ink:#e8e6df;--soft:#a0a79f;--line:#343a3c;
 --track:#2a2f31;--accent:#6fbf95;--open:#e0a83a}}
@@ -88,6 +100,94 @@ def sections_of_number(explanation: RegressionExplanation) -> str:
     support = _section("Basis of the prediction", _list(support_words(explanation)))
     near = _section("Nearest training cases", _cases(explanation, top_features(explanation), "target"))
     return support + near + _contributions(explanation)
+
+
+def sections_of_survival(explanation: SurvivalExplanation) -> str:
+    """Return the sections of an explanation of a survival model."""
+    contributions = survival_contribution_rows(explanation)
+    head = ["", "survival", "width of its bounds"]
+    numbers = _table(curve_rows(explanation), right=(0, 1, 2, 3, 4))
+    parts = [
+        _section("Survival, with its bounds", curve_svg(explanation) + numbers),
+        _section("Basis of the prediction", _list(followed_words(explanation))),
+        _section(
+            NEAREST_FOLLOWED, _follow_up(explanation) + _cases(explanation, top_survival_features(explanation), "time")
+        ),
+        _section(survival_title(explanation), _table([head, *contributions], right=(1, 2)) if contributions else ""),
+    ]
+    return "".join(parts)
+
+
+#: Width and height of the drawing of a curve, its margins to the left, above and below, and the height of a case.
+CURVE_WIDTH, CURVE_HEIGHT, LEFT, TOP, BELOW, CASE_HEIGHT = 560, 206, 46, 10, 22, 18
+
+
+def curve_svg(explanation: SurvivalExplanation) -> str:
+    """Draw the curve with its band, and lines at the time and at one half."""
+    curve, last = explanation.curve, explanation.curve.times[-1]
+    edge = steps_path(curve.times, curve.upper, last), steps_path(curve.times, curve.lower, last, backwards=True)
+    at, half = _x(explanation.time, last), _y(0.5)
+    ticks = "".join(
+        f'<text class="tick" x="{min(_x(time, last), CURVE_WIDTH - 14):.1f}" y="{CURVE_HEIGHT + 16}"'
+        f' text-anchor="middle">{number(time)}</text>'
+        for time in round_times(last)
+    ) + "".join(
+        f'<text class="tick" x="{LEFT - 6}" y="{_y(level) + 4:.1f}" text-anchor="end">{level:.0%}</text>'
+        for level in (0.0, 0.5, 1.0)
+    )
+    return (
+        f'<svg class="curve" viewBox="0 0 {CURVE_WIDTH} {CURVE_HEIGHT + BELOW}" width="{CURVE_WIDTH}" role="img"'
+        f' aria-label="{escape(explanation.sentence)}">'
+        f'<rect class="frame" x="{LEFT}" y="{TOP}" width="{CURVE_WIDTH - LEFT}" height="{CURVE_HEIGHT - TOP}"/>'
+        f'<path class="band" d="M{edge[0]}L{edge[1]}Z"/>'
+        f'<path class="line" d="M{steps_path(curve.times, curve.survival, last)}"/>'
+        f'<line class="wall" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{CURVE_HEIGHT}"/>'
+        f'<line class="half" x1="{LEFT}" x2="{CURVE_WIDTH}" y1="{half:.1f}" y2="{half:.1f}"/>{ticks}</svg>'
+    )
+
+
+def steps_path(times: list[float], values: list[float], last: float, *, backwards: bool = False) -> str:
+    """Return the points of a right-continuous curve, from its last time if it runs backwards."""
+    points = [(_x(times[0], last), _y(values[0]))]
+    for time, before, after in zip(times[1:], values, values[1:], strict=False):
+        points += [(_x(time, last), _y(before)), (_x(time, last), _y(after))]
+    return "L".join(f"{x:.1f} {y:.1f}" for x, y in (reversed(points) if backwards else points))
+
+
+def _x(time: float, last: float) -> float:
+    """Return the horizontal place of a time."""
+    return LEFT + (CURVE_WIDTH - LEFT) * min(time / last, 1.0) if last > 0 else float(LEFT)
+
+
+def _y(value: float) -> float:
+    """Return the vertical place of a probability."""
+    return TOP + (CURVE_HEIGHT - TOP) * (1 - value)
+
+
+def _follow_up(explanation: SurvivalExplanation) -> str:
+    """Draw the times of the nearest cases as lines on the axis of the curve, with a dot for each event."""
+    cases = [case for case in explanation.cases or () if case.time is not None]
+    last = explanation.curve.times[-1]
+    if not cases:
+        return ""
+    lines = "".join(_followed(case, place, last) for place, case in enumerate(cases))
+    height = CASE_HEIGHT * len(cases)
+    return (
+        f'<svg class="curve" viewBox="0 0 {CURVE_WIDTH} {height}" width="{CURVE_WIDTH}" role="img"'
+        f' aria-label="Times of the nearest cases; dots are events">{lines}</svg>'
+    )
+
+
+def _followed(case: FollowedCase, place: int, last: float) -> str:
+    """Draw the time of one case."""
+    y, end = CASE_HEIGHT * (place + 0.5), _x(case.time or 0.0, last)
+    mark = (
+        f'<circle class="dot" cx="{min(end, CURVE_WIDTH - 4):.1f}" cy="{y}" r="4"/>'
+        if case.event
+        else f'<line class="end" x1="{end:.1f}" x2="{end:.1f}" y1="{y - 5}" y2="{y + 5}"/>'
+    )
+    name = f'<text class="tick" x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{case.row}</text>'
+    return f'{name}<line class="end" x1="{LEFT}" x2="{end:.1f}" y1="{y}" y2="{y}"/>{mark}'
 
 
 def sections_of_class(explanation: Explanation) -> str:
@@ -137,7 +237,9 @@ def _uncertainty(explanation: Explanation) -> str:
     return f"<table>{''.join(bars)}</table>" if bars else ""
 
 
-def _cases(explanation: Explanation | RegressionExplanation, names: list[str], target_name: str) -> str:
+def _cases(
+    explanation: Explanation | RegressionExplanation | SurvivalExplanation, names: list[str], target_name: str
+) -> str:
     if explanation.cases is None:
         return "<p>Not available: the model has not kept its training rows.</p>"
     if not explanation.cases:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from hedgerow.belief.opinion import Opinion
 from hedgerow.forest.reducers import lift_distinct
 from hedgerow.inference.batch import Batch
+from hedgerow.inference.predictor import Predictor
 from hedgerow.rules import merge_states
 from hedgerow.table.bins import Codes, plain
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
-from hedgerow.tasks.regression.predictor import RegressionPredictor
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -111,7 +111,7 @@ class Question:
         return missing_features(self.predictor, self.codes[:, row])
 
 
-def missing_features(predictor: ClassificationPredictor | RegressionPredictor, codes: Codes) -> list[int]:
+def missing_features(predictor: Predictor, codes: Codes) -> list[int]:
     """List the features used by some tree whose values are missing in a sample (p,)."""
     used = predictor.forest.used_features
     return [int(j) for j in used[codes[used] == predictor.codebook.missing_code]]

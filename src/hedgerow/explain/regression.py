@@ -17,7 +17,7 @@ from hedgerow.explain.shap import ShapValues, explain_values
 from hedgerow.explain.words import joined, name_few
 from hedgerow.forest.proximity import weight_table
 from hedgerow.inference.batch import Batch
-from hedgerow.inference.predictor import predictor_of
+from hedgerow.inference.predictor import Predictor, predictor_of
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 
@@ -161,7 +161,7 @@ class RegressionExplanation(Explained):
 
 def explain_numbers(forest: BaseEstimator, X: TableLike, request: ExplainRequest) -> list[RegressionExplanation]:
     """Explain the predictions of a regressor."""
-    for name in ("immutable", "increasing", "decreasing", "wanted"):
+    for name in ("immutable", "increasing", "decreasing", "wanted", "time"):
         value = getattr(request, name)
         if value is not None and value != ():
             raise ValueError(f"{name} must be None for a regressor, got {value!r}.")
@@ -226,7 +226,7 @@ def _block(
             leaf_rows=float(sizes[row]),
             support=support,
             missing=[predictor.codebook.names[j] for j in missing_features(predictor, codes[:, row])],
-            out_of_range=_out_of_range(predictor, columns, row),
+            out_of_range=out_of_range(predictor, columns, row),
             values=predictor.codebook.of_row(columns, row),
             cases=near,
             contributions=None if contributions is None else _of_row(predictor, contributions, row),
@@ -281,7 +281,7 @@ def _of_row(predictor: RegressionPredictor, shap: tuple[ShapValues, ShapValues],
     )
 
 
-def _out_of_range(predictor: RegressionPredictor, columns: list[Array], row: int) -> list[str]:
+def out_of_range(predictor: Predictor, columns: list[Array], row: int) -> list[str]:
     """List the numeric features used by some tree whose values are outside the training range."""
     found = []
     for j in predictor.forest.used_features.tolist():

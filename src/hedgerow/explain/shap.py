@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from hedgerow.rules.additive import (
 from hedgerow.table.bins import Codes
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor
+from hedgerow.tasks.survival.predictor import SurvivalPredictor
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -37,6 +38,8 @@ Floats = NDArray[np.float64]
 GROUP_BYTES = 64 << 20
 #: Deeper trees do not support a background, because the recursion needs stack space for every level.
 MAX_DEPTH = 10_000
+#: Samples are explained in blocks of about this many numbers, if a quantity is a function of many sums.
+MOST_NUMBERS = 1 << 26
 
 
 class ShapValues(NamedTuple):
@@ -59,6 +62,7 @@ def shap_values(
     background: TableLike | None = None,
     rule: Any = None,
     caution: float | None = None,
+    time: float | None = None,
 ) -> ShapValues:
     """Compute Shapley values, exact for quantities that are sums over trees.
 
@@ -67,16 +71,17 @@ def shap_values(
 
     Parameters
     ----------
-    forest : fitted classifier or regressor of hedgerow
+    forest : fitted classifier, regressor or survival model of hedgerow
         The values use its rule, caution and learned tree weights.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Samples; categorical features and missing values are supported.
     what : {"probability", "prediction", "lower", "upper", "width", "log_odds", "vacuity", "conflict", "epistemic"}
-        The quantity to explain. None is "probability", or "prediction" for a regressor; bounds are those of
-        `predict_bounds`. "width" (upper - lower) shows which features make the forest uncertain. "log_odds" (under the
-        rules "eva" and "dempster") compares a class with the geometric mean of the others; with two classes, with the
-        other. The last three are uncertainties of a classifier as in `predict_uncertainty`. "vacuity" is exact.
-        "conflict" and "epistemic" are not sums over trees; their values add up, but are approximate (see Notes).
+        The quantity to explain. None is "probability", "prediction" for a regressor, or "survival" for a survival
+        model, which also has "rmst" and "risk"; bounds are those of `predict_bounds`. "width" (upper - lower) shows
+        which features make the forest uncertain. "log_odds" (under the rules "eva" and "dempster") compares a class
+        with the geometric mean of the others; with two classes, with the other. The last three are uncertainties of a
+        classifier as in `predict_uncertainty`. "vacuity" is exact. "conflict" and "epistemic" are not sums over trees;
+        their values add up, but are approximate (see Notes).
     interactions : bool, default=False
         Whether to divide contributions into main effects and pairwise interactions.
     background : {array-like, sparse matrix, data frame} of shape (n_background, n_features), default=None
@@ -86,12 +91,16 @@ def shap_values(
         Combination rule; None means that of the forest.
     caution : float, default=None
         Caution; None means that of the forest.
+    time : float, default=None
+        For a survival model: the time of the survival probability and its bounds (None means the middle of
+        ``event_times_``), or the horizon of the restricted mean "rmst" (None means the last event time).
 
     Returns
     -------
     ShapValues
         ``values`` (n_samples, n_features, n_classes) or, with interactions, (n_samples, n_features, n_features,
-        n_classes), and ``base`` (n_classes,). For regressors and uncertainties there is no axis of classes.
+        n_classes), and ``base`` (n_classes,). For regressors, survival models and uncertainties there is no axis of
+        classes.
 
     Notes
     -----
@@ -104,6 +113,10 @@ def shap_values(
     values of the trees as steps. ``base`` is F(z0). Conflict and epistemic uncertainty are treated in the same way. On
     forests of 4 to 15 trees these values differ from exact Shapley values by 17% to 35% of their mean size
     (``tests/explain/test_shap_uncertainty.py``): use them to rank features.
+
+    The survival probability at a time, its bounds, and the risk are sums over trees, whose values are exact with
+    ``calibration=None``. A calibrated survival probability is a function F of such a sum, and its contributions are
+    those of the sum times (F(z) - F(z0)) / (z - z0). The restricted mean is an integral of survival probabilities.
 
     Examples
     --------
@@ -120,22 +133,38 @@ def shap_values(
     predictor = predictor_of(forest)
     if predictor.kind not in _EXPLAINERS:
         raise TypeError(
-            f"forest must be a classifier or regressor whose trees predict all classes, got {type(forest).__name__}."
+            "forest must be a classifier, regressor or survival model whose trees predict all classes, got"
+            f" {type(forest).__name__}."
         )
     codes, trees = predictor.read(X).codes, predictor.forest
-    explained = _EXPLAINERS[predictor.kind](predictor.under(rule, caution), what)
+    explained = _EXPLAINERS[predictor.kind](predictor.under(rule, caution), what, time)
     n_threads = predictor.threads(codes.shape[1] * trees.n_trees)
     others = None if background is None else predictor.read(background).codes
-    values, base = explain_values(trees, codes, explained.groups(), explained.width, interactions, others, n_threads)
-    found: ShapValues = explained.shap(
-        values, explained.base(base) if others is None else explained.mean(others, n_threads)
-    )
-    return found
+    mean = None if others is None else explained.mean(others, n_threads)
+    found = []
+    numbers = explained.width * len(codes) ** (2 if interactions else 1)
+    block = max(1, MOST_NUMBERS // max(numbers, 1))
+    for first in range(0, max(codes.shape[1], 1), block):
+        some = np.ascontiguousarray(codes[:, first : first + block])
+        sums = explain_values(trees, some, explained.groups(), explained.width, interactions, others, n_threads)
+        found.append(explained.shap(sums[0], explained.base(sums[1]) if mean is None else mean))
+    return ShapValues(np.concatenate([each.values for each in found]), found[0].base)
 
 
 def shap_values_of_each(predictor: ClassificationPredictor, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
     """Compute the Shapley values of several quantities for samples (p, n), in one pass over the trees."""
-    explained = [_ClassOutput(predictor, what) for what in whats]
+    return _in_one_pass(predictor, codes, [_ClassOutput(predictor, what) for what in whats])
+
+
+def curve_shap(predictor: SurvivalPredictor, codes: Codes, time: float) -> list[ShapValues]:
+    """Compute the Shapley values of survival at a time, and of the width of its bounds, for samples (p, n)."""
+    return _in_one_pass(predictor, codes, [_CurveOutput(predictor, what, time) for what in ("survival", "width")])
+
+
+def _in_one_pass(
+    predictor: ClassificationPredictor | SurvivalPredictor, codes: Codes, explained: Sequence[_Output]
+) -> list[ShapValues]:
+    """Compute the Shapley values of several quantities in one pass over the trees."""
     groups = _joined([each.groups() for each in explained])
     n_threads = predictor.threads(codes.shape[1] * predictor.forest.n_trees)
     widths = [each.width for each in explained]
@@ -304,7 +333,8 @@ class _NumberOutput:
 
     width = 1
 
-    def __init__(self, predictor: RegressionPredictor, what: str | None) -> None:
+    def __init__(self, predictor: RegressionPredictor, what: str | None, time: float | None = None) -> None:
+        _check_no_time(time, "a regressor")
         lower, upper = predictor.leaf_bounds()
         quantities = {"prediction": predictor.leaf_values, "lower": lower, "upper": upper, "width": upper - lower}
         what = what or "prediction"
@@ -329,13 +359,108 @@ class _NumberOutput:
         return np.asarray(self.predictor.mean(codes, lambda at: self._leaves[at]).mean(axis=0)[0])
 
 
-def _of_classes(predictor: ClassificationPredictor, what: Any) -> _ClassOutput | _UncertaintyOutput:
+class _CurveOutput:
+    """A quantity of a survival model: survival or a bound at a time, their width, the restricted mean, or the risk.
+
+    It is a weighted sum of calibrated probabilities, each a function of a sum over trees.
+    """
+
+    def __init__(self, predictor: SurvivalPredictor, what: str | None, time: float | None = None) -> None:
+        what = what or "survival"
+        if what not in SURVIVAL_QUANTITIES:
+            raise ValueError(
+                f"what must be one of {', '.join(SURVIVAL_QUANTITIES)} for a survival model, got {what!r}."
+            )
+        if what == "risk":
+            _check_no_time(time, "the risk")
+        self.predictor, self._kind = predictor, SURVIVAL_QUANTITIES[what]
+        self._columns, self._weights = self._parts(what, time)
+        self._calibrator = None if what == "risk" else predictor.calibrator()
+        self.width = 1 if self._calibrator is None else len(self._weights)
+
+    def groups(self) -> Iterator[tuple[int, int, Floats]]:
+        """Yield leaf values (leaves, S) of the trees from first to last - 1."""
+        forest = self.predictor.forest
+        for tree in range(forest.n_trees):
+            leaves = self.predictor.curves_of_leaves(self._kind, *forest.leaf_start[tree : tree + 2].tolist())
+            yield tree, tree + 1, self._values(leaves) / forest.n_trees
+
+    def base(self, base: Floats) -> Floats:
+        """Return the sums if no feature is known (S,)."""
+        return base
+
+    def mean(self, codes: Codes, n_threads: int) -> Floats:
+        """Return the mean of the sums over samples (p, n)."""
+        return np.asarray(self._values(self.predictor.means(codes, self._kind)).mean(axis=0))
+
+    def shap(self, values: Floats, base: Floats) -> ShapValues:
+        """Convert the Shapley values of the sums (..., S) to those of the quantity."""
+        if self._calibrator is None:
+            return ShapValues(values[..., 0], np.asarray(base[0]))
+        ends = base + values.sum(axis=tuple(range(1, values.ndim - 1)))
+        rates = _secants(self._calibrator, base, ends) * self._weights
+        return ShapValues(np.einsum("n...s,ns->n...", values, rates), self._calibrator(base) @ self._weights)
+
+    def _parts(self, what: str, time: float | None) -> tuple[NDArray[np.intp], Floats]:
+        """Return the columns of curves of which the quantity is a sum, and their weights."""
+        times = self.predictor.info.times
+        if what == "risk":
+            return np.arange(len(times) + 1), np.ones(len(times) + 1)
+        if what == "rmst":
+            steps = np.trim_zeros(self.predictor.widths(float(times[-1]) if time is None else time), "b")
+            return np.arange(len(steps)), steps
+        column = self.predictor.columns_of(self.predictor.middle if time is None else time)
+        upper = len(times) + 1 + column
+        return {
+            "upper": (upper, np.ones(1)),
+            "width": (np.concatenate([upper, column]), np.array([1.0, -1.0])),
+        }.get(what, (column, np.ones(1)))
+
+    def _values(self, curves: Floats) -> Floats:
+        """Return the sums (m, S): one for each probability, or a single one if they are not calibrated."""
+        values = np.ascontiguousarray(curves[:, self._columns])
+        return values if self._calibrator is not None else np.asarray(values @ self._weights[:, None])
+
+
+#: Quantities of a survival model, and the curves from which they are computed.
+SURVIVAL_QUANTITIES = {
+    "survival": "survival",
+    "lower": "bounds",
+    "upper": "bounds",
+    "width": "bounds",
+    "rmst": "survival",
+    "risk": "hazard",
+}
+
+
+def _secants(function: Callable[[Floats], Floats], start: Floats, ends: Floats) -> Floats:
+    """Return the mean slope of a function of each quantity from its start (S,) to its ends (n, S)."""
+    step = ends - start
+    far = np.abs(step) > 1e-9
+    change = function(ends) - function(start)
+    slope = (function(start + 1e-6) - function(start - 1e-6)) / 2e-6
+    return np.where(far, change / np.where(far, step, 1.0), slope)
+
+
+def _check_no_time(time: float | None, subject: str) -> None:
+    """Raise a ValueError for the time of a quantity that has none."""
+    if time is not None:
+        raise ValueError(f"time must be None for {subject}, got {time!r}.")
+
+
+_Output = _ClassOutput | _CurveOutput
+
+
+def _of_classes(
+    predictor: ClassificationPredictor, what: Any, time: float | None = None
+) -> _ClassOutput | _UncertaintyOutput:
     """Choose the output of a classifier: a quantity of its classes, or an uncertainty."""
+    _check_no_time(time, "a classifier")
     return _UncertaintyOutput(predictor, what) if what in UNCERTAINTIES else _ClassOutput(predictor, what)
 
 
 #: Outputs by type of predictor.
-_EXPLAINERS: dict[str, Any] = {"classes": _of_classes, "numbers": _NumberOutput}
+_EXPLAINERS: dict[str, Any] = {"classes": _of_classes, "numbers": _NumberOutput, "survival": _CurveOutput}
 
 
 def leaf_covers(trees: Forest) -> Floats:
@@ -374,7 +499,10 @@ class _SideBySide:
 
 
 def _leaf_values(
-    trees: Forest, explained: Additive | UncertaintySums | _SideBySide, setting: Setting, weights: Floats | None
+    trees: Forest,
+    explained: Additive | UncertaintySums | _SideBySide,
+    setting: Setting,
+    weights: Floats | None,
 ) -> Iterator[tuple[int, int, Floats]]:
     """Yield leaf values (leaves, S) of the trees from first to last - 1."""
     per_tree = np.diff(trees.leaf_start) * 8 * trees.n_classes

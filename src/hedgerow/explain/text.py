@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -10,10 +11,11 @@ from hedgerow.decisions import all_decisions
 from hedgerow.explain.cases import Case, amount, class_words, number, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.regression import RegressionExplanation
+from hedgerow.explain.survival import FollowedCase, SurvivalExplanation
 from hedgerow.explain.words import percents, remedy_title, remedy_words
 from hedgerow.util.text import printable_lines
 
-_Explained = TypeVar("_Explained", Explanation, RegressionExplanation)
+_Explained = TypeVar("_Explained", Explanation, RegressionExplanation, SurvivalExplanation)
 
 #: Columns of a line, and of the drawing of an interval.
 WIDTH, BAR = 96, 41
@@ -21,6 +23,10 @@ WIDTH, BAR = 96, 41
 MOST_FEATURES, MOST_CLASSES = 6, 8
 #: Names of the quantities that contributions add up to.
 UNITS = {"probability": "probability", "log_odds": "log-odds", "lower": "lower probability"}
+#: Largest number of steps between round times.
+MOST_STEPS = 6
+#: Title of the nearest cases of a survival model.
+NEAREST_FOLLOWED = "Nearest training cases (+ marks censored times)"
 #: Most characters of a cell.
 CELL = 18
 #: The meaning of the line through the intervals.
@@ -55,6 +61,91 @@ def text_from_regression(estimate: RegressionExplanation) -> str:
     return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
 
 
+def text_from_survival(explanation: SurvivalExplanation) -> str:
+    """Return the text of an explanation of a survival model, without characters that could control a terminal."""
+    contributions = survival_contribution_rows(explanation, _cell)
+    parts = [
+        _wrapped(f"{explanation.title}: {explanation.sentence}", ""),
+        _section("Basis of the prediction", [_wrapped(line, "  - ", "    ") for line in followed_words(explanation)]),
+        _section("Survival", _table(curve_rows(explanation), left=())),
+        _section(NEAREST_FOLLOWED, _cases(explanation, top_survival_features, "time")),
+        _section(
+            survival_title(explanation),
+            _table([["", "survival", "width"], *contributions], left=(0,)) if contributions else [],
+        ),
+    ]
+    return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
+
+
+def followed_words(explanation: SurvivalExplanation) -> list[str]:
+    """Describe median and restricted mean, the rows at risk, and the uncertainty by source, one line each."""
+    unit = f" {explanation.unit}" if explanation.unit else ""
+    last = number(explanation.curve.times[-1])
+    median = number(explanation.median) if math.isfinite(explanation.median) else f"beyond {last}"
+    parts = [explanation.aleatoric, explanation.epistemic, explanation.vacuity]
+    lines = [
+        f"survival at {explanation.when}: {explanation.survival:.1%}, bounds {explanation.lower:.1%} to"
+        f" {explanation.upper:.1%} with caution {number(explanation.caution)}",
+        f"median {median}{unit}; mean until {explanation.when}: {number(explanation.rmst)}{unit}",
+        f"{amount(explanation.node_rows)} training rows per node, {amount(explanation.at_risk)} of them at risk after"
+        f" {explanation.when}",
+        "uncertainty: aleatoric {:.2f} bits, epistemic {:.2f} bits, vacuity {:.2f}".format(*parts),
+    ]
+    for each in explanation.incidence or ():
+        lines.append(
+            f"cause {each.cause} by {explanation.when}: {each.probability:.1%}, bounds {each.lower:.1%} to"
+            f" {each.upper:.1%}"
+        )
+    if explanation.novelty is not None:
+        lines.append(f"novelty p-value {explanation.novelty.p_value:.2g}, most unusual {explanation.novelty.feature}")
+    return lines
+
+
+def curve_rows(explanation: SurvivalExplanation) -> list[list[str]]:
+    """Return a header, and survival, its bounds and the rows at risk at a few times."""
+    times = sorted({*round_times(explanation.curve.times[-1])[1:], explanation.time})
+    rows = [["time", "survival", "lower", "upper", "at risk"]]
+    for time in times:
+        survival, lower, upper, at_risk = explanation.curve.at(time)
+        rows.append([number(time), f"{survival:.1%}", f"{lower:.1%}", f"{upper:.1%}", amount(round(at_risk, 1))])
+    return rows
+
+
+def round_times(last: float) -> list[float]:
+    """Return round times from 0 to at most the last one, with steps of 1, 2 or 5 times a power of ten.
+
+    Examples
+    --------
+    >>> round_times(809.0)
+    [0.0, 200.0, 400.0, 600.0, 800.0]
+    """
+    if not last > 0:
+        return [0.0]
+    power = 10.0 ** math.floor(math.log10(last / MOST_STEPS))
+    step = next(power * digit for digit in (1, 2, 5, 10) if power * digit * MOST_STEPS >= last * (1 - 1e-9))
+    return [step * place for place in range(int(last / step * (1 + 1e-9)) + 1)]
+
+
+def survival_title(explanation: SurvivalExplanation) -> str:
+    """Return the title of the table of contributions."""
+    return f"Feature contributions to survival at {explanation.when}, and to the width of its bounds"
+
+
+def survival_contribution_rows(explanation: SurvivalExplanation, cell: Callable[[str], str] = str) -> list[list[str]]:
+    """Return name and value of the top features, and their contributions to survival and the width of its bounds."""
+    found = explanation.contributions
+    if found is None:
+        return []
+    columns = [[f"{each:+.3f}" for each in amounts] for amounts in (found.survival, found.width)]
+    return _feature_rows(explanation, top_survival_features(explanation), found.features, columns, cell)
+
+
+def top_survival_features(explanation: SurvivalExplanation, most: int = MOST_FEATURES) -> list[str]:
+    """Return the features with the largest contributions to survival; without them, the first features."""
+    found = explanation.contributions
+    return list(explanation.values)[:most] if found is None else _largest(found.features, found.survival, most)
+
+
 def support_words(estimate: RegressionExplanation) -> list[str]:
     """Describe the training rows behind a prediction, and the parts of its uncertainty, one line each."""
     lines, support = [], estimate.support
@@ -85,7 +176,12 @@ def top_features(estimate: RegressionExplanation, most: int = MOST_FEATURES) -> 
     found = estimate.contributions
     if found is None:
         return list(estimate.values)[:most]
-    size = {name: abs(value) for name, value in zip(found.features, found.prediction, strict=True)}
+    return _largest(found.features, found.prediction, most)
+
+
+def _largest(features: list[str], amounts: list[float], most: int) -> list[str]:
+    """Return the features with the largest amounts."""
+    size = {name: abs(value) for name, value in zip(features, amounts, strict=True)}
     return sorted((name for name in size if size[name] > 0), key=lambda name: -size[name])[:most]
 
 
@@ -190,7 +286,7 @@ def shap_rows(explanation: Explanation, cell: Callable[[str], str] = str) -> lis
 
 
 def _feature_rows(
-    explained: Explanation | RegressionExplanation,
+    explained: Explanation | RegressionExplanation | SurvivalExplanation,
     shown: Sequence[str],
     features: Sequence[str],
     columns: list[list[str]],
@@ -221,14 +317,14 @@ def _cases(explanation: _Explained, features: Callable[[_Explained, int], list[s
 
 
 def case_rows(
-    explanation: Explanation | RegressionExplanation,
+    explanation: Explanation | RegressionExplanation | SurvivalExplanation,
     names: list[str],
     target_name: str,
     cell: Callable[[str], str] = str,
 ) -> list[list[str]]:
     """Return a header, this sample and the nearest cases, with the values of the named features."""
 
-    def values(of: Explanation | RegressionExplanation | Case) -> list[str]:
+    def values(of: Explanation | RegressionExplanation | SurvivalExplanation | Case | FollowedCase) -> list[str]:
         return [cell(value_words(of.values[name])) for name in names]
 
     rows = [["row", "weight", target_name, *map(cell, names)], ["this", "", "", *values(explanation)]]

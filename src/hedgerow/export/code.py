@@ -115,7 +115,8 @@ def export_code(tree: Tree | BaseEstimator, *, language: str = "python", name: s
         raise ValueError("language must be 'python' or 'c' for a Tree, got 'javascript'. Pass the estimator instead.")
     found = tree_of(tree)
     if not isinstance(tree, Tree | RegressionTree) and type(found) is Tree and not len(predictor_of(tree).classes):
-        raise NotImplementedError(f"This export does not support {type(tree).__name__}.")
+        name = type(tree).__name__
+        raise NotImplementedError(f"This export does not support {name}. Share the model file (hedgerow.save) instead.")
     languages: dict[tuple[str, type[Tree]], type[_Language]] = {
         ("python", Tree): _Python,
         ("python", RegressionTree): _PythonNumbers,

@@ -337,7 +337,8 @@ def exported(model: BaseEstimator, formats: Mapping[str, _Format]) -> tuple[Any,
     if not predictor.predicts:
         raise TypeError(f"{wanted}, got {type(model).__name__}")
     if predictor.kind not in formats and not len(predictor.classes):
-        raise NotImplementedError(f"This export does not support {type(model).__name__}.")
+        name = type(model).__name__
+        raise NotImplementedError(f"This export does not support {name}. Share the model file (hedgerow.save) instead.")
     if predictor.kind not in formats:
         raise NotImplementedError(
             f"This export does not support {type(model).__name__}, whose trees separate two classes each. Export single"

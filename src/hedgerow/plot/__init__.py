@@ -8,6 +8,7 @@
 `LeafEvidenceDisplay`    share and interval of each leaf that a row reaches
 `ImportanceDisplay`      feature importances with error bars
 `ProximityMapDisplay`    map of rows, close if they share leaves
+`SurvivalDisplay`        survival curves with their bounds
 `TreeDisplay`            one tree, with the evidence in its leaves
 =======================  ====================================================================================
 
@@ -21,6 +22,7 @@ from hedgerow.plot.curves import CautionPathDisplay, RiskCoverageDisplay
 from hedgerow.plot.importance import ImportanceDisplay
 from hedgerow.plot.intervals import IntervalDisplay
 from hedgerow.plot.proximity import ProximityMapDisplay
+from hedgerow.plot.survival import SurvivalDisplay
 from hedgerow.plot.ternary import TernaryDisplay
 from hedgerow.plot.trees import LeafEvidenceDisplay, TreeDisplay
 
@@ -31,6 +33,7 @@ __all__ = [
     "LeafEvidenceDisplay",
     "ProximityMapDisplay",
     "RiskCoverageDisplay",
+    "SurvivalDisplay",
     "TernaryDisplay",
     "TreeDisplay",
 ]

@@ -118,6 +118,7 @@ _READING: dict[str, type] = {
     "exact_text": bool,
     "dates": bool,
     "day_first": bool,
+    "unit": str,
 }
 
 

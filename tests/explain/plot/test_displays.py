@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import hedgerow
-from hedgerow import DecisionTreeClassifier, RandomForestClassifier, metrics, plot
+from hedgerow import DecisionTreeClassifier, RandomForestClassifier, RandomSurvivalForest, metrics, plot
 from hedgerow.decisions import reachable
 from hedgerow.explain import Importance
 from hedgerow.plot.proximity import classical_scaling
@@ -52,6 +52,9 @@ def drawn_by(cancer):
     yield lambda ax: plot.ImportanceDisplay.from_predictions([1.0, 2.0], ax=ax)
     yield lambda ax: plot.ProximityMapDisplay.from_estimator(forest, X[:60], y[:60], ax=ax)
     yield lambda ax: plot.ProximityMapDisplay.from_predictions(np.eye(3), ax=ax)
+    survival = RandomSurvivalForest(5, random_state=0).fit(X, np.column_stack([X[:, 0], y]))
+    yield lambda ax: plot.SurvivalDisplay.from_estimator(survival, X[:3], ax=ax)
+    yield lambda ax: plot.SurvivalDisplay.from_predictions([0, 1], [[1.0, 0.5]], ax=ax)
     yield lambda ax: plot.TreeDisplay.from_estimator(forest, max_depth=2, ax=ax)
     yield lambda ax: plot.TreeDisplay.from_predictions(forest.trees_[1], max_depth=1, ax=ax)
 
@@ -144,6 +147,20 @@ def test_leaf_lines_are_the_intervals_of_the_trees(cancer):
     assert "probability of 1" in display.ax_.get_xlabel()
 
 
+def test_survival_curves_and_bands_are_those_of_the_forest(cancer):
+    _, X, y = cancer
+    forest = RandomSurvivalForest(5, random_state=0).fit(X, np.column_stack([X[:, 0], y]))
+    display = plot.SurvivalDisplay.from_estimator(forest, X[:2], names=["a", "b"])
+    curves, bounds = forest.predict_survival_function(X[:2]), forest.predict_bounds(X[:2])
+    for row, (line, band) in enumerate(zip(display.ax_.lines, display.ax_.collections, strict=True)):
+        np.testing.assert_array_equal(line.get_xdata()[1:], forest.event_times_)
+        np.testing.assert_array_equal(line.get_ydata()[1:], curves[row])
+        assert line.get_drawstyle() == "steps-post"
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert set(bounds[row].ravel()) <= set(heights.tolist())
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["a", "b"]
+
+
 def test_importances_take_the_error_of_what_they_are_given(cancer):
     from sklearn.inspection import permutation_importance
 
@@ -230,6 +247,9 @@ def test_labels_do_not_overlap(cancer, name):
             lambda f, X, y: plot.ImportanceDisplay.from_predictions([1.0], names=["a", "b"]),
             "names must have 1 names, one per feature",
         ),
+        (lambda f, X, y: plot.SurvivalDisplay.from_predictions([1, 0], [[1, 1]]), "times must be a list of ascending"),
+        (lambda f, X, y: plot.SurvivalDisplay.from_predictions([0, 1], [[1]]), "survival must have shape"),
+        (lambda f, X, y: plot.SurvivalDisplay.from_predictions([0], [[1]], [[1]]), "must both be given"),
         (lambda f, X, y: plot.ProximityMapDisplay.from_predictions([[1, 0]]), "proximity must be a square table"),
     ],
 )

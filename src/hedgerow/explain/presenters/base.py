@@ -181,8 +181,8 @@ class Explainer(ABC):
         """Explain each row."""
 
     @abstractmethod
-    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns) -> NDArray[np.int64]:
-        """Choose the rows to explain by default."""
+    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns, time: float | None = None) -> NDArray[np.int64]:
+        """Choose the rows to explain by default; the time is for survival models."""
 
     @abstractmethod
     def overview(self, explanations: list[Any]) -> Lines:
@@ -256,6 +256,10 @@ class Presenter(ABC):
     def columns_at(self, model: BaseEstimator, table: NamedColumns, times: Floats) -> Columns:
         """Return the predictions at some times; raise a ValueError unless the type predicts times."""
         raise ValueError(f"times require a survival model, got a {type(model).__name__}.")
+
+    def unit(self, options: Any) -> str | None:
+        """Return the unit of the target, as far as the options of `hedgerow fit` name it."""
+        return None
 
     def unsupported(self, model: BaseEstimator, option: str, value: object) -> str | None:
         """Return the requirement of a command-line option that the model does not meet, or None."""

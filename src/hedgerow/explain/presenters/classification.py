@@ -122,7 +122,7 @@ class ClassificationExplainer(Explainer):
         """Explain each row by sources of uncertainty and counterfactuals."""
         return explain_classes(model, X, request)
 
-    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns) -> NDArray[np.int64]:
+    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns, time: float | None = None) -> NDArray[np.int64]:
         """Choose the undecided rows."""
         return np.flatnonzero(model.predict_set(table).sum(axis=1) > 1)
 
@@ -216,8 +216,9 @@ class ClassificationPresenter(Presenter):
         # Imported here, because only reports need it.
         from hedgerow.explain.presenters.classification_page import classification_parts
 
-        if request.coverage is not None:
-            raise ValueError(f"coverage must be None for a classifier, got {request.coverage!r}.")
+        for name in ("coverage", "time"):
+            if getattr(request, name) is not None:
+                raise ValueError(f"{name} must be None for a classifier, got {getattr(request, name)!r}.")
         return classification_parts(model, X, y, request)
 
     def unsupported(self, model: BaseEstimator, option: str, value: object) -> str | None:

@@ -72,7 +72,7 @@ class RegressionExplainer(Explainer):
         """Explain each row by the training rows behind its prediction."""
         return explain_numbers(model, X, request)
 
-    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns) -> NDArray[np.int64]:
+    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns, time: float | None = None) -> NDArray[np.int64]:
         """Choose the rows with the widest intervals or, without intervals, the largest variances."""
         predictor = predictor_of(model)
         batch = predictor.read(table)
@@ -148,15 +148,16 @@ class RegressionPresenter(Presenter):
     def page(self, model: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
         """Return intervals, metrics and cases.
 
-        Raise a ValueError for `immutable` and `costs`.
+        Raise a ValueError for `immutable`, `costs` and `time`.
         """
         # Imported here, because only reports need it.
         from hedgerow.explain.presenters.regression_page import regression_parts
 
         if request.immutable is not None and request.immutable != ():
             raise ValueError(f"immutable must be None for a regressor, got {request.immutable!r}.")
-        if request.costs is not None:
-            raise ValueError(f"costs must be None for a regressor, got {request.costs!r}.")
+        for name in ("costs", "time"):
+            if getattr(request, name) is not None:
+                raise ValueError(f"{name} must be None for a regressor, got {getattr(request, name)!r}.")
         if request.coverage is not None and not 0 < request.coverage < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {request.coverage!r}.")
         return regression_parts(model, X, y, request)

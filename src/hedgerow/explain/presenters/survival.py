@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.explain.presenters.base import Array, Fact, Figures, FitSummary, Floats, Lines, Presenter, TargetSheet
-from hedgerow.explain.report.figures import Feature, NovelRows, columns_of, features_of, novel_rows
-from hedgerow.explain.report.plots import Frame, Plot
+from hedgerow.explain.cases import number
+from hedgerow.explain.explanation import ExplainRequest
+from hedgerow.explain.presenters.base import (
+    Array,
+    Explainer,
+    Fact,
+    Figures,
+    FitSummary,
+    Floats,
+    Lines,
+    Presenter,
+    TargetSheet,
+)
 from hedgerow.explain.report.request import Parts, ReportRequest
+from hedgerow.explain.survival import SurvivalExplanation, decide, explain_curves
 from hedgerow.inference.columns import Columns
 from hedgerow.inference.fitted import fitted_of
-from hedgerow.inference.notices import notices_about
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.survival import read_survival
 from hedgerow.table import NamedColumns
 from hedgerow.tasks.classification.costs import Costs
-from hedgerow.tasks.survival.evaluation import N_GROUPS, GroupCalibration, SurvivalEvaluation, SurvivalTally
+from hedgerow.tasks.survival.evaluation import GroupCalibration, SurvivalEvaluation, SurvivalTally
 from hedgerow.tasks.survival.predictor import SurvivalPredictor
 
 if TYPE_CHECKING:
@@ -27,24 +36,38 @@ if TYPE_CHECKING:
 
     from hedgerow.table.schema import TableLike
 
-#: Number of rows listed, those with the highest risk.
-MOST_LISTED = 20
 #: Names of groups of equal size by risk.
 GROUPS = ("low", "middle", "high")
+#: Names of time columns that are units.
+UNITS = ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
 #: Words for censored rows, and for events.
 EVENT_WORDS = (("0", "false", "no", "n", "censored", "alive"), ("1", "true", "yes", "y", "event", "dead", "died"))
 
 
-@dataclass(frozen=True, eq=False)
-class SurvivalFigures:
-    """The content of the report of a survival forest."""
+class SurvivalExplainer(Explainer):
+    """Explanations of survival at a time."""
 
-    n_rows: int
-    metrics: list[Fact]
-    novel: NovelRows | None
-    model: list[Fact]
-    features: list[Feature]
-    plots: list[Plot]
+    def explain(self, model: BaseEstimator, X: TableLike, request: ExplainRequest) -> list[SurvivalExplanation]:
+        """Explain each row by the training rows at risk behind its curve."""
+        return explain_curves(model, X, request)
+
+    def uncertain_rows(self, model: BaseEstimator, table: NamedColumns, time: float | None = None) -> NDArray[np.int64]:
+        """Choose the rows that are undecided at the time, those with the widest bounds first."""
+        predictor: SurvivalPredictor = predictor_of(model)
+        bounds = predictor.at(predictor.bounds(predictor.read(table)), predictor.middle if time is None else time)
+        lower, upper = bounds[:, 0].T
+        undecided = np.flatnonzero(decide(lower, upper).all(axis=1))
+        return undecided[np.argsort((lower - upper)[undecided], kind="stable")]
+
+    def overview(self, explanations: list[SurvivalExplanation]) -> Lines:
+        """Return survival of each row with its bounds, the rows at risk, and the median time."""
+        rows = []
+        for each in explanations:
+            ends = [f"{value:.1%}" for value in (each.survival, each.lower, each.upper)]
+            median = number(each.median) if np.isfinite(each.median) else "–"
+            rows.append([each.title.removeprefix("Row "), *ends, number(round(each.at_risk, 1)), median])
+        heads = ["row", "survival", "from", "to", "at risk", "median"]
+        return Lines(f"Undecided at {explanations[0].when}", heads, rows)
 
 
 class SurvivalPresenter(Presenter):
@@ -54,17 +77,27 @@ class SurvivalPresenter(Presenter):
     models: ClassVar = {"forest": "RandomSurvivalForest", "extra": "ExtraSurvivalTrees", "tree": "SurvivalTree"}
     option = "event"
     target_options = ("target", "event")
-    more_target_options = ("since",)
+    more_target_options = ("since", "entry")
     oob_params: ClassVar = {"oob_score": True}
+    explainer = SurvivalExplainer()
 
     def read_y(self, sheet: TargetSheet, names: tuple[str, ...], model: BaseEstimator = None) -> Array:
-        """Read times, from a start if there is a third column, and events (n, 2)."""
-        times = sheet.targets(names[0])
-        if len(names) > 2:
-            times = times - sheet.targets(names[2])
+        """Read times and events (n, 2), and entries (n, 3); `names` are those of time, event, start and entry."""
+        times, start = sheet.targets(names[0]), np.zeros(1)
+        if len(names) > 2 and names[2]:
+            start = sheet.targets(names[2])
+        times = times - start
         if (times < 0).any():
             raise ValueError(f"Column {names[0]!r} must have times >= 0, got {times.min():g}.")
-        return np.column_stack([times, _events(sheet.labels(names[1]), names[1])])
+        columns = [times, _events(sheet.labels(names[1]), names[1])]
+        return np.column_stack([*columns, *([sheet.targets(names[3]) - start] if len(names) > 3 else [])])
+
+    def unit(self, options: Any) -> str | None:
+        """Return the name of the time column if it is a unit, and days for differences of dates."""
+        if options.since and options.dates:
+            return "days"
+        word = str(options.target).strip().casefold()
+        return word if word in UNITS else None
 
     def summary(self, model: BaseEstimator, y: Array) -> FitSummary:
         """Summarise times, events, the caution and the out-of-bag score."""
@@ -76,7 +109,7 @@ class SurvivalPresenter(Presenter):
             {"target": target, "caution": caution, "out_of_bag": out_of_bag},
             target=("target", f"{target['events']:,} events in {len(y):,} rows, last at {target['last_event']:.6g}"),
             parameters=f"caution {caution:g}",
-            scores=[] if out_of_bag is None else _scores(out_of_bag),
+            scores=[] if out_of_bag is None else score_facts(out_of_bag),
         )
 
     def columns(
@@ -114,9 +147,9 @@ class SurvivalPresenter(Presenter):
             values |= evaluated.scores()
             found = evaluated.calibration()
             values["calibration"] = [each._asdict() for each in found]
-            tables.append(_calibration_lines(found))
-        facts = [("rows", f"{values['rows']:,}"), ("events", f"{values['events']:,}"), *_scores(values)]
-        return Figures(values, [facts, *tables], _scores(values))
+            tables.append(calibration_lines(found))
+        facts = [("rows", f"{values['rows']:,}"), ("events", f"{values['events']:,}"), *score_facts(values)]
+        return Figures(values, [facts, *tables], score_facts(values))
 
     def unsupported(self, model: BaseEstimator, option: str, value: object) -> str | None:
         """Return the requirement of options for classifiers and regressors."""
@@ -125,49 +158,18 @@ class SurvivalPresenter(Presenter):
         return f"{wanted}, got {value!r} for a {name}"
 
     def page(self, model: BaseEstimator, X: TableLike, y: ArrayLike | None, request: ReportRequest) -> Parts:
-        """Return curves by risk group and, if times and events are given, the concordance index."""
-        predictor: SurvivalPredictor = predictor_of(model)
-        batch = predictor.read(X, all_features=True)
-        table, curves, risk = columns_of(batch), predictor.curves(batch), predictor.risk(batch)
-        bounds = predictor.bounds(batch)
-        width = (bounds[:, :, 1] - bounds[:, :, 0]).mean(axis=1)
-        metrics: list[Fact] = []
-        if y is not None:
-            times, events = read_survival(y, len(risk))
-            evaluated = SurvivalEvaluation(times, events, risk, predictor.info.times, curves)
-            metrics = _scores(evaluated.tally.figures() | evaluated.scores())
-        figures = SurvivalFigures(
-            n_rows=len(risk),
-            metrics=metrics,
-            novel=novel_rows(model, batch.novelty, table, width > np.quantile(width, 0.9)),
-            model=[("estimator", type(model).__name__), ("trees", f"{predictor.forest.n_trees:,}")],
-            features=features_of(model.feature_importances_, predictor, table, None),
-            plots=[_curves_plot(predictor, curves, bounds, risk)],
-        )
-        plain = {"rows": len(risk), "novel": None if figures.novel is None else figures.novel.number}
-        rows = [(request.called(row), f"{risk[row]:.3g}") for row in np.argsort(-risk, kind="stable")[:MOST_LISTED]]
-        notices = notices_about(predictor.fitted, batch, has_truth=y is not None)
-        return Parts("survival", (), figures, plain | dict(metrics), {}, {"riskiest": rows}, notices)
+        """Return curves, metrics and cases.
 
+        Raise a ValueError for `immutable`, `costs` and `coverage`.
+        """
+        # Imported here, because only reports need it.
+        from hedgerow.explain.presenters.survival_page import survival_parts
 
-def _curves_plot(predictor: SurvivalPredictor, curves: Floats, bounds: Floats, risk: Floats) -> Plot:
-    """Plot the mean curves of groups by risk, with their mean bounds."""
-    times = np.concatenate([[0.0], predictor.info.times])
-    frame = Frame((0.0, float(times[-1])), (0.0, 1.0))
-    hint = "Three groups of equal size by risk. Thin lines are their lower and upper curves."
-    plot = frame.plot("Survival by risk group", hint, np.empty(0), np.empty(0), ("time", "survival"), None)
-    for rows in np.array_split(np.argsort(risk, kind="stable"), N_GROUPS):
-        lower, upper = bounds[rows].mean(axis=0).T
-        for name, curve in (("grid", lower), ("grid", upper), ("now", curves[rows].mean(axis=0))):
-            plot = frame.with_lines(plot, name, _steps(times, curve))
-    return plot
-
-
-def _steps(times: Floats, curve: Floats) -> Floats:
-    """Return the horizontal and vertical segments (m, 4) of a right-continuous curve on a grid."""
-    level = np.column_stack([times[:-1], curve[:-1], times[1:], curve[:-1]])
-    fall = np.column_stack([times[1:], curve[:-1], times[1:], curve[1:]])
-    return np.vstack([level, fall])
+        for name in ("immutable", "costs", "coverage"):
+            value = getattr(request, name)
+            if value is not None and value != ():
+                raise ValueError(f"{name} must be None for a survival model, got {value!r}.")
+        return survival_parts(model, X, y, request)
 
 
 def _events(labels: Array, name: str) -> Floats:
@@ -182,7 +184,7 @@ def _events(labels: Array, name: str) -> Floats:
     return np.array([known[word] for word in words])
 
 
-def _scores(values: dict[str, Any]) -> list[Fact]:
+def score_facts(values: dict[str, Any]) -> list[Fact]:
     """Format the concordance index and, if available, Brier scores and D-calibration."""
     score = values["concordance"]
     found = [("concordance", "–" if score is None else f"{score:.4f}")]
@@ -194,7 +196,7 @@ def _scores(values: dict[str, Any]) -> list[Fact]:
     return found
 
 
-def _calibration_lines(found: list[GroupCalibration]) -> Lines:
+def calibration_lines(found: list[GroupCalibration]) -> Lines:
     """Format predicted and observed survival of the groups by risk."""
     rows = [[f"{each.time:.6g}", GROUPS[each.group], f"{each.predicted:.1%}", f"{each.observed:.1%}"] for each in found]
     return Lines("Survival by risk group", ["time", "risk", "predicted", "observed"], rows, left=2)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import metrics
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, columns_from_labels
-from hedgerow.explain.presenters.base import Lines, cost_lines, figures_by, group_lines
+from hedgerow.explain.presenters.base import HasGroups, Lines, cost_lines, figures_by, group_lines
 from hedgerow.explain.question import Array
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.request import ReportRequest, column_name
@@ -27,7 +27,6 @@ from hedgerow.table.bins import DATES, Codes
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
-from hedgerow.tasks.regression.evaluation import RegressionEvaluation
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -260,9 +259,7 @@ def class_tables(
     return found, tables
 
 
-def group_tables(
-    evaluated: ClassificationEvaluation | RegressionEvaluation | None, request: ReportRequest
-) -> tuple[dict[str, Any], list[Lines]]:
+def group_tables(evaluated: HasGroups | None, request: ReportRequest) -> tuple[dict[str, Any], list[Lines]]:
     """Return metrics by group, also as tables; empty if not evaluated."""
     if evaluated is None or not request.by:
         return {}, []

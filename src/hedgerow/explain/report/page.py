@@ -92,6 +92,7 @@ def make_report(
     costs: Any = None,
     groups: ArrayLike | None = None,
     progress: Callable[[int, int], None] | None = None,
+    time: float | None = None,
 ) -> Report:
     """Make a report with metrics, rules that describe undecided rows, and details of each case.
 
@@ -99,12 +100,13 @@ def make_report(
 
     Parameters
     ----------
-    forest : fitted classifier or regressor of hedgerow
-        The page starts with its rule, caution and decision. The report of a regressor shows intervals.
+    forest : fitted classifier, regressor or survival model of hedgerow
+        The page starts with its rule, caution and decision. The report of a regressor shows intervals, that of a
+        survival model curves.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Held-out rows.
     y : array-like of shape (n_samples,), default=None
-        Classes or targets of X; without them the report has no metrics.
+        Classes, targets, or times and events of X; without them the report has no metrics.
     names : array-like of shape (n_samples,), default=None
         Names of the rows; None uses the index of a pandas frame, or row numbers.
     title : str
@@ -140,6 +142,8 @@ def make_report(
         Group labels of dependent rows, such as the visits of a patient; the page counts groups too.
     progress : callable, default=None
         Function that is called with the number of rows explained so far, and the total.
+    time : float, default=None
+        For survival models: the time at which rows are decided; None means the middle of ``event_times_``.
 
     Returns
     -------
@@ -162,7 +166,7 @@ def make_report(
     called = checked_names(index_names(X) if names is None else names, _n_rows(X))
     request = ReportRequest(
         called, max_cases, explained, time_limit, train, y_train, first_row, immutable, labels, coverage,
-        checked_groups(by, _n_rows(X)), costs, progress or (lambda done, total: None),
+        checked_groups(by, _n_rows(X)), costs, progress or (lambda done, total: None), time,
     )  # fmt: skip
     request.check()
     parts: Parts = presenter.page(forest, X, y, request)

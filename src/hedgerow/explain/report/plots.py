@@ -24,13 +24,14 @@ Word = tuple[float, float, str, str]
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot: title, caption, a path of dots, lines (class and two ends), and words (position, anchor, text)."""
+    """A plot: title, caption, a path of dots, lines (class and two ends), words (position, anchor, text), and paths."""
 
     title: str
     hint: str
     path: str
     lines: list[Line]
     words: list[Word]
+    paths: tuple[tuple[str, str], ...] = ()  # class and path
 
 
 def error_plots(predicted: Floats, truth: Floats, ends: Floats | None) -> list[Plot]:
@@ -116,11 +117,40 @@ class Frame:
         more = [(css_class, a[0], b[0], a[1], b[1]) for a, b in zip(x, y, strict=True)]
         return replace(plot, lines=[*plot.lines, *more])
 
+    def with_steps(self, plot: Plot, css_class: str, times: Floats, curve: Floats) -> Plot:
+        """Add a right-continuous curve."""
+        return replace(plot, paths=(*plot.paths, (css_class, f"M{_path(self._steps(times, curve))}")))
+
+    def with_band(self, plot: Plot, css_class: str, times: Floats, lower: Floats, upper: Floats) -> Plot:
+        """Add the area between two right-continuous curves."""
+        edge = [*self._steps(times, upper), *self._steps(times, lower)[::-1]]
+        return replace(plot, paths=(*plot.paths, (css_class, f"M{_path(edge)}Z")))
+
+    def with_key(self, plot: Plot, entries: list[tuple[str, str]], *, top: bool = True) -> Plot:
+        """Add names of the classes of curves, on the right."""
+        first = TOP + 12 if top else BOTTOM - 6 - 15 * (len(entries) - 1)
+        words, paths = list(plot.words), list(plot.paths)
+        for place, (css_class, name) in enumerate(entries):
+            y = first + 15 * place
+            words.append((RIGHT - 26, y, "end", name))
+            paths.append((css_class, f"M{RIGHT - 20} {y - 4}H{RIGHT}"))
+        return replace(plot, words=words, paths=tuple(paths))
+
+    def _steps(self, times: Floats, curve: Floats) -> list[tuple[float, float]]:
+        """Return the corners of a right-continuous curve."""
+        x, y = np.repeat(self._x(times), 2)[1:], np.repeat(self._y(curve), 2)[:-1]
+        return list(zip(x.tolist(), y.tolist(), strict=True))
+
     def _x(self, values: Floats) -> Floats:
         return LEFT + (RIGHT - LEFT) * _share(values, *self.across)
 
     def _y(self, values: Floats) -> Floats:
         return BOTTOM - (BOTTOM - TOP) * _share(values, *self.up)
+
+
+def _path(points: list[tuple[float, float]]) -> str:
+    """Return the points of a path."""
+    return "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def _share(values: Floats, low: float, high: float) -> Floats:

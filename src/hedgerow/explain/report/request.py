@@ -40,6 +40,7 @@ class ReportRequest:
     by: Groups
     costs: Any
     progress: Callable[[int, int], None]
+    time: float | None = None
 
     def called(self, row: int) -> str:
         """Return the name of a row, or its number."""

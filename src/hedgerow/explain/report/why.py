@@ -16,6 +16,7 @@ from hedgerow.explain.report.figures import ReportData
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.places import Place
 from hedgerow.explain.report.request import ReportRequest
+from hedgerow.explain.survival import SurvivalExplanation
 from hedgerow.explain.text import shown_features
 from hedgerow.explain.words import percents, remedy_words
 from hedgerow.inference.batch import Batch
@@ -126,7 +127,7 @@ def _words(explanation: Explanation, first: int) -> dict[str, Any]:
 
 
 def nearest_words(
-    explanation: Explanation | RegressionExplanation, names: list[str], first: int
+    explanation: Explanation | RegressionExplanation | SurvivalExplanation, names: list[str], first: int
 ) -> dict[str, Any] | None:
     """Return the nearest training rows with the named features.
 

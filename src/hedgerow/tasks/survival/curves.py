@@ -97,7 +97,8 @@ class LeafCurves:
         )
         unseen = self.forest.unseen_rows(codes)
         if len(unseen):
-            states = np.ascontiguousarray(self._of_leaves(wanted)[:, [column]])
+            every = self.of_leaves(0, int(self.forest.leaf_start[-1]), wanted)
+            states = np.ascontiguousarray(every[:, [column]])
             found[unseen] = self.forest.mixed_states(codes[:, unseen], states, self.n_threads)[:, :, 0]
         return found
 
@@ -117,7 +118,7 @@ class LeafCurves:
 
     def _down_both_sides(self, codes: Codes, wanted: Wanted) -> Floats:
         """Return the means for rows with out-of-support values, which reach several leaves of a tree."""
-        states, n_trees = self._of_leaves(wanted), self.forest.n_trees
+        states, n_trees = self.of_leaves(0, int(self.forest.leaf_start[-1]), wanted), self.forest.n_trees
         total, block = (
             np.zeros((codes.shape[1], states.shape[1])),
             max(1, STATE_BYTES // (8 * n_trees * states.shape[1])),
@@ -133,16 +134,43 @@ class LeafCurves:
         """Return the leaves reached, numbered over all trees, (n, T)."""
         return (self.forest.leaves(codes, self.n_threads) + self.forest.leaf_start[:-1]).astype(np.int32)
 
-    def _of_leaves(self, wanted: Wanted) -> Floats:
-        """Return the curves of all leaves, (L, S)."""
-        return self._of(np.arange(self.forest.leaf_start[-1], dtype=np.int32)[:, None], wanted)
+    def of_leaves(self, first: int, last: int, wanted: Wanted) -> Floats:
+        """Return the curves of the leaves from first to last - 1, numbered over all trees, (m, S)."""
+        return self._of(np.arange(first, last, dtype=np.int32)[:, None], wanted)
+
+    def at_risk(self, codes: Codes, weights: tuple[float, ...]) -> Floats:
+        """Return mean rows over trees and depths, (n, J + 2): all, at the start, and after each time."""
+        reached, n_trees = self._reached(np.ascontiguousarray(codes)), self.forest.n_trees
+        total = np.zeros((codes.shape[1], len(self.info.times) + 2))
+        for tree in range(n_trees):
+            leaves, where = np.unique(reached[:, tree], return_inverse=True)
+            total += self._remaining(leaves, int(self.forest.leaf_start[tree]), weights)[where]
+        return total / n_trees
+
+    def _remaining(self, leaves: NDArray[np.int32], begin: int, weights: tuple[float, ...]) -> Floats:
+        """Return the rows of `at_risk` for leaves (m,) of the tree whose leaves begin at a number, (m, J + 2)."""
+        _, order, first, last = self._spans
+        used = [depth for depth, weight in enumerate(weights) if weight > 0]
+        spans = [(first[leaves * len(DEPTHS) + depth], last[leaves * len(DEPTHS) + depth]) for depth in used]
+        needed = np.unique(np.concatenate([np.arange(*span) for ends in spans for span in zip(*ends, strict=True)]))
+        counts = self.forest.evidence.read(begin + order[begin + needed].astype(np.int64))
+        at = AtRisk.of(counts, self.info).rows
+        rows = np.column_stack([counts.sum(axis=1, dtype=np.float64), at[:, 0], at[:, 2:], np.zeros(len(needed))])
+        running = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
+        found = [
+            running[np.searchsorted(needed, end)] - running[np.searchsorted(needed, start)] for start, end in spans
+        ]
+        return np.tensordot([weights[depth] for depth in used], found, axes=1)
 
     def _of(self, reached: NDArray[np.int32], wanted: Wanted, own: NDArray[np.uint16] | None = None) -> Floats:
-        reader = self.forest._reader
-        depths = np.array(DEPTHS, dtype=np.int64)
-        spans = self.forest.cache.get(("spans", DEPTHS), lambda: reader.leaf_spans(depths, self.n_threads))
         given = (wanted.kind, wanted.caution, None if own is None else np.ascontiguousarray(own), self.n_threads)
-        return reader.curves(reached, spans, np.array(wanted.weights), self.info.layout, *given)
+        return self.forest._reader.curves(reached, self._spans, np.array(wanted.weights), self.info.layout, *given)
+
+    @property
+    def _spans(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Places of leaves, the leaf at each place, and the first and the last place below each node of `DEPTHS`."""
+        depths = np.array(DEPTHS, dtype=np.int64)
+        return self.forest.cache.get(("spans", DEPTHS), lambda: self.forest._reader.leaf_spans(depths, self.n_threads))
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:

@@ -79,6 +79,13 @@ class SurvivalPredictor(Predictor):
         """Whether curves are calibrated on out-of-bag rows."""
         return self.calibrator() is not None
 
+    def under(self, rule: Any = None, caution: float | None = None) -> SurvivalPredictor:
+        """Return a predictor of the same fit with another caution."""
+        if rule is not None:
+            raise ValueError(f"rule must be None for a survival model, got {rule!r}. Survival curves are averaged.")
+        params = self.params if caution is None else replace(self.params, caution=caution)
+        return type(self)(self.fitted, params, self.estimator)
+
     def curves(self, batch: Batch) -> Floats:
         """Return the survival curves, (n, J + 1)."""
         return self._calibrated(self._mean(batch, "survival"))
@@ -109,9 +116,21 @@ class SurvivalPredictor(Predictor):
         both = _pieces(self._mean(batch, "incidence_bounds"), 2 * n_causes)
         return np.stack([both[:, :, :n_causes], both[:, :, n_causes:]], axis=3)
 
+    def at_risk(self, batch: Batch) -> Floats:
+        """Return the mean training rows in pooled nodes: all, at the start, and after each time, (n, J + 2)."""
+        return self._leaf_curves(batch.codes).at_risk(batch.codes, self._weights)
+
+    def curves_of_leaves(self, kind: str, first: int, last: int) -> Floats:
+        """Return uncalibrated curves of the leaves from first to last - 1, numbered over all trees, (m, S)."""
+        return LeafCurves(self.forest, self.info, self.threads(last - first)).of_leaves(first, last, self._wanted(kind))
+
+    def means(self, codes: Codes, kind: str) -> Floats:
+        """Return the uncalibrated means over trees of curves of a kind, (n, S)."""
+        return self._leaf_curves(codes).mean(codes, self._wanted(kind))
+
     def uncertainty(self, batch: Batch, time: float) -> SurvivalUncertainty:
         """Return the uncertainty at a time by source."""
-        column = int(self._columns(time)[0])
+        column = int(self.columns_of(time)[0])
         each = np.clip(self._leaf_curves(batch.codes).each_tree(batch.codes, self._wanted("survival"), column), 0, 1)
         total = _entropy(np.add.accumulate(each, axis=1)[:, -1] / each.shape[1])  # in this order for any batch
         aleatoric = np.add.accumulate(_entropy(each), axis=1)[:, -1] / each.shape[1]
@@ -120,13 +139,17 @@ class SurvivalPredictor(Predictor):
 
     def rmst(self, values: Floats, horizon: float) -> Floats:
         """Integrate curves on the grid (n, J + 1, ...) from 0 to a horizon, (n, ...)."""
+        widths = self.widths(horizon).reshape(-1, *[1] * (values.ndim - 2))
+        return np.asarray(np.add.accumulate(values * widths, axis=1)[:, -1])  # in this order for any batch
+
+    def widths(self, horizon: float) -> Floats:
+        """Return the lengths of the steps of curves from 0 to a horizon, (J + 1,)."""
         if not 0 < horizon <= self.info.times[-1]:
             raise ValueError(
                 f"horizon must be from 0 to {self.info.times[-1]:g}, the last event time in training, got {horizon!r}."
             )
         ends = np.minimum(np.append(self.info.times, np.inf), horizon)
-        widths = np.diff(ends, prepend=0.0).reshape(-1, *[1] * (values.ndim - 2))
-        return np.asarray(np.add.accumulate(values * widths, axis=1)[:, -1])  # in this order for any batch
+        return np.diff(ends, prepend=0.0)
 
     def quantiles(self, curves: Floats, shares: Any) -> Floats:
         """Return the first grid times at which shares of rows have had the event, (n, q); infinite beyond the grid."""
@@ -164,7 +187,16 @@ class SurvivalPredictor(Predictor):
 
     def at(self, values: Floats, times: Any) -> Floats:
         """Return values on the grid (n, J + 1, ...) at given times, (n, t, ...)."""
-        return values[:, self._columns(times)]
+        return values[:, self.columns_of(times)]
+
+    def columns_of(self, times: Any) -> NDArray[np.intp]:
+        """Return the columns of curves at given times."""
+        wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if not (wanted <= self.info.times[-1]).all():
+            raise ValueError(
+                f"times must be at most {self.info.times[-1]:g}, the last event time in training, got {wanted.max():g}."
+            )
+        return np.searchsorted(self.info.times, wanted, side="right")
 
     def columns(self, X: Any, coverage: float | None = None) -> RegressionColumns:
         """Return risk, median time, and survival with bounds at the middle of the grid."""
@@ -181,9 +213,22 @@ class SurvivalPredictor(Predictor):
                 end = f"_{time:g}" if several else ""
                 found |= {f"survival_{time:g}": self.at(curves, time)[:, 0]}
                 found |= {f"lower{end}": bounds[:, number, 0], f"upper{end}": bounds[:, number, 1]}
+                found |= self._cause_columns(batch, time, end)
             return found if batch.novelty is None else found | {"novelty": batch.novelty.p_value}
 
         return RegressionColumns(predicted_columns(self, X, predict))
+
+    def _cause_columns(self, batch: Batch, time: float, end: str) -> dict[str, Floats]:
+        """Return the incidence of each cause until a time, with its bounds; empty without competing causes."""
+        if self.info.n_causes == 1:
+            return {}
+        shares, bounds = self.at(self.incidence(batch), time)[:, 0], self.at(self.incidence_bounds(batch), time)[:, 0]
+        found: dict[str, Floats] = {}
+        for cause in range(self.info.n_causes):
+            name = f"cause_{cause + 1}"
+            found |= {f"{name}_{time:g}": shares[:, cause]}
+            found |= {f"{name}_lower{end}": bounds[:, cause, 0], f"{name}_upper{end}": bounds[:, cause, 1]}
+        return found
 
     def evaluate(self, table: Any, y: Any) -> SurvivalEvaluation:
         """Return risks and curves, with true times, to compute metrics from."""
@@ -216,7 +261,7 @@ class SurvivalPredictor(Predictor):
 
     def low_risk(self, batch: Batch, time: float, risk: Risk) -> NDArray[np.bool_]:
         """Return which rows have low risk of an event until a time, (n,)."""
-        column = int(self._columns(time)[0])
+        column = int(self.columns_of(time)[0])
         return np.asarray(self._mean(batch, "survival")[:, column] > self._low_risk_threshold(time, column, risk))
 
     def _low_risk_threshold(self, time: float, column: int, risk: Risk) -> float:
@@ -292,18 +337,9 @@ class SurvivalPredictor(Predictor):
         calibrator = self.calibrator()
         return values if calibrator is None else calibrator(values)
 
-    def _columns(self, times: Any) -> NDArray[np.intp]:
-        """Return the columns of curves at given times."""
-        wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
-        if not (wanted <= self.info.times[-1]).all():
-            raise ValueError(
-                f"times must be at most {self.info.times[-1]:g}, the last event time in training, got {wanted.max():g}."
-            )
-        return np.searchsorted(self.info.times, wanted, side="right")
-
     def _mean(self, batch: Batch, kind: str) -> Floats:
         """Return the mean over trees of curves of a kind, (n, S)."""
-        return self._leaf_curves(batch.codes).mean(batch.codes, self._wanted(kind))
+        return self.means(batch.codes, kind)
 
     def _leaf_curves(self, codes: Codes) -> LeafCurves:
         return LeafCurves(self.forest, self.info, self.threads(codes.shape[1]))

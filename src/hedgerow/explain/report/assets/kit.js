@@ -101,7 +101,7 @@ const view = {};
 let listed = [], selected = -1, everything = false, shown = "open", sorting = {key: "width", down: true};
 
 function prepareList() {
-  view.filters.marked = ["answered", (number) => marks.has(number)];
+  if (data.marks) view.filters.marked = ["answered", (number) => marks.has(number)];
   for (const [key, [words]] of Object.entries(view.filters)) {
     const input = element("input", {type: "radio", name: "show", value: key, checked: key === shown});
     input.addEventListener("change", () => { shown = key; everything = false; view.refresh(); });
