@@ -21,10 +21,13 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow import (
     DecisionTreeClassifier,
+    MixedForestClassifier,
+    MixedForestRegressor,
     PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomSurvivalForest,
     UncertainTable,
 )
 from hedgerow.cli.app import app
@@ -45,6 +48,10 @@ def patients(n_rows: int, seed: int) -> pd.DataFrame:
 TRAIN = patients(240, 0)
 _HARM = (TRAIN.age > 55).to_numpy() + 1.0 * (TRAIN.ward != "west") + np.random.default_rng(1).normal(0, 0.3, len(TRAIN))
 CLASSES = np.array(["ill", "unclear", "well"])[np.digitize(_HARM, [0.6, 1.5])]
+
+#: Times of the patients until an event, some censored: harm shortens them.
+_TIMES = np.random.default_rng(2).exponential(10 / (1 + _HARM.clip(0))).round(1) + 0.1
+SURVIVED = np.column_stack([_TIMES, np.random.default_rng(3).random(len(TRAIN)) < 0.7])
 
 #: Values of cells: a usual one, numbers just outside and far outside, gaps (no training row lacks the first three), new
 #: categories.
@@ -88,15 +95,24 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "multiway": lambda: RandomDecisionTreesClassifier(10, random_state=0),
     "tree": lambda: DecisionTreeClassifier(random_state=0),
     "pairs": lambda: PairwiseTreesClassifier(random_state=0),
+    "mixed": lambda: MixedForestClassifier(12, random_state=0),
+    "mixed novelty": lambda: MixedForestClassifier(12, random_state=0, novelty=0.05),
 }
 OTHERS: dict[str, Callable[[], Any]] = {
     "numbers": lambda: RandomForestRegressor(10, random_state=0),
     "outputs": lambda: RandomForestClassifier(10, random_state=0, novelty=0.05),
     "outputs of numbers": lambda: RandomForestRegressor(10, random_state=0),
+    "mixed numbers": lambda: MixedForestRegressor(12, random_state=0),
+    "survival": lambda: RandomSurvivalForest(10, random_state=0),
+    "calibrated survival": lambda: RandomSurvivalForest(10, random_state=0, calibration="oob"),
 }
+#: Models of one number per row.
+NUMBERS = ("numbers", "mixed numbers")
+SURVIVAL = ("survival", "calibrated survival")
 METHODS = (
     *("predict", "predict_proba", "predict_confidence", "predict_set", "predict_bounds", "predict_uncertainty"),
-    *("predict_interval", "predict_novelty"),
+    *("predict_interval", "predict_novelty", "predict_survival_function", "predict_cumulative_hazard_function"),
+    *("predict_quantile", "predict_rmst", "predict_lower"),
 )
 
 
@@ -104,7 +120,9 @@ METHODS = (
 def fitted(name: str) -> Any:
     """A model, fitted to classes, numbers, or two outputs."""
     model = (CLASSIFIERS | OTHERS)[name]()
-    y = _HARM if name == "numbers" else CLASSES
+    y: Any = _HARM if name in NUMBERS else CLASSES
+    if name in SURVIVAL:
+        y = SURVIVED
     if name == "outputs":
         y = np.column_stack([CLASSES, np.where(TRAIN.age > 40, "old", "young")])
     if name == "outputs of numbers":
@@ -126,7 +144,8 @@ def answers(model: Any, rows: Any) -> dict[str, NDArray[Any]]:
 def offers(model: Any, method: str) -> bool:
     """Whether a model answers this method: pairs and trees know no novelty."""
     if method in ("predict_novelty", "predict_interval"):
-        return isinstance(model, RandomForestClassifier | RandomForestRegressor) and hasattr(model, method)
+        forests = RandomForestClassifier | RandomForestRegressor | RandomSurvivalForest
+        return isinstance(model, forests) and hasattr(model, method)
     return hasattr(model, method)
 
 
@@ -183,7 +202,7 @@ def test_a_gap_below_a_multiway_split_is_unseen_whoever_is_asked_with_it() -> No
     assert (bounds[:, 1] >= as_if[:, :, 1].max(axis=0) - 1e-12).all()
 
 
-@pytest.mark.parametrize("name", ["forest", "multiway", "tree", "numbers", "outputs of numbers"])
+@pytest.mark.parametrize("name", ["forest", "mixed", "multiway", "tree", *NUMBERS, "outputs of numbers"])
 def test_a_row_with_uncertain_cells_is_answered_alone_as_among_others(name: str) -> None:
     model = fitted(name)
     known = {
@@ -251,8 +270,9 @@ def test_explanations_and_the_page_of_a_classifier_agree_with_it(name: str) -> N
         assert np.array_equal(unpacked(data["adjusted"]["parts"][end]).reshape(-1, 3), bounds[opened, :, at])
 
 
-def test_explanations_and_the_page_of_a_regressor_agree_with_it() -> None:
-    model = fitted("numbers")
+@pytest.mark.parametrize("name", NUMBERS)
+def test_explanations_and_the_page_of_a_regressor_agree_with_it(name: str) -> None:
+    model = fitted(name)
     predicted, ends, bounds = model.predict(ODD), model.predict_interval(ODD), model.predict_bounds(ODD)
     found = model.explain(ODD)
     assert [each.prediction for each in found] == predicted.tolist()
@@ -267,6 +287,27 @@ def test_explanations_and_the_page_of_a_regressor_agree_with_it() -> None:
     beyond = np.array([data["wider"].get(str(place), [0.0, 0.0]) for place in range(len(rows))])
     plain = unpacked(data["mean"])[:, None] + unpacked(data["spread"])[:, None] * scaled[[rank - 1, -rank]]
     np.testing.assert_allclose(plain + beyond * [-1, 1], ends[rows], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SURVIVAL)
+def test_methods_and_the_page_of_a_survival_forest_agree(name: str) -> None:
+    model = fitted(name)
+    curves, risk, grid = model.predict_survival_function(ODD), model.predict(ODD), model.event_times_
+    np.testing.assert_allclose(model.predict_cumulative_hazard_function(ODD).sum(axis=1), risk, rtol=1e-12)
+    ends, time = np.append(grid, np.inf), grid[len(grid) // 2]
+    median = np.array([ends[np.flatnonzero(np.append(curve <= 0.5 + 1e-12, True))[0]] for curve in curves])
+    assert np.array_equal(model.predict_quantile(ODD, 0.5).ravel(), median)
+    bounds = model.predict_bounds(ODD, time)[:, 0]
+    assert np.array_equal(model.predict_uncertainty(ODD, time).vacuity, bounds[:, 1] - bounds[:, 0])
+    alive = model.predict_survival_function(ODD, time)[:, 0]
+    assert np.array_equal(model.predict_set(ODD, time), np.column_stack([bounds[:, 0] <= 0.5, bounds[:, 1] >= 0.5]))
+    columns = predictor_of(model).columns(ODD)
+    expected = {"risk": risk, "median_time": median, f"survival_{time:g}": alive, "lower": bounds[:, 0]}
+    for name_of, values in expected.items():
+        assert np.array_equal(columns.columns[name_of], values)
+    page = model.report(ODD).html
+    for row in np.argsort(-risk)[:3]:
+        assert f"{risk[row]:.3g}" in page
 
 
 @pytest.mark.parametrize("name", ["outputs", "outputs of numbers"])
@@ -293,7 +334,7 @@ def test_slices_of_a_batch_are_answered_as_the_batch(name: str) -> None:
         assert np.array_equal(found[1], expected[1][3:9])
 
 
-@pytest.mark.parametrize("name", [*CLASSIFIERS, "numbers"])
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *NUMBERS, *SURVIVAL])
 def test_the_command_agrees_with_the_model(name: str, tmp_path: Path) -> None:
     model = fitted(name)
     rows = ODD[np.isfinite(ODD.age) | ODD.age.isna()]  # a CSV file has no infinities
@@ -303,7 +344,16 @@ def test_the_command_agrees_with_the_model(name: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.stderr
     said = [json.loads(line) for line in result.stdout.splitlines()]
-    if name == "numbers":
+    if name in SURVIVAL:
+        grid = model.event_times_
+        time = grid[len(grid) // 2]
+        assert [each["risk"] for each in said] == model.predict(rows).tolist()
+        assert [each[f"survival_{time:g}"] for each in said] == model.predict_survival_function(rows, time)[
+            :, 0
+        ].tolist()
+        assert [[each["lower"], each["upper"]] for each in said] == model.predict_bounds(rows, time)[:, 0].tolist()
+        return
+    if name in NUMBERS:
         assert [[each["lower"], each["upper"]] for each in said] == model.predict_interval(rows).tolist()
         assert [[each["mean_lower"], each["mean_upper"]] for each in said] == model.predict_bounds(rows).tolist()
         return
