@@ -10,6 +10,7 @@ from scipy.special import chdtri, psi
 from sklearn.base import BaseEstimator, clone
 
 from hedgerow.belief import discord, mass_from_counts, non_specificity, total_uncertainty_from_counts, upper_entropy
+from hedgerow.util.runtime import computed
 
 __all__ = [
     "CRITERIA",
@@ -35,7 +36,7 @@ Floats = NDArray[np.float64]
 CoreCriterion = dict[str, Any]
 
 
-class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
+class Criterion(BaseEstimator):
     """Base class of split criteria. ``__init__`` only stores the parameters.
 
     To add a criterion, derive from this class and write `impurity`. A line in `CRITERIA` gives it a name, which model
@@ -173,13 +174,13 @@ class Entropy(Criterion):
     def __init__(self, correction: str | None = None) -> None:
         self.correction = correction
 
-    @property
-    def compiled(self) -> bool:  # type: ignore[override]
+    @computed
+    def compiled(self) -> bool:
         """True if the core has the criterion, which has no corrections."""
         return self.correction is None
 
-    @property
-    def in_sklearn(self) -> str | None:  # type: ignore[override]
+    @computed
+    def in_sklearn(self) -> str | None:
         """Name in scikit-learn, which has no corrections."""
         return "entropy" if self.correction is None else None
 
@@ -248,8 +249,8 @@ class BeliefGain(Criterion):
         self.ordinal = ordinal
         self.size_cost = size_cost
 
-    @property
-    def ordered(self) -> bool:  # type: ignore[override]
+    @computed
+    def ordered(self) -> bool:
         """True if the order of the classes matters."""
         return bool(self.ordinal)
 
@@ -431,8 +432,8 @@ class CredalC45(GainRatio):
     def __init__(self, caution: float = 1.0, pessimism: float = 1.0) -> None:
         super().__init__(caution, pessimism)
 
-    @property
-    def split_caution(self) -> float:  # type: ignore[override]
+    @computed
+    def split_caution(self) -> float:
         """Rows added to the side of larger entropy."""
         return float(self.caution)
 

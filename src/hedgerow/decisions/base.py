@@ -34,7 +34,7 @@ class OpinionLike(Protocol):
     def probability(self) -> ArrayLike: ...
 
 
-class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
+class Decision(BaseEstimator):
     """Base class of decision rules, which turn opinions into prediction sets.
 
     A decision is an object with parameters and one method. ``__init__`` must only store the parameters, so that

@@ -22,7 +22,7 @@ from hedgerow.decisions.base import (
     ordering_scores,
     probability_and_log_odds,
 )
-from hedgerow.util.runtime import cluster_numbers
+from hedgerow.util.runtime import cluster_numbers, computed
 
 
 class Coverage(Decision):
@@ -169,8 +169,8 @@ class Coverage(Decision):
         most_probable = np.arange(probability.shape[1]) == np.argmax(probability, axis=1)[:, None]
         return np.where(chosen.any(axis=1, keepdims=True), chosen, most_probable)
 
-    @property
-    def learned_fields(self) -> Mapping[str, Any]:  # type: ignore[override]
+    @computed
+    def learned_fields(self) -> Mapping[str, Any]:
         """Attributes that `calibrate` sets, and their types in a model file."""
         each = {"threshold_": np.float64, "n_rows_": np.int64, "_by_log_odds": bool}
         of_groups = {"groups_": [str], "group_threshold_": [np.float64], "group_rows_": [np.int64]}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-class TreesClassifier(ClassifierMixin, SupervisedTrees):  # type: ignore[misc]
+class TreesClassifier(ClassifierMixin, SupervisedTrees):
     """Base class for tree and forest classifiers.
 
     `rule`, `caution` and `decision` can be changed on a fitted model; they do not change its trees.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-class TreesRegressor(RegressorMixin, SupervisedTrees):  # type: ignore[misc]
+class TreesRegressor(RegressorMixin, SupervisedTrees):
     """Base class for tree and forest regressors."""
 
     _task: ClassVar[SupervisedTask] = Regression()

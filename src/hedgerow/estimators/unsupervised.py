@@ -49,7 +49,7 @@ _UNSUPERVISED = {
 }
 
 
-class _UnlabelledTrees(TransformerMixin, BaseTrees):  # type: ignore[misc]
+class _UnlabelledTrees(TransformerMixin, BaseTrees):
     """Base class for unsupervised trees, which transform rows to leaves."""
 
     def transform(self, X: TableLike) -> sparse.csr_array | Floats:

@@ -54,7 +54,8 @@ class Cache:
         if entry is None:
             return self._put(key, make(), replace=False)
         self._clock = entry.used = self._clock + 1
-        return entry.value  # type: ignore[no-any-return]
+        value: V = entry.value
+        return value
 
     def peek(self, key: Hashable) -> Any:
         """Return the value under a key, or None."""
@@ -78,7 +79,8 @@ class Cache:
         with self._lock:
             entry = self._kept.get(key)
             if entry is not None and not replace:
-                return entry.value  # type: ignore[no-any-return]
+                kept: V = entry.value
+                return kept
             self._remove(key)
             if nbytes > BUDGET:
                 return value

@@ -123,7 +123,8 @@ class ClassCounts(LeafPayload):
     @property
     def amount(self) -> Floats:
         """Weight of each leaf, (L,); the number of rows without weights."""
-        return self.table(weighted=True).sum(axis=1).astype(np.float64)  # type: ignore[no-any-return]
+        amount: Floats = self.table(weighted=True).sum(axis=1).astype(np.float64)
+        return amount
 
     @property
     def rows(self) -> NDArray[np.int64]:

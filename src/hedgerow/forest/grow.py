@@ -266,8 +266,8 @@ class TrainingRows:
     def checksums(self) -> tuple[int, int]:
         """Return checksums of labels, with groups if there are any, and of codes."""
         identity = zlib.crc32(np.ascontiguousarray(self.target.identity).data)
-        if self.n_groups:
-            identity = zlib.crc32(self.groups.data, identity)  # type: ignore[union-attr]
+        if self.groups is not None and self.n_groups:
+            identity = zlib.crc32(self.groups.data, identity)
         return identity, zlib.crc32(np.ascontiguousarray(self.codes).data)
 
 

@@ -75,15 +75,15 @@ class LeafMasses:
     @classmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> LeafMasses | None:
         """Return masses from arrays as named in files; None if they are absent."""
-        given = [arrays.get(name) for name in cls.TYPES]
-        if all(array is None for array in given):
+        given = [array for array in map(arrays.get, cls.TYPES) if array is not None]
+        if not given:
             return None
-        if any(array is None for array in given):
+        if len(given) < len(cls.TYPES):
             raise ValueError(f"masses must have all of the arrays {', '.join(cls.TYPES)}")
         sets, start, which, amount = given
-        if len(sets) % n_classes:  # type: ignore[arg-type]
-            raise ValueError(f"mass_classes must have {n_classes} values per set, got {len(sets)}")  # type: ignore[arg-type]
-        return cls(sets.reshape(-1, n_classes), start, which, amount)  # type: ignore[union-attr,arg-type]
+        if len(sets) % n_classes:
+            raise ValueError(f"mass_classes must have {n_classes} values per set, got {len(sets)}")
+        return cls(sets.reshape(-1, n_classes), start, which, amount)
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays as named in files."""

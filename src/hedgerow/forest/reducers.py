@@ -195,7 +195,8 @@ class MeanReducer:
 
 def predictions(leaves: Any) -> Floats:
     """Return the predictions of leaves of a regression, (m, 1)."""
-    return leaves.values[:, None]  # type: ignore[no-any-return]
+    values: Floats = leaves.values[:, None]
+    return values
 
 
 # ---- distinct contents ------------------------------------------------------------------------------

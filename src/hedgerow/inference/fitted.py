@@ -75,7 +75,8 @@ class Learned:
         """Return the value learned under this key, computed by `make` if there is none."""
         found = self._known.get(what)
         if found is not None and found[0] == key:
-            return found[1]  # type: ignore[no-any-return]
+            value: _Value = found[1]
+            return value
         with self._lock:
             found = self._known.get(what)
             if found is None or found[0] != key:

@@ -451,7 +451,7 @@ REGRESSION: Mapping[str, Parameter] = {
 }
 
 
-class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
+class TreeEstimator(BaseEstimator):
     """Parameters and capabilities of the public classes, as the layers below them read them."""
 
     #: Rows of the parameter table that a class takes, in the order of its constructor.

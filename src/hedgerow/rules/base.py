@@ -61,7 +61,7 @@ class Setting:
         return cls(int(n_classes), float(caution), weights / weights.sum())
 
 
-class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
+class Rule(BaseEstimator):
     """Base class of rules, which combine the leaf counts of a sample.
 
     A rule is two pure functions and the name of the fold between them. To add one, derive from this class, set `name`

@@ -10,6 +10,7 @@ from hedgerow.belief.masses.combine import reciprocal_nodes
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds, opinion_from_lower
 from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of, register
 from hedgerow.rules.evidence import Dempster, lower_beliefs, masses_from_weights, sum_of_others
+from hedgerow.util.runtime import computed
 
 #: By rounding, leaves with tied classes have weights of this size, for a class that depends on the order of classes.
 NOISE = 1e-14
@@ -193,8 +194,8 @@ class DuboisPrade(Dempster):
         super().__init__(normalised=False)
         self.pooled = pooled
 
-    @property
-    def by_class(self) -> int:  # type: ignore[override]
+    @computed
+    def by_class(self) -> int:
         """Two columns of states per class; the products of all leaves belong to no class."""
         return 2 if self.pooled else 0
 

@@ -11,6 +11,7 @@ from hedgerow.belief.opinion import Bools, Opinion, centred_score, opinion_from_
 from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of, register
 from hedgerow.rules.mean import disagreement, distribution
 from hedgerow.rules.order import median_of
+from hedgerow.util.runtime import computed
 
 LEVEL = 1e-12  # distances and bounds that differ by less are equal
 
@@ -52,8 +53,8 @@ class CredalTrees(Rule):
         self.trim = trim
         self.admit = admit
 
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]
+    @computed
+    def smooth(self) -> bool:
         """False if a tree may be dropped."""
         return self.trim == 0
 

@@ -10,6 +10,7 @@ from hedgerow.belief.leaf import largest_rival, leaf_vacuity
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds, opinion_from_lower
 from hedgerow.belief.plausibility import preference
 from hedgerow.rules.base import Floats, Merge, OnPage, Rule, Setting, one_of, register
+from hedgerow.util.runtime import computed
 
 FAINT = 1e-250  # sums below this may have lost digits
 MOST_LOG = 700.0  # exp of more does not fit into a double
@@ -62,8 +63,8 @@ class Dempster(Rule):
         self.prior = prior
         self.dependence = dependence
 
-    @property
-    def even(self) -> bool:  # type: ignore[override]
+    @computed
+    def even(self) -> bool:
         """Without a prior, all intervals are as wide as the mass of the frame."""
         return self.prior is None
 

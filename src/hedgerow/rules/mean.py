@@ -11,6 +11,7 @@ from hedgerow.belief.opinion import Opinion, centred_score, is_row, opinion_from
 from hedgerow.belief.plausibility import preference
 from hedgerow.belief.scalar import RowOpinion, mean_of_row
 from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of, register
+from hedgerow.util.runtime import computed
 
 
 class Mean(Rule):
@@ -227,8 +228,8 @@ class WeightedAverage(Average):
     def __init__(self, weights: str = "purity") -> None:
         self.weights = weights
 
-    @property
-    def calibrates(self) -> bool:  # type: ignore[override]
+    @computed
+    def calibrates(self) -> bool:
         """False for weights by precision, which depend on caution."""
         return self.weights != "precision"
 

@@ -11,6 +11,7 @@ from hedgerow.belief.leaf import largest_rival, leaf_vacuity
 from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
 from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of, register
 from hedgerow.rules.mean import disagreement, distribution, leaf_score
+from hedgerow.util.runtime import computed
 
 Bools = NDArray[np.bool_]
 
@@ -29,13 +30,13 @@ class Stacked(Rule):
     even = True
     score = "probability"
 
-    @property
-    def scale_free(self) -> bool:  # type: ignore[override]
+    @computed
+    def scale_free(self) -> bool:
         """True if the score of a leaf is."""
         return leaf_score(self.score).scale_free
 
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]
+    @computed
+    def smooth(self) -> bool:
         """True if the score of a leaf is."""
         return leaf_score(self.score).smooth
 
@@ -138,8 +139,8 @@ class GeneralisedMixture(Stacked):
         self.theta = theta
         self.score = score
 
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]
+    @computed
+    def smooth(self) -> bool:
         """False for "max", whose centre can jump from one side of a draw to the other."""
         return self.theta != "max" and super().smooth
 
@@ -192,8 +193,8 @@ class SignedMaximum(Rule):
     def __init__(self, score: str = "probability") -> None:
         self.score = score
 
-    @property
-    def scale_free(self) -> bool:  # type: ignore[override]
+    @computed
+    def scale_free(self) -> bool:
         """True if the score of a leaf is."""
         return leaf_score(self.score).scale_free
 

@@ -150,9 +150,9 @@ class Decoder:
             parameters["n_jobs"] = _checked_threads(parameters["n_jobs"])
         return kind(**parameters)
 
-    def parameters(self, given: Json, kind: type, depth: int = 0) -> dict[str, Any]:
+    def parameters(self, given: Json, kind: type[BaseEstimator], depth: int = 0) -> dict[str, Any]:
         """Decode the parameters of a class; raise an error for unknown names."""
-        known = set(kind._get_param_names())  # type: ignore[attr-defined]
+        known = set(kind._get_param_names())
         if not isinstance(given, dict) or not given.keys() <= known:
             unknown = sorted(given.keys() - known) if isinstance(given, dict) else given
             raise ModelFileError(

@@ -22,7 +22,7 @@ Column = NDArray[Any]
 Columns = list[Column]
 
 
-class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Imputation of missing values from training rows in the same leaves.
 
     In a numeric column, a missing value becomes the mean of these values, weighted by proximity; in a categorical

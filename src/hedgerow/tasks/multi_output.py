@@ -28,6 +28,7 @@ from hedgerow.storage.values import Arrays, Once
 from hedgerow.table import Schema
 from hedgerow.table.bins import Codes
 from hedgerow.table.schema import TargetLike
+from hedgerow.util.runtime import computed
 
 Floats = NDArray[np.float64]
 
@@ -199,8 +200,8 @@ class MultiOutputCore(CoreTarget):
 
     outputs: tuple[CoreTarget, ...]
 
-    @property
-    def n_classes(self) -> int:  # type: ignore[override]
+    @computed
+    def n_classes(self) -> int:
         """Number of classes of the first output, which is the one whose rows are counted."""
         return self.outputs[0].n_classes
 
@@ -243,7 +244,8 @@ class MultiOutputTarget:
     @property
     def class_rows(self) -> tuple[float, ...]:
         """Number of rows of each class of the first output."""
-        return self.outputs[0].class_rows  # type: ignore[no-any-return]
+        rows: tuple[float, ...] = self.outputs[0].class_rows
+        return rows
 
     @property
     def info(self) -> MultiOutputInfo:
@@ -257,7 +259,8 @@ class MultiOutputTarget:
 
     def weighing(self) -> Weighing:
         """Return the rounding of weights of later rows."""
-        return self.outputs[0].weighing()  # type: ignore[no-any-return]
+        rounding: Weighing = self.outputs[0].weighing()
+        return rounding
 
 
 # ---- Predictor of multi-output models --------------------------------------------------------------------------------
@@ -305,7 +308,8 @@ class MultiOutputPredictor(Predictor):
     @property
     def wanted_features(self) -> NDArray[np.uint8] | None:
         """Features to encode in a wide table, (p,); None means all."""
-        return self.outputs[0].wanted_features  # type: ignore[no-any-return]  # all outputs have the same trees
+        wanted: NDArray[np.uint8] | None = self.outputs[0].wanted_features  # all outputs have the same trees
+        return wanted
 
     @property
     def known_rows(self) -> Any:
@@ -411,7 +415,8 @@ class MultiOutputTrace:
     @property
     def errors(self) -> list[float]:
         """Mean error after each tree."""
-        return np.mean([trace.errors for trace in self._traces], axis=0).tolist()  # type: ignore[no-any-return]
+        errors: list[float] = np.mean([trace.errors for trace in self._traces], axis=0).tolist()
+        return errors
 
     def extend(self, forest: Forest, n_threads: int = 1) -> None:
         """Add those trees of a forest that are not in the trace yet."""

@@ -110,6 +110,16 @@ class lazy_property(Generic[_Value]):  # a decorator
         return value
 
 
+def computed(make: Callable[[Any], _Value]) -> _Value:
+    """Property in place of a class attribute of a base class.
+
+    Type checkers know it as an attribute of the type that it returns, because they reject a `property` there.
+    """
+    made: Any = property(make)
+    found: _Value = made
+    return found
+
+
 def user_level() -> int:
     """The `stacklevel` with which the calling function warns about the user's line that has called the package."""
     level, frame = 1, sys._getframe(1)

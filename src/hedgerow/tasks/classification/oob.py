@@ -181,7 +181,8 @@ def calibration_of(
     info: Any = fitted.info
     known = learned.last("calibration")
     if known is not None and known[0] == key and len(known[1].offsets) in (0, fitted.forest.n_classes):
-        return known[1]  # type: ignore[no-any-return]
+        kept: Calibration = known[1]
+    return kept
     if rows is not None:
 
         def make() -> Calibration:

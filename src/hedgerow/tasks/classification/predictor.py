@@ -70,7 +70,7 @@ from hedgerow.tasks.classification.oob import (
     views_for,
 )
 from hedgerow.tasks.classification.target import ClassInfo, read_classes
-from hedgerow.util.runtime import cluster_numbers, halves, lazy_property, thread_count
+from hedgerow.util.runtime import cluster_numbers, computed, halves, lazy_property, thread_count
 
 Floats = NDArray[np.float64]
 
@@ -458,8 +458,8 @@ class ClassificationPredictor(Predictor):
         views = self.calibration.views
         return self.plain_rule if views is None else Viewed(self.plain_rule, views)
 
-    @property
-    def is_calibrated(self) -> bool:  # type: ignore[override]
+    @computed
+    def is_calibrated(self) -> bool:
         """Whether probabilities are calibrated on out-of-bag rows."""
         return not self.calibration.why
 
