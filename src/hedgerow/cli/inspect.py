@@ -109,7 +109,7 @@ def _name(info: ModelFile, number: int) -> str:
     return f"column {number}" if info.schema.names is None else info.schema.names[number]
 
 
-def _plain_value(value: Any) -> Any:
+def _plain_value(value: object) -> Any:
     """Return a parameter as JSON; rules and decisions become their repr."""
     if isinstance(value, np.ndarray | tuple | list):
         return [_plain_value(each) for each in list(value)]

@@ -19,6 +19,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.nodes import Nodes
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import Array
 
 Floats = NDArray[np.float64]
 #: Maximum size of the cached rows of nodes, as a multiple of the codes of a piece.
@@ -302,7 +303,7 @@ def _in_bag(piece: Piece, plan: PartPlan, sketch: Sketch) -> Iterator[_core.Rows
 
 
 def _added(
-    piece: Piece, plan: PartPlan, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
+    piece: Piece, plan: PartPlan, rows: Array, times: NDArray[np.uint32], balance: Floats | None
 ) -> tuple[NDArray[np.uint16] | None, NDArray[np.generic], Floats | None]:
     """Return the groups (n,) of a piece, and the addends of some rows (r,)."""
     amounts, sums = piece.target.amounts(rows, times, balance)

@@ -26,7 +26,7 @@ from hedgerow.inference.predictor import predictor_of
 from hedgerow.inference.variance import SamplingVariance
 from hedgerow.labels import read_labels
 from hedgerow.rules import Rule
-from hedgerow.table.schema import TableLike, TargetLike
+from hedgerow.table.schema import Array, TableLike, TargetLike
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.classification.evaluation import grid_scores
 from hedgerow.tasks.classification.target import labels_as_given
@@ -405,7 +405,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):
         found = predictor_of(self).columns(X)
         return self._framed(X, [*found.typed(), *found.numbers()], found.names)
 
-    def predict_action(self, X: TableLike, costs: Any) -> NDArray[Any]:
+    def predict_action(self, X: TableLike, costs: Any) -> Array:
         """Return the action with the lowest expected cost for each sample.
 
         Expected costs are those of the adjusted probabilities, which `novelty` and out-of-support values move
@@ -587,7 +587,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):
             return self._predictor().oob_evidence()
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Array:
         """Classes, of shape (n_classes,); for multi-output models, a list."""
         return self._predictor().classes
 

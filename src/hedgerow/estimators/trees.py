@@ -338,7 +338,7 @@ def _same_codes(forest: Forest, codes: Codes, own: Codes) -> bool:
     return codes.shape == own.shape and all(np.array_equal(codes[i], own[i]) for i in forest.used_features)
 
 
-def _count(name: str, value: Any) -> int:
+def _count(name: str, value: object) -> int:
     """Return a value; raise ValueError unless it is an int >= 1."""
     if not (isinstance(value, int | np.integer) and value >= 1):
         raise ValueError(f"{name} must be an int >= 1, got {value!r}.")

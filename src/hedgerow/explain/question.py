@@ -16,9 +16,9 @@ from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import Predictor
 from hedgerow.rules import merge_states
 from hedgerow.table.bins import Codes, plain
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
-Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import Calibration, Views
 from hedgerow.decisions.credal import Dominance
 from hedgerow.export.describe import (
-    Array,
     Category,
     Support,
     are_doubles,
@@ -30,6 +29,7 @@ from hedgerow.export.describe import (
 )
 from hedgerow.forest.walk import Tree
 from hedgerow.inference.predictor import Predictor
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor
 

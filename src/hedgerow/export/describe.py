@@ -17,12 +17,12 @@ from hedgerow.belief.leaf import idm_bounds
 from hedgerow.forest.walk import MOST_DEPTH, Held, Tree, TreeNode, as_limit
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.predictor import predictor_of
+from hedgerow.table.schema import Array
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-Array = NDArray[Any]
 Category = str | bool | int | float
 
 #: Destination of an answer: whether it is a leaf, and the number of its node or of the next question.

@@ -23,11 +23,10 @@ from hedgerow.forest.rows import Bags
 from hedgerow.forest.target import TargetInfo
 from hedgerow.inference.fitted import Fitted
 from hedgerow.inference.oob import Sample
-from hedgerow.table.schema import TargetLike
+from hedgerow.table.schema import Array, TargetLike
 from hedgerow.table.sums import Spread, spread_of
 
 Floats = NDArray[np.float64]
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -252,16 +251,14 @@ class PartitionTarget(ABC):
         return np.float64 if self.is_weighted or self.groups is None else np.uint32
 
     @abstractmethod
-    def amounts(
-        self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
-    ) -> tuple[Array, Floats | None]:
+    def amounts(self, rows: Array, times: NDArray[np.uint32], balance: Floats | None) -> tuple[Array, Floats | None]:
         """Return the weights of rows (r,), and their addends to a second sum.
 
         `times` (r,) are multiplicities in the bag.
         """
 
     @abstractmethod
-    def gathered(self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None) -> Self:
+    def gathered(self, rows: Array, times: NDArray[np.uint32], balance: Floats | None) -> Self:
         """Return the target of rows (r,) in the form of a gathered node.
 
         `times` (r,) are multiplicities in the bag.
@@ -276,7 +273,7 @@ class PartitionTarget(ABC):
         """
         raise NotImplementedError(f"the leaves of {type(self).__name__} do not add up")
 
-    def look(self, rows: NDArray[Any], times: NDArray[np.uint32], spans: list[tuple[int, int]]) -> Floats:
+    def look(self, rows: Array, times: NDArray[np.uint32], spans: list[tuple[int, int]]) -> Floats:
         """Return the range of targets, and the first row, of spans of rows, (spans, 4).
 
         Columns are smallest and largest target, and amount and sum of the first row. Called only if sums cannot show
@@ -383,7 +380,7 @@ class Engine(Protocol):
         """Submit a single task."""
         return self.each(name, function, *([each] for each in arguments))[0]
 
-    def put(self, name: str, value: Any) -> Handle:
+    def put(self, name: str, value: object) -> Handle:
         """Send a value that many tasks share.
 
         It is the result of a task, which can be run again if it is lost.

@@ -22,7 +22,7 @@ from hedgerow.params.resolve import bag_mean
 from hedgerow.params.table import TreeEstimator
 from hedgerow.table.binned import BinnedTable
 from hedgerow.table.bins import MAX_BINS, Bins, Codes
-from hedgerow.table.schema import Table, TableLike
+from hedgerow.table.schema import Array, Table, TableLike
 from hedgerow.util.runtime import user_level
 
 Floats = NDArray[np.float64]
@@ -66,14 +66,14 @@ def read_groups(groups: Any, n_rows: int, kept: NDArray[np.uint32] | None) -> Gr
     return Groups.of(_numbered(labels), labels)
 
 
-def labels_of_part(groups: Any, n_rows: int, kept: NDArray[np.int64] | None) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+def labels_of_part(groups: Any, n_rows: int, kept: NDArray[np.int64] | None) -> tuple[Array, NDArray[np.uint32]]:
     """Return the labels of the groups of some rows (g,), and the place of each row `kept` among them (n,)."""
     labels = _checked_labels(groups, n_rows, kept)
     numbers = _ranked(labels)
     return labels[np.unique(numbers, return_index=True)[1]], numbers.astype(np.uint32)
 
 
-def groups_of_parts(labels: list[NDArray[Any]], of_row: list[NDArray[np.uint32]]) -> Groups | None:
+def groups_of_parts(labels: list[Array], of_row: list[NDArray[np.uint32]]) -> Groups | None:
     """Join results of `labels_of_part` in the order of the table; None if all rows differ."""
     numbers = _ranked(reduce(_joined, labels))
     starts = np.cumsum([0, *map(len, labels)])
@@ -127,7 +127,7 @@ def read_later_groups(groups: Any, n_rows: int, kept: NDArray[np.uint32] | None,
     return _later(_checked_labels(groups, n_rows, kept), None if before.rows is None else before.rows.bags.groups)
 
 
-def _later(labels: NDArray[Any], earlier: Groups | None) -> LaterGroups:
+def _later(labels: Array, earlier: Groups | None) -> LaterGroups:
     """Number the groups of later rows with labels (m,)."""
     if earlier is None or earlier.labels is None:
         of_row = _ranked(labels)
@@ -172,19 +172,19 @@ def _check_countable(settings: GrowthParams, model: TreeEstimator, target: Any) 
         )
 
 
-def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+def _joined(first: Array, second: Array) -> Array:
     """Concatenate labels; those of different types remain different."""
     alike = first.dtype.kind == second.dtype.kind
     return np.concatenate([first, second] if alike else [first.astype(object), second.astype(object)])
 
 
-def _ranked(labels: NDArray[Any]) -> NDArray[np.int64]:
+def _ranked(labels: Array) -> NDArray[np.int64]:
     """Number labels (n,) in the order of their first rows."""
     _, first, inverse = np.unique(_numbered(labels), return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse.reshape(-1)])
 
 
-def _checked_labels(groups: Any, n_rows: int, kept: NDArray[np.integer[Any]] | None) -> NDArray[Any]:
+def _checked_labels(groups: Any, n_rows: int, kept: NDArray[np.integer[Any]] | None) -> Array:
     """Return the labels (n,) of the rows `kept`."""
     labels = np.asarray(groups)
     if labels.shape != (n_rows,):
@@ -194,7 +194,7 @@ def _checked_labels(groups: Any, n_rows: int, kept: NDArray[np.integer[Any]] | N
     return labels if kept is None else labels[kept]
 
 
-def _has_missing(labels: NDArray[Any]) -> bool:
+def _has_missing(labels: Array) -> bool:
     """Return whether a label is None or does not equal itself, as NaN."""
     if labels.dtype.kind in "fcmM":
         return bool(np.isnan(labels).any())
@@ -203,7 +203,7 @@ def _has_missing(labels: NDArray[Any]) -> bool:
     return not all(each is not None and _equals_itself(each) for each in labels)
 
 
-def _equals_itself(label: Any) -> bool:
+def _equals_itself(label: object) -> bool:
     """Return whether a label equals itself; comparing pandas.NA raises TypeError."""
     try:
         return bool(label == label)
@@ -211,7 +211,7 @@ def _equals_itself(label: Any) -> bool:
         return False
 
 
-def _numbered(labels: NDArray[Any]) -> NDArray[np.int64]:
+def _numbered(labels: Array) -> NDArray[np.int64]:
     """Number labels (n,), which need not be sortable."""
     if labels.dtype.kind != "O":
         return np.asarray(np.unique(labels, return_inverse=True)[1]).reshape(-1).astype(np.int64)

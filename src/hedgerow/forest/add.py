@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from hedgerow.forest.payload import LeafPayload
 from hedgerow.forest.rows import Bags, Entries, Provenance, spans_of
 from hedgerow.labels import FocalMasses
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import Array
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def add_rows(
     forest: Forest,
     origins: Sequence[Provenance],
     codes: Codes,
-    target: NDArray[Any],
+    target: Array,
     weights: NDArray[np.float64] | None = None,
     n_threads: int = 1,
     groups: NDArray[np.int64] | None = None,
@@ -238,7 +238,7 @@ def _leaf_counts(
     pairs: NDArray[np.int64],
     leaf: NDArray[np.int64],
     labels: NDArray[np.int64],
-    weights: NDArray[Any] | None,
+    weights: Array | None,
     unit: float,
     n_classes: int,
     n_leaves: int,

@@ -18,6 +18,8 @@ from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts
 from hedgerow.forest.payload import Adding, LeafPayload, Rows
 from hedgerow.forest.reducers import Reducer, lift_distinct
 from hedgerow.forest.rows import Provenance
+from hedgerow.rules import Setting
+from hedgerow.table.schema import Array
 
 Floats = NDArray[np.float64]
 
@@ -150,7 +152,7 @@ class ClassCounts(LeafPayload):
         """Return the leaves with the gaps of uncertain labels next to the counts that are read."""
         return self if self.wide or self.masses is None else replace(self, wide=True)
 
-    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
+    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> Array:
         """Return the rows of each class in leaves, or their weight, (m, K)."""
         values = self.weights if weighted and self.weights is not None else self.counts
         if self.entry_start is None or self.entry_class is None:
@@ -176,7 +178,7 @@ class ClassCounts(LeafPayload):
         assert self.masses is not None
         return np.hstack([refined, label_gaps(refined, *self.masses.read(which))])
 
-    def read_without(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+    def read_without(self, leaves: NDArray[np.int64], own: Array) -> Floats:
         """Return the evidence of leaves (m,) without one row each, (m, K).
 
         `own` has the class of each row, or the weights it added, with belief and plausibility if labels are uncertain,
@@ -198,7 +200,7 @@ class ClassCounts(LeafPayload):
         weights[each, own] *= np.maximum(held - 1, 0) / np.where(held > 0, held, 1.0)
         return _shared_out(counts, weights)
 
-    def _read_without_masses(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+    def _read_without_masses(self, leaves: NDArray[np.int64], own: Array) -> Floats:
         """Return the evidence of leaves (m,) without one row each, given its weights and bounds, (m, 3K)."""
         assert self.masses is not None
         own_weight, own_belief, own_plausible = np.hsplit(own, 3)
@@ -210,15 +212,15 @@ class ClassCounts(LeafPayload):
         rest = np.maximum(total - own_weight.sum(axis=1), 0.0)
         return np.hstack([refined, label_gaps(refined, belief - own_belief, plausible - own_plausible, rest)])
 
-    def lift(self, what: Reducer[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
+    def lift(self, what: Reducer[Any], setting: Setting, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
         """Return the states of leaves, (m, S); equal counts are lifted once."""
         return lift_distinct(what, self.read(which), setting)
 
-    def lift_without(self, what: Reducer[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+    def lift_without(self, what: Reducer[Any], setting: Setting, leaves: NDArray[np.int64], own: Array) -> Floats:
         """Return the states of leaves (m,) without one row each, (m, S)."""
         return lift_distinct(what, self.read_without(leaves, own), setting)
 
-    def lift_without_each(self, what: Reducer[Any], setting: Any) -> Floats:
+    def lift_without_each(self, what: Reducer[Any], setting: Setting) -> Floats:
         """Return the states of leaves without one row of a class, by cell, (E, S)."""
         return self.lift_without(what, setting, *np.divmod(self.cells, self.n_classes))
 
@@ -286,13 +288,13 @@ class ClassCounts(LeafPayload):
             return super().impurity_at_nodes(tree, criterion)
         return impurity_of_entries(self._entries(tree, self.heavy), resolve_criterion(criterion), self.n_classes)
 
-    def held_at_nodes(self, tree: Nodes) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    def held_at_nodes(self, tree: Nodes) -> Iterator[tuple[Array, Array, Array]]:
         """Yield classes, rows and weights of each node, from the last to the root."""
         if self.entry_start is None:
             return super().held_at_nodes(tree)
         return held_at_nodes(self._entries(tree, self.counts), self._entries(tree, self.heavy))
 
-    def _entries(self, tree: Nodes, amount: NDArray[Any]) -> _core.NodeEntries:
+    def _entries(self, tree: Nodes, amount: Array) -> _core.NodeEntries:
         """Return the entries of nodes; full tables could be a thousand times larger."""
         start, label = _there(self.entry_start), _there(self.entry_class)
         return _core.NodeEntries(tree.bits, tree.payload, start, label, amount.astype(np.float64))
@@ -322,7 +324,7 @@ class ClassCounts(LeafPayload):
         return repaid if self.masses is None else replace(repaid, masses=self.masses.repeat(borrowers, lenders))
 
     def adding(
-        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
+        self, target: Array, weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> _Adding:
         """Return an object that counts later rows with class numbers (m,) in leaves."""
         kind = _AddingToAll if self.entry_start is None else _AddingToParts
@@ -337,7 +339,7 @@ class ClassCounts(LeafPayload):
         blocks = (masses.table(slice(first, first + step)).toarray() for first in range(0, self.n_leaves, step))
         return np.concatenate([resolved.impurity_of_sets(block, masses.sets > 0) for block in blocks])
 
-    def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
+    def words(self, number: int, classes: Array, decimals: int) -> str:
         """Return the positive counts of a leaf as text."""
         leaf = self.between(number, number + 1)
         held = zip(classes[leaf.cells].tolist(), leaf.counts.tolist(), strict=True)
@@ -380,7 +382,7 @@ class _Adding(Adding):
     def __init__(
         self,
         leaves: ClassCounts,
-        labels: NDArray[Any],
+        labels: Array,
         weights: Floats | None,
         origins: Sequence[Provenance],
         ends: NDArray[np.int64],
@@ -489,7 +491,7 @@ def _in_units(weights: Floats | None, origin: Provenance, n_rows: int) -> NDArra
     return np.maximum(1, np.rint(relative / origin.weight_unit)).astype(np.int64)
 
 
-def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
+def _shared_out(counts: Floats, weights: Array) -> Floats:
     """Return the row totals of counts (m, K) in proportion to weights (m, K)."""
     total = weights.sum(axis=1, keepdims=True)
     return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
@@ -513,14 +515,14 @@ def _join_masses(parts: tuple[ClassCounts, ...]) -> LeafMasses | None:
     return first.join(*more)
 
 
-def exact_sums(where: NDArray[Any], values: NDArray[Any] | None, size: int) -> NDArray[np.int64]:
+def exact_sums(where: Array, values: Array | None, size: int) -> NDArray[np.int64]:
     """Return the sums of whole numbers (m,), or of ones, at each place, (size,)."""
     total = np.zeros(size, dtype=np.int64)
     np.add.at(total, where, np.int64(1) if values is None else values.astype(np.int64))
     return total
 
 
-def _spread(values: NDArray[Any] | None, cells: NDArray[np.int64], size: int) -> Any:
+def _spread(values: Array | None, cells: NDArray[np.int64], size: int) -> Any:
     """Return values (m,) of some cells as (size,), zero elsewhere."""
     if values is None:
         return None
@@ -534,7 +536,7 @@ def _raveled(table: Floats | None) -> Floats | None:
     return None if table is None else table.ravel()
 
 
-def _there(array: NDArray[Any] | None) -> NDArray[Any]:
+def _there(array: Array | None) -> Array:
     """Return an array that leaves of many classes always have."""
     assert array is not None
     return array

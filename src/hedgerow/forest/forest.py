@@ -22,6 +22,7 @@ from hedgerow.forest.payload import LeafPayload
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.views import ViewReader
 from hedgerow.table.bins import Bins, Codes
+from hedgerow.table.schema import Array
 
 #: Largest memory of the class shares of distinct leaves.
 SHARE_BUDGET = 32 << 20
@@ -335,7 +336,7 @@ class Forest:
         """
         return self._reader.smallest_change(codes, seconds, **fields)
 
-    def leaf_counts(self, tree: int, *, weighted: bool = False) -> NDArray[Any]:
+    def leaf_counts(self, tree: int, *, weighted: bool = False) -> Array:
         """Return rows, or weights, of each class in the leaves of a tree, (leaves, K)."""
         return self.evidence.table(slice(*self.leaf_start[tree : tree + 2]), weighted=weighted)
 

@@ -19,6 +19,7 @@ from hedgerow import _core
 from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts_of
 from hedgerow.forest.payload import MOST_WEIGHT
 from hedgerow.labels import FocalMasses
+from hedgerow.table.schema import Array
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ class LeafMasses:
     amount: Floats
 
     @classmethod
-    def of_cells(cls, sets: NDArray[Any], n_leaves: int, cells: NDArray[np.int64], amounts: Floats) -> LeafMasses:
+    def of_cells(cls, sets: Array, n_leaves: int, cells: NDArray[np.int64], amounts: Floats) -> LeafMasses:
         """Return the masses of cells (m,), leaf · F + set, which may repeat."""
         distinct, where = np.unique(cells, return_inverse=True)
         leaf, which = np.divmod(distinct, len(sets))
@@ -201,9 +202,7 @@ class LeafMasses:
             raise ValueError(f"mass_amount must be positive and at most {MOST_WEIGHT:g}")
 
 
-def leaf_masses(
-    masses: FocalMasses, leaves: NDArray[Any], times: NDArray[np.uint32] | None, n_leaves: int
-) -> LeafMasses:
+def leaf_masses(masses: FocalMasses, leaves: Array, times: NDArray[np.uint32] | None, n_leaves: int) -> LeafMasses:
     """Return the masses in the leaves of one tree, given the leaf of each row (n,) and how often it counts there."""
     row = masses.row
     amount = masses.mass if times is None else masses.mass * times[row]

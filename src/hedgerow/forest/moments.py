@@ -19,6 +19,7 @@ from hedgerow.forest.class_counts import ClassCounts, join_weights
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.payload import Adding, LeafPayload, Rows
 from hedgerow.forest.rows import Provenance
+from hedgerow.table.schema import Array
 
 #: Smallest weight relative to the largest: a leaf with zero total weight would have no mean.
 LIGHTEST = 1e-250
@@ -147,7 +148,7 @@ class LeafMoments(LeafPayload):
         """Mean half width of the targets in each leaf, (L,)."""
         return np.zeros(self.n_leaves) if self.halves is None else self.halves
 
-    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
+    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> Array:
         """Return the rows of leaves, or their weight, (m, 1)."""
         return (self.weights if weighted and self.weights is not None else self.counts)[which, None]
 
@@ -218,7 +219,7 @@ class LeafMoments(LeafPayload):
         return replace(kept, counts=kept.counts.astype(np.uint32))
 
     def adding(
-        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
+        self, target: Array, weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> _Adding:
         """Return an object that adds later rows with targets (m,) to leaves."""
         return _Adding(self, target, weights, origins, ends)
@@ -249,7 +250,7 @@ class LeafMoments(LeafPayload):
             return self.variances
         return np.asarray(-self.mean * np.log(np.where(self.mean > 0, self.mean, 1.0)))
 
-    def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
+    def words(self, number: int, classes: Array, decimals: int) -> str:
         """Return prediction, standard deviation and number of rows of a leaf as text."""
         rows, deviation = int(self.counts[number]), float(np.sqrt(self.variances[number]))
         spread = f" ± {deviation:.{decimals}f}" if rows > 1 else ""
@@ -269,7 +270,7 @@ class LeafMoments(LeafPayload):
         if (self.counts == 0).any():
             raise ValueError(f"counts must be positive, got {int((self.counts == 0).sum())} leaves without rows")
 
-    def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> LeafMoments:
+    def _each(self, change: Callable[[Array], Array]) -> LeafMoments:
         """Apply the same change to every array."""
         changed: dict[str, Any] = {name: change(held) for name, held in self.arrays().items()}
         return LeafMoments(**changed)

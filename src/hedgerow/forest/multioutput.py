@@ -15,6 +15,7 @@ from hedgerow.forest.moments import LeafMoments
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.payload import Adding, LeafPayload
 from hedgerow.forest.rows import Provenance
+from hedgerow.table.schema import Array
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +75,7 @@ class MultiOutputLeaves(LeafPayload):
             held |= {f"{number}.{name}": array for name, array in output.arrays().items()}
         return held
 
-    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
+    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> Array:
         """Return the rows of each class of the first output, or their weight, (m, K)."""
         return self.outputs[0].table(which, weighted=weighted)
 
@@ -105,7 +106,7 @@ class MultiOutputLeaves(LeafPayload):
         return amounts[0], np.mean(impurities, axis=0)
 
     def adding(
-        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
+        self, target: Array, weights: Floats | None, origins: Sequence[Provenance], ends: NDArray[np.int64]
     ) -> Adding:
         """Raise: multi-output models do not support later rows."""
         raise NotImplementedError("multi-output models do not support later rows")
@@ -122,7 +123,7 @@ class MultiOutputLeaves(LeafPayload):
         """Return the mean impurity of each leaf over outputs, (L,)."""
         return np.asarray(np.mean([output.impurity(criterion) for output in self.outputs], axis=0))
 
-    def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
+    def words(self, number: int, classes: Array, decimals: int) -> str:
         """Return the number of rows of a leaf as text."""
         return f"{int(self.table(slice(number, number + 1)).sum())} rows"
 

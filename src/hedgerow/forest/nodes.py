@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import Array
 
 _NONE = np.empty(0, dtype=np.intp)
 _FEW = 4096
@@ -439,7 +440,7 @@ def depths_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
     return steps
 
 
-def ascends(start: NDArray[Any], length: int, least: int = 0) -> bool:
+def ascends(start: Array, length: int, least: int = 0) -> bool:
     """Return whether starts ascend from 0 to `length` in steps of at least `least`."""
     sound = len(start) > 0 and start[0] == 0 and start[-1] == length
     # Check the order first: differences of values within [0, length] cannot overflow.

@@ -158,6 +158,6 @@ def _in_leaves(
     )
 
 
-def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
+def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
     if value not in words:
         raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}.")

@@ -26,13 +26,13 @@ class Reducer(Protocol[Given]):
     def merge(self) -> Any:
         """Way to merge states: as in `Rule`, or "mean" over the trees that count for a row."""
 
-    def class_blocks(self, setting: Any) -> tuple[int, ...]:
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
         """Return where blocks of classes begin, as in `Rule`; empty if unknown."""
 
-    def lift(self, held: Any, setting: Any) -> Floats:
+    def lift(self, held: Any, setting: Setting) -> Floats:
         """Lift the evidence of m leaves, for example counts (m, K), to states (m, S)."""
 
-    def finish(self, state: Floats, setting: Any) -> Given:
+    def finish(self, state: Floats, setting: Setting) -> Given:
         """Finish merged states as the result for n samples: arrays, records or lists."""
 
 

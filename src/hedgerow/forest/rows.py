@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.forest.target import FINEST_WEIGHT
 from hedgerow.labels import FocalMasses
+from hedgerow.table.schema import Array
 from hedgerow.util.runtime import one_of_each
 
 Floats = NDArray[np.float64]
@@ -49,10 +50,10 @@ class Groups:
 
     of_row: NDArray[np.uint32]
     n_groups: int
-    labels: NDArray[Any] | None = None
+    labels: Array | None = None
 
     @classmethod
-    def of(cls, numbers: NDArray[Any], labels: NDArray[Any] | None = None) -> Groups | None:
+    def of(cls, numbers: Array, labels: Array | None = None) -> Groups | None:
         """Return groups of rows with equal numbers (n,); None if all rows differ."""
         _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         if len(first) == len(numbers):
@@ -240,7 +241,7 @@ class OobMask:
     """
 
     bags: Bags
-    own: NDArray[Any] | None = None
+    own: Array | None = None
     known: NDArray[np.bool_] | None = None
     as_forest: bool = False
     own_masses: FocalMasses | None = None

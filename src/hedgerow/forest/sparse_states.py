@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.forest.class_counts import ClassCounts
 from hedgerow.forest.nodes import each_from, starts_of
 from hedgerow.forest.reducers import Reducer, distinct_rows
+from hedgerow.rules import Setting
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,7 +71,7 @@ def merged_by_patterns(
     evidence: ClassCounts,
     reached: Reached,
     what: Reducer[Any],
-    setting: Any,
+    setting: Setting,
     shape: Shape,
     n_rows: int,
     weights: Floats | None,
@@ -114,7 +115,7 @@ def _held(evidence: ClassCounts, reached: Reached) -> StateBlock:
     return StateBlock(starts_of(np.bincount(leaf[order], minlength=len(first))), label[order], amount[order])
 
 
-def _lifted(held: StateBlock, what: Reducer[Any], setting: Any, shape: Shape) -> _States:
+def _lifted(held: StateBlock, what: Reducer[Any], setting: Setting, shape: Shape) -> _States:
     """Return the states of leaves; similar numbers of classes share a table."""
     n_blocks, others = len(shape.blocks), shape.others
     size = np.diff(held.start)
@@ -136,7 +137,7 @@ def _lifted(held: StateBlock, what: Reducer[Any], setting: Any, shape: Shape) ->
 
 
 def _of_patterns(
-    patterns: Floats, what: Reducer[Any], setting: Any, shape: Shape, others: Ints
+    patterns: Floats, what: Reducer[Any], setting: Setting, shape: Shape, others: Ints
 ) -> tuple[Floats, Floats, Floats]:
     """Return states of classes (d, B, c), absent classes (d, B) and no class (d, R)."""
     n_patterns, n_columns = patterns.shape

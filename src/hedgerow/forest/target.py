@@ -14,6 +14,7 @@ from scipy import sparse
 
 from hedgerow.errors import SparseTargetError
 from hedgerow.labels import FocalMasses, IntervalTargets, read_labels
+from hedgerow.table.schema import TargetLike
 
 if TYPE_CHECKING:
     from hedgerow.forest.forest import Forest
@@ -173,7 +174,7 @@ class CoreTarget(ABC):
         return (self,)
 
 
-def columns_of(y: Any) -> list[Any] | None:
+def columns_of(y: TargetLike | None) -> list[Any] | None:
     """Return the columns of y, one per output; None for a single output."""
     if sparse.issparse(y):
         raise SparseTargetError(

@@ -20,6 +20,7 @@ from hedgerow.forest.nodes import MULTIWAY, SUBSET, depths_of, parents_of
 from hedgerow.forest.payload import LeafPayload
 from hedgerow.table import Schema, read_table
 from hedgerow.table.bins import Bins, encode
+from hedgerow.table.schema import Array, TableLike
 from hedgerow.util.text import printable
 
 Floats = NDArray[np.float64]
@@ -28,9 +29,9 @@ Floats = NDArray[np.float64]
 class Held(NamedTuple):
     """Classes at a node, ascending, with their rows and weights, (e,) each."""
 
-    labels: NDArray[Any]
-    rows: NDArray[Any]
-    weights: NDArray[Any]
+    labels: Array
+    rows: Array
+    weights: Array
 
 
 class TreeArrays:
@@ -174,7 +175,7 @@ impurity, n_node_samples, weighted_n_node_samples
         number: int,
         bins: Bins,
         schema: Schema,
-        classes: NDArray[Any],
+        classes: Array,
         criterion: str | Criterion = "gini",
         impurities: Floats | None = None,
     ) -> None:
@@ -280,18 +281,18 @@ impurity, n_node_samples, weighted_n_node_samples
         """Weight of the rows at each node, (N,)."""
         return np.asarray(self.evidence.amount, dtype=np.float64)
 
-    def apply(self, X: Any) -> NDArray[np.int32]:
+    def apply(self, X: TableLike) -> NDArray[np.int32]:
         """Return the node number of the leaf that each sample reaches, (n,)."""
         codes = encode(read_table(X, self.schema), self._bins)
         nodes = trees_between(self._forest, self._number, self._number + 1).leaf_nodes(codes)
         return np.asarray(nodes[:, 0])
 
-    def decision_path(self, X: Any) -> sparse.csr_array:
+    def decision_path(self, X: TableLike) -> sparse.csr_array:
         """Return 1 for each node that a sample passes, (n, N)."""
         alone = trees_between(self._forest, self._number, self._number + 1)
         return decision_path(alone, [self], self.apply(X)[:, None])
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: TableLike) -> Floats:
         """Return the `value` of the leaf that each sample reaches, (n, outputs, K)."""
         return self.value[self.apply(X)]
 
@@ -523,7 +524,7 @@ def as_limit(threshold: float) -> tuple[float, bool]:
     return (above, True) if math.isfinite(above) and len(repr(above)) < len(repr(here)) else (here, False)
 
 
-def _listed(values: NDArray[Any]) -> str:
+def _listed(values: Array) -> str:
     """Return categories (m,) as text, at most `MOST_CATEGORIES` by name."""
     named, more = str(values[:MOST_CATEGORIES].tolist()), len(values) - MOST_CATEGORIES
     return f"{named[:-1]}, … {more:,} more]" if more > 0 else named

@@ -24,6 +24,7 @@ from hedgerow.inference.novelty import PredictionNovelty, learned_novelty
 from hedgerow.inference.predictor import Predictor
 from hedgerow.params.table import RandomState
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import Array
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class LeafDrift:
     tree: int
     node: int
     where: str  # the conditions that lead to it
-    label: Any  # the class that is counted; None means all rows
+    label: object  # the class that is counted; None means all rows
     n_old: int
     n_new: int
     expected_new: float
@@ -107,7 +108,7 @@ class DriftSample(NamedTuple):
 
     nodes: NDArray[np.int32]
     oob_mask: NDArray[np.bool_] | None
-    labels: NDArray[Any] | None
+    labels: Array | None
 
 
 def find_drift(
@@ -115,7 +116,7 @@ def find_drift(
     old: DriftSample,
     new: DriftSample,
     *,
-    classes: NDArray[Any] | None,
+    classes: Array | None,
     min_rows: int = 20,
     n_permutations: int = 199,
     random_state: RandomState = 0,
@@ -199,8 +200,8 @@ class _Totals:
         tree: Tree,
         branches: _Branches,
         relabelled: Floats,
-        labels: NDArray[Any] | None,
-        classes: NDArray[Any] | None,
+        labels: Array | None,
+        classes: Array | None,
     ) -> None:
         """Add one tree, with the indicators (m, 1 + P) of the rows that count in it."""
         ends = _Groups.of(branches.end_of_row, len(branches.ends), relabelled)
@@ -236,7 +237,7 @@ class _Totals:
         self._traffic -= 2 * _sums_by(tree.feature[branches.inner], n_features, information[:n_inner])
 
     def _look_for_leaves(
-        self, number: int, tree: Tree, branches: _Branches, counted: _Groups, classes: NDArray[Any] | None
+        self, number: int, tree: Tree, branches: _Branches, counted: _Groups, classes: Array | None
     ) -> None:
         """Keep the cells that deviate most, and the maximum under each permutation."""
         deviation = np.abs(counted.deviation)
@@ -433,7 +434,7 @@ class DriftRows(NamedTuple):
     """
 
     codes: Codes
-    labels: NDArray[Any] | None
+    labels: Array | None
     rows: NDArray[np.int64]
     oob_mask: NDArray[np.bool_] | None = None
 
@@ -442,7 +443,7 @@ def compare(
     predictor: Predictor,
     new: DriftRows,
     reference: DriftRows | None,
-    classes: NDArray[Any] | None,
+    classes: Array | None,
     **options: Any,
 ) -> Drift:
     """Compare new rows with out-of-bag training rows, or with a reference."""
@@ -453,7 +454,7 @@ def compare(
     return find_drift(predictor.fitted.trees(), *samples, classes=classes, **options)
 
 
-def sampled_rows(codes: Codes, labels: NDArray[Any] | None) -> DriftRows:
+def sampled_rows(codes: Codes, labels: Array | None) -> DriftRows:
     """Return at most `DRIFT_ROWS` of the rows with codes (p, n) and labels (n,)."""
     some = spread_evenly(codes.shape[1], DRIFT_ROWS)
     return DriftRows(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)

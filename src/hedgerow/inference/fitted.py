@@ -71,7 +71,7 @@ class Learned:
         #: Held while a thread derives another fit from this one, so that updates are serialised.
         self.changing = RLock()
 
-    def get(self, what: str, key: Any, make: Callable[[], _Value]) -> _Value:
+    def get(self, what: str, key: object, make: Callable[[], _Value]) -> _Value:
         """Return the value learned under this key, computed by `make` if there is none."""
         found = self._known.get(what)
         if found is not None and found[0] == key:
@@ -85,7 +85,7 @@ class Learned:
                 self.n_changes += 1
             return found[1]
 
-    def put(self, what: str, key: Any, value: Any) -> None:
+    def put(self, what: str, key: object, value: object) -> None:
         """Store a value learned elsewhere."""
         with self._lock:
             self._known[what] = (key, value)

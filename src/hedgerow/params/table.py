@@ -403,7 +403,7 @@ PLAIN_CAUTION = Parameter(
 )
 
 
-def number_criterion(value: Any) -> str | Criterion:
+def number_criterion(value: object) -> str | Criterion:
     """Return a criterion of regression: a word, or an object after a check.
 
     "friedman_mse" is an alias of "squared_error".

@@ -149,6 +149,6 @@ def _spread(importance: Any) -> Any:
     return spread if each is None else 2 * spread / np.sqrt(len(each))
 
 
-def _first(value: Any, names: tuple[str, ...], otherwise: Any = None) -> Any:
+def _first(value: object, names: tuple[str, ...], otherwise: Any = None) -> Any:
     """Return the first of these attributes that the object has."""
     return next((getattr(value, name) for name in names if hasattr(value, name)), otherwise)

@@ -15,15 +15,13 @@ import os
 import reprlib
 import stat
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
+from hedgerow.table.schema import Array
 from hedgerow.util.disk import Path_, whole_file
-
-Array: TypeAlias = NDArray[Any]
 
 #: Maximum bytes of JSON in a file: its Python objects take up to 30 times as many. Long data are arrays.
 MAX_HEADER = 1 << 20
@@ -126,7 +124,7 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
     return _parse_json(text)
 
 
-def dump_json(value: Any) -> str:
+def dump_json(value: object) -> str:
     """Serialise plain data as compact JSON; non-finite numbers raise an error."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 

@@ -22,8 +22,9 @@ from hedgerow.params.table import TreeEstimator
 from hedgerow.storage.container import FileContents, dump_json, parse_object, read_file, too_large, write_file
 from hedgerow.storage.parameters import Decoder
 from hedgerow.storage.tables import schema_from_arrays
-from hedgerow.storage.values import Array, Arrays, labels_from_arrays, public_estimators
+from hedgerow.storage.values import Arrays, labels_from_arrays, public_estimators
 from hedgerow.table import Schema
+from hedgerow.table.schema import Array
 from hedgerow.util.disk import Path_
 
 #: Newest format. A higher minor number adds data that older versions can ignore, a higher major number data that they

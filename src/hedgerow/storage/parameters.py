@@ -150,7 +150,7 @@ class Decoder:
             parameters["n_jobs"] = _checked_threads(parameters["n_jobs"])
         return kind(**parameters)
 
-    def parameters(self, given: Json, kind: type[BaseEstimator], depth: int = 0) -> dict[str, Any]:
+    def parameters(self, given: Json, kind: type[TreeEstimator], depth: int = 0) -> dict[str, Any]:
         """Decode the parameters of a class; raise an error for unknown names."""
         known = set(kind._get_param_names())
         if not isinstance(given, dict) or not given.keys() <= known:

@@ -28,9 +28,10 @@ from hedgerow.inference.novelty import Novelty, has_novelty, learned_novelty
 from hedgerow.params.checks import MAX_ROWS
 from hedgerow.storage.parameters import Decoder
 from hedgerow.storage.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
-from hedgerow.storage.values import Array, Arrays, Once, take
+from hedgerow.storage.values import Arrays, Once, take
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
+from hedgerow.table.schema import Array
 
 Json: TypeAlias = Any
 

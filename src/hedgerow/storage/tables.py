@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
 from hedgerow.storage.values import (
-    Array,
     Arrays,
     as_bool,
     check_starts,
@@ -22,7 +21,7 @@ from hedgerow.storage.values import (
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
 from hedgerow.table.categories import MAX_CATEGORIES, type_of_values
-from hedgerow.table.schema import Kind
+from hedgerow.table.schema import Array, Kind
 
 #: Files store the index of a word in these tuples; add new words at the end.
 KINDS: tuple[Kind, ...] = ("number", "boolean", "text", "category", "null", "date", "time")

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
 from hedgerow.forest.nodes import ascends
+from hedgerow.table.schema import Array
 
-Array: TypeAlias = NDArray[Any]
 Arrays: TypeAlias = dict[str, Array]
 Made = TypeVar("Made")
 
@@ -40,7 +40,8 @@ class Once:
         if used and all(arrays.get(name) is array for name, array in used.items()):
             for name in used:
                 del arrays[name]
-            return made  # type: ignore[no-any-return]
+            kept: Made = made
+            return kept
         before = dict(arrays)
         made = make()
         self._known[key] = made, {name: array for name, array in before.items() if name not in arrays}

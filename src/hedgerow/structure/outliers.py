@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from hedgerow.forest.proximity import proximity_blocks
 from hedgerow.inference.predictor import Predictor, predictor_of
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import TargetLike
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.integer[Any]]
 
 
-def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
+def outlier_scores(forest: Any, X: Any = None, y: TargetLike | None = None) -> Floats:
     """Return the distance of each row from the training rows of its class.
 
     A row's isolation is n / Σ proximity², over the n training rows of its class. The score is the isolation minus the

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from hedgerow.forest.proximity import leaf_table
 from hedgerow.inference.predictor import predictor_of
+from hedgerow.table.schema import TableLike
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
@@ -122,7 +123,7 @@ def cluster_rows(
     return np.asarray(np.argsort(np.argsort(first))[number], dtype=np.int32)
 
 
-def _proximity_product(forest: Any, X: Any, oob: bool) -> tuple[Product, int]:
+def _proximity_product(forest: Any, X: TableLike, oob: bool) -> tuple[Product, int]:
     """Return a function that multiplies by the proximities of n rows, and n."""
     if oob:
         table = forest.proximity(X, oob=True)

@@ -18,6 +18,7 @@ from hedgerow.explain.cases import number
 from hedgerow.explain.explanation import ExplainRequest
 from hedgerow.inference.columns import Columns
 from hedgerow.table import NamedColumns
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.costs import Costs
 
 if TYPE_CHECKING:
@@ -95,7 +96,6 @@ def _cell(head: str, value: float | None) -> str:
     return f"{value:.1%}" if head in _SHARES else number(value)
 
 
-Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 #: Name and text of a line.

@@ -14,7 +14,6 @@ from hedgerow.decisions import decision_in_force
 from hedgerow.explain.classification import explain_classes
 from hedgerow.explain.explanation import ExplainRequest, Explanation
 from hedgerow.explain.presenters.base import (
-    Array,
     Explainer,
     Fact,
     Feedback,
@@ -34,6 +33,7 @@ from hedgerow.metrics import SetConfusion, SetTally
 from hedgerow.metrics.confusion import Estimate
 from hedgerow.rules import resolve_rule
 from hedgerow.table import NamedColumns
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation, oob_tally
 from hedgerow.tasks.classification.predictor import ClassificationPredictor

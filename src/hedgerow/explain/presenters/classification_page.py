@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.decisions import Dominance
 from hedgerow.explain.cases import training_rows
-from hedgerow.explain.question import Array, check_one_threshold
+from hedgerow.explain.question import check_one_threshold
 from hedgerow.explain.report.answers_file import model_mark, table_mark
 from hedgerow.explain.report.figures import (
     ReportData,
@@ -30,6 +30,7 @@ from hedgerow.inference.notices import notices_about
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.confusion import Estimate, auc, rates, share_of
 from hedgerow.table import Factors, NamedColumns
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 

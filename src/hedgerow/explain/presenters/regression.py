@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.explain.cases import number
 from hedgerow.explain.explanation import ExplainRequest
 from hedgerow.explain.presenters.base import (
-    Array,
     Explainer,
     Fact,
     Feedback,
@@ -28,6 +27,7 @@ from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics import RegressionTally
 from hedgerow.table import NamedColumns
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.regression.evaluation import RegressionColumns, RegressionEvaluation
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor

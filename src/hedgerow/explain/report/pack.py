@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.plausibility import preference
-from hedgerow.explain.question import Array
 from hedgerow.forest.forest import Forest
+from hedgerow.table.schema import Array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,7 +23,7 @@ LONGEST = 80
 _NAMES = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int16": "i16", "float64": "f64"}
 
 
-def packed(values: NDArray[Any]) -> dict[str, str]:
+def packed(values: Array) -> dict[str, str]:
     """Encode numbers of any shape as the smallest exact typed array, little-endian, in base64.
 
     Examples

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.explain.presenters.base import Groups
-from hedgerow.explain.question import Array
 from hedgerow.explain.report.pack import cut
 from hedgerow.inference.fitted import Fitted, fitted_of, publish
 from hedgerow.table.bins import DATES, PARTS
 from hedgerow.table.groups import group_rows
+from hedgerow.table.schema import Array
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -146,6 +146,6 @@ def _renamed(values: Array, names: Mapping[str, str]) -> Array:
     return np.array(found if is_same else list(map(str, found)), dtype=object)
 
 
-def _key(value: Any) -> str:
+def _key(value: object) -> str:
     """Return the key of a value in a table of names."""
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.masses.frame import row_products
 from hedgerow.decisions.single import ExpectedUtility
+from hedgerow.table.schema import Array
 from hedgerow.util.text import folded
 
 Floats = NDArray[np.float64]
@@ -29,7 +30,7 @@ class Costs:
     of_class: NDArray[np.int64]  # (K,), the action named after each class; -1 if there is none
 
     @classmethod
-    def of(cls, given: Costs | Mapping[Any, Any], classes: NDArray[Any]) -> Costs:
+    def of(cls, given: Costs | Mapping[Any, Any], classes: Array) -> Costs:
         """Read costs: a mapping from each action to K costs, in the order of `classes` or by class.
 
         A pandas data frame has a column for each action, and a row for each class.
@@ -87,7 +88,7 @@ class Costs:
         return found | always
 
 
-def _check_orientation(given: Any, items: Mapping[Any, Any], classes: NDArray[Any]) -> None:
+def _check_orientation(given: Any, items: Mapping[Any, Any], classes: Array) -> None:
     """Raise if actions may have been confused with classes: lists without class names, or a transposed frame."""
     try:
         transposed = given.columns.name is not None and given.index.name is None
@@ -111,7 +112,7 @@ def _is_list(costs: Any) -> bool:
     return _labels_of(costs) is None
 
 
-def _costs_by_class(costs: Any, classes: NDArray[Any], action: object) -> Floats:
+def _costs_by_class(costs: Any, classes: Array, action: object) -> Floats:
     """Return the costs (K,) of an action in the order of the classes, given in this order or with class names."""
     names = [str(name) for name in classes.tolist()]
     labels = _labels_of(costs)

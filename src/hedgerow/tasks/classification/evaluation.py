@@ -22,6 +22,7 @@ from hedgerow.metrics.confusion import auc, rates
 from hedgerow.rules import resolve_rule
 from hedgerow.table import NamedColumns
 from hedgerow.table.groups import BLOCK_ROWS as EVALUATED_ROWS
+from hedgerow.table.schema import Array, TableLike
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.util.runtime import map_in_threads
 from hedgerow.util.text import whole
@@ -29,8 +30,6 @@ from hedgerow.util.text import whole
 if TYPE_CHECKING:
     from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
-
-Array = NDArray[Any]
 
 #: Number of rows per thread whose out-of-bag opinions are in memory at once.
 BLOCK_ROWS = 16_384
@@ -147,9 +146,7 @@ def oob_tally(predictor: ClassificationPredictor) -> SetTally | None:
     return sum(others, start=first)
 
 
-def _tally(
-    predictor: ClassificationPredictor, labels: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]
-) -> SetTally:
+def _tally(predictor: ClassificationPredictor, labels: Array, opinion: Opinion, sets: NDArray[np.bool_]) -> SetTally:
     """Tally opinions and prediction sets of n rows with class numbers (n,)."""
     numbers = np.arange(len(predictor.classes))
     found = tally_sets(labels, opinion.probability.argmax(axis=1), sets, classes=numbers)
@@ -284,7 +281,7 @@ class ClassificationColumns:
         return {} if self.novelty is None else {"novelty": self.novelty}
 
 
-def classification_columns(predictor: ClassificationPredictor, X: Any) -> ClassificationColumns:
+def classification_columns(predictor: ClassificationPredictor, X: TableLike) -> ClassificationColumns:
     """Predict label, set, bounds, uncertainty and, if available, novelty."""
     classes = _whole_classes(predictor.classes)
 

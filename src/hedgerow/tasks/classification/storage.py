@@ -32,7 +32,8 @@ from hedgerow.storage.state import (
     state_from_contents,
     state_to_contents,
 )
-from hedgerow.storage.values import Array, Arrays, Once, labels_from_arrays, labels_to_arrays, take
+from hedgerow.storage.values import Arrays, Once, labels_from_arrays, labels_to_arrays, take
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.oob import rule_key
 from hedgerow.tasks.classification.predictor import ClassificationPredictor, group_column
 from hedgerow.tasks.classification.target import ClassInfo, check_classes

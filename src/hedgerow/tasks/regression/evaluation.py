@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.columns import predicted_columns
 from hedgerow.metrics.tally import RegressionTally, tally_numbers
+from hedgerow.table.schema import Array, TableLike
 
 if TYPE_CHECKING:
     from hedgerow.tasks.regression.predictor import RegressionPredictor
@@ -40,7 +41,7 @@ class RegressionEvaluation:
 
 
 def evaluate_regressor(
-    predictor: RegressionPredictor, table: Any, y: NDArray[Any], coverage: float | None
+    predictor: RegressionPredictor, table: Any, y: Array, coverage: float | None
 ) -> RegressionEvaluation:
     """Compare predictions and, given a `coverage`, intervals with true targets."""
     batch = predictor.read(table)
@@ -90,7 +91,7 @@ class RegressionColumns:
             yield dict(zip(self.names, row, strict=True))
 
 
-def regression_columns(predictor: RegressionPredictor, X: Any, coverage: float) -> RegressionColumns:
+def regression_columns(predictor: RegressionPredictor, X: TableLike, coverage: float) -> RegressionColumns:
     """Predict targets, intervals, bounds, deviations and, if available, novelty."""
 
     def predict(batch: Batch) -> dict[str, Any]:

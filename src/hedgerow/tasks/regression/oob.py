@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from hedgerow.belief.calibrate import gain_of
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import Array
 
 Floats = NDArray[np.float64]
 
@@ -229,8 +230,8 @@ def scaled_place(quantiles: Floats, n: int) -> Floats:
 
 
 def jackknife_plus(
-    leaves: NDArray[Any],
-    values_at: Callable[[NDArray[Any]], Floats],
+    leaves: Array,
+    values_at: Callable[[Array], Floats],
     residuals: Residuals,
     coverage: float,
     kinds: int = 1,

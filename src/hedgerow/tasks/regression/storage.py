@@ -29,7 +29,8 @@ from hedgerow.storage.state import (
     state_from_contents,
     state_to_contents,
 )
-from hedgerow.storage.values import Array, Arrays, Once, check_starts, take
+from hedgerow.storage.values import Arrays, Once, check_starts, take
+from hedgerow.table.schema import Array
 from hedgerow.tasks.regression.oob import MAX_ROWS, MAX_SCALED, Residuals
 from hedgerow.tasks.regression.predictor import RegressionPredictor
 from hedgerow.tasks.regression.stack import KINDS, MOST, MOST_FACTOR, Stack
