@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import FLOOR, Calibration
-from hedgerow.explain.question import Array, Floats, counts_of, only_class, tree_shares, views_of
+from hedgerow.explain.question import Floats, counts_of, only_class, tree_shares, views_of
 from hedgerow.table.bins import DATES, PARTS, part_of
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 #: The cost of a move to or from infinity.

@@ -13,13 +13,13 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
-from hedgerow.explain.question import Array
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import TrainingRows
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.resolve import weights_from
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import Array
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

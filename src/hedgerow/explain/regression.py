@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from hedgerow.explain.cases import Case, KnownRows, Value, number, training_rows
 from hedgerow.explain.explanation import Explained, ExplainRequest, check_numbers, finite
-from hedgerow.explain.question import Array, missing_features
+from hedgerow.explain.question import missing_features
 from hedgerow.explain.shap import ShapValues, explain_values
 from hedgerow.explain.words import joined, name_few
 from hedgerow.forest.proximity import weight_table
 from hedgerow.inference.batch import Batch
 from hedgerow.inference.predictor import Predictor, predictor_of
 from hedgerow.table.bins import Codes
+from hedgerow.table.schema import Array
 from hedgerow.tasks.regression.predictor import COVERAGE, RegressionPredictor
 
 if TYPE_CHECKING:

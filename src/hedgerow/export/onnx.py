@@ -14,7 +14,6 @@ from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.decisions import Decision
 from hedgerow.decisions.base import Checked, tightened
 from hedgerow.export.describe import (
-    Array,
     BranchQuestion,
     Category,
     Support,
@@ -27,6 +26,7 @@ from hedgerow.export.describe import (
 from hedgerow.export.recorder import NotExpressible, Recorded, Recorder, spread
 from hedgerow.inference.fitted import Fitted
 from hedgerow.table import Schema
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 from hedgerow.tasks.regression.predictor import RegressionPredictor
 from hedgerow.util.text import require_text
