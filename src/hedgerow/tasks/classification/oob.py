@@ -182,7 +182,7 @@ def calibration_of(
     known = learned.last("calibration")
     if known is not None and known[0] == key and len(known[1].offsets) in (0, fitted.forest.n_classes):
         kept: Calibration = known[1]
-    return kept
+        return kept
     if rows is not None:
 
         def make() -> Calibration:
