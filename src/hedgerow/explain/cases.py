@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hedgerow.explain.question import Array, Question, labels_of
+from hedgerow.explain.question import Question, labels_of
 from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree, as_limit
 from hedgerow.inference.predictor import Predictor
 from hedgerow.table.bins import DATES, Codes, date_words, plain
 from hedgerow.table.frames import index_names
-from hedgerow.table.schema import Kind
+from hedgerow.table.schema import Array, Kind
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
 
 if TYPE_CHECKING:
