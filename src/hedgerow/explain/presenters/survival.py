@@ -9,17 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.explain.cases import number
 from hedgerow.explain.explanation import ExplainRequest
-from hedgerow.explain.presenters.base import (
-    Array,
-    Explainer,
-    Fact,
-    Figures,
-    FitSummary,
-    Floats,
-    Lines,
-    Presenter,
-    TargetSheet,
-)
+from hedgerow.explain.presenters.base import Explainer, Fact, Figures, FitSummary, Floats, Lines, Presenter, TargetSheet
 from hedgerow.explain.report.request import Parts, ReportRequest
 from hedgerow.explain.survival import SurvivalExplanation, decide, explain_curves
 from hedgerow.inference.columns import Columns
@@ -27,6 +17,7 @@ from hedgerow.inference.fitted import fitted_of
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.metrics.survival import read_survival
 from hedgerow.table import NamedColumns
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.survival.evaluation import GroupCalibration, SurvivalEvaluation, SurvivalTally
 from hedgerow.tasks.survival.predictor import SurvivalPredictor

@@ -13,7 +13,6 @@ from hedgerow import metrics
 from hedgerow.belief.opinion import Opinion
 from hedgerow.decisions import Decision, columns_from_labels
 from hedgerow.explain.presenters.base import HasGroups, Lines, cost_lines, figures_by, group_lines
-from hedgerow.explain.question import Array
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.request import ReportRequest, column_name
 from hedgerow.explain.report.values import usual_words
@@ -24,6 +23,7 @@ from hedgerow.metrics import SetConfusion
 from hedgerow.rules import Rule
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.bins import DATES, Codes
+from hedgerow.table.schema import Array
 from hedgerow.tasks.classification.costs import Costs
 from hedgerow.tasks.classification.evaluation import ClassificationEvaluation
 from hedgerow.tasks.classification.predictor import ClassificationPredictor
