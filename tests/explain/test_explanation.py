@@ -312,3 +312,12 @@ def test_values_outside_the_training_range_are_named_first(flowers):
     row = X[60:61].assign(**{X.columns[2]: X[X.columns[2]].max() * 1.3})
     (why,) = forest.explain(row, shap=False)
     assert why.sentence.startswith(f"Values outside the training range: {X.columns[2]} = ")
+
+
+@pytest.mark.parametrize("n_certain", [0, 60])
+def test_rows_with_uncertain_labels_and_missing_values_are_explained(n_certain):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((60, 3)) < 0.2, np.nan, rng.normal(size=(60, 3)))
+    y = [int(label) if row < n_certain - 20 else {0, 1} for row, label in enumerate(rng.integers(0, 2, 60))]
+    forest = RandomForestClassifier(10, random_state=0, calibration=None).fit(X, y)
+    assert [each.set for each in forest.explain(X[:8], time_limit=0)] == forest.predict_set(X[:8], labels=True)

@@ -166,11 +166,15 @@ def tells_by_absence(training: KnownRows, feature: int, predictor: Classificatio
     """Return whether training rows without the feature have other classes than those with it (chi-square, p < 0.001).
 
     Then values of other rows are no guide to a value that is missing, and measuring it loses what its absence tells.
+    Rows whose label is uncertain do not count.
     """
     if training.labels is None:
         return False
-    absent = np.asarray(training.codes[feature]) == predictor.codebook.missing_code
-    _, label = np.unique(training.labels, return_inverse=True)
+    certain = np.array([each is not None for each in training.labels], dtype=bool)
+    if not certain.any():
+        return False
+    absent = np.asarray(training.codes[feature])[certain] == predictor.codebook.missing_code
+    _, label = np.unique(np.asarray(training.labels)[certain], return_inverse=True)
     counts = np.stack([np.bincount(label[absent == side], minlength=label.max() + 1) for side in (False, True)])
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
     if not expected.all():
