@@ -60,6 +60,34 @@ QUOTES: dict[str, tuple[str, ...]] = {
         "moved by half a standard deviation, {{monitor/alarms with a shift}} did (`{{monitor/command}}`,"
         " {{monitor/date}})",
     ),
+    "how-to/regression": (
+        "| `BeliefVariance(0.5)` | × {{stopping/lam 0.5/error:.2f}} | × {{stopping/lam 0.5/leaves:.2f}} |",
+        '| `BeliefVariance("auto")` | × {{stopping/lam auto/error:.2f}} | × {{stopping/lam auto/leaves:.2f}} |',
+        '| `BeliefVariance("auto", caution=0.01)` | × {{stopping/lam auto, caution 0.01/error:.2f}} | ×'
+        " {{stopping/lam auto, caution 0.01/leaves:.2f}} |",
+        "| `BeliefVariance(0.5, caution=1.0)` | × {{stopping/lam 0.5, caution 1/error:.2f}} | ×"
+        " {{stopping/lam 0.5, caution 1/leaves:.2f}} |",
+    ),
+    "how-to/uncertain-inputs": (
+        "| midpoints | {{inputs/midpoints/0.5:+.3f}} | {{inputs/midpoints/1:+.3f}} | {{inputs/midpoints/2:+.3f}} |",
+        "| missing values | {{inputs/missing values/0.5:+.3f}} | {{inputs/missing values/1:+.3f}} |"
+        " {{inputs/missing values/2:+.3f}} |",
+        "| eight drawn copies | {{inputs/eight drawn copies/0.5:+.3f}} |"
+        " {{inputs/eight drawn copies/1:+.3f}} | {{inputs/eight drawn copies/2:+.3f}} |",
+        "| intervals without refining | {{inputs/intervals without refining/0.5:+.3f}} |"
+        " {{inputs/intervals without refining/1:+.3f}} | {{inputs/intervals without refining/2:+.3f}} |",
+        "| the true values | {{inputs/the true values/0.5:+.3f}} | {{inputs/the true values/1:+.3f}} |"
+        " {{inputs/the true values/2:+.3f}} |",
+        "Accuracy differs from that of midpoints by at most {{inputs/accuracy:.3f}}",
+        "Refining helped on the four sets on which it was chosen ({{inputs/refining where it was chosen:.3f}} at the",
+    ),
+    "how-to/uncertain-labels": (
+        "(forests {{labels/splits on masses/crowd:+.3f}} with labels of a crowd,"
+        " {{labels/splits on masses/blurred:+.3f}} with 30% blurred ones",
+        "Calibration on expected shares lowers log-loss by {{labels/calibration/log-loss:~.3f}}",
+        "by {{labels/masses/forests:.3f}} (forests) and {{labels/masses/single trees:.3f}} (single trees",
+        "On one of the six, forests lose {{labels/masses/worst set:~.3f}}",
+    ),
     "explanation/distributed": (
         "take {{cluster/gathered:.1f}} times the time of one machine if the table is gathered, and"
         " {{cluster/tops:.1f}} times with tops",

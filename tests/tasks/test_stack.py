@@ -138,6 +138,11 @@ def test_some_forests_have_no_stack_and_predict_the_mean_of_their_trees(options)
     np.testing.assert_allclose(forest.predict(FRESH), expected, atol=1e-12)
 
 
+def test_a_forest_of_several_outputs_has_no_stack():
+    forest = MixedForestRegressor(3, random_state=0).fit(X[:60], np.c_[Y[:60], Y[:60]])
+    assert not hasattr(forest, "stack_")
+
+
 def test_files_keep_the_stack(forest, tmp_path):
     save(forest, tmp_path / "model.hedge")
     loaded = load(tmp_path / "model.hedge")

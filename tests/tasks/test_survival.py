@@ -18,7 +18,7 @@ from tests.reference import survival as twin
 
 import hedgerow
 from hedgerow import ExtraSurvivalTrees, RandomSurvivalForest, SurvivalTree
-from hedgerow.decisions import Risk
+from hedgerow.decisions import Coverage, Risk
 from hedgerow.decisions.risk import lowest_threshold
 from hedgerow.explain import debiased_importance, importance_test, oob_permutation_importance
 from hedgerow.forest.class_counts import ClassCounts
@@ -424,6 +424,8 @@ def test_rows_of_low_risk_rarely_have_the_event(fitted: Any) -> None:
     late = RandomSurvivalForest(5, random_state=0).fit(X, y, entry=np.where(np.arange(1500) < 50, 0, y[:, 0] / 2))
     with pytest.raises(ValueError, match="late entry"):
         late.predict_set(fresh, 0.3, decision=Risk())
+    with pytest.raises(TypeError, match="must be a Risk or None"):
+        forest.predict_set(fresh, 0.3, decision=Coverage(0.9))
 
 
 def test_uncertainty_at_a_time_adds_up(fitted: Any) -> None:

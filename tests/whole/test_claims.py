@@ -16,6 +16,7 @@ import hedgerow
 from hedgerow.cli import exit_codes
 from hedgerow.cli.app import COMMANDS
 from hedgerow.cli.options import EvaluateOptions, FitOptions
+from hedgerow.criteria import BeliefVariance
 from hedgerow.decisions import Coverage, Risk, all_decisions, resolve_decision
 from hedgerow.rules import rule_names
 
@@ -70,8 +71,8 @@ DEFAULTS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
     ("how-to/novelty", "`novelty=None` is the default", lambda: default("novelty") is None),
     ("how-to/novelty", "`\"shares\"`, the default of every classifier and regressor",
      lambda: default("unseen") == "shares" and set(having("unseen")) >= PREDICTING),
-    ("how-to/survival", "`min_samples_leaf` is 3 by default",
-     lambda: default("min_samples_leaf", hedgerow.RandomSurvivalForest) == 3),
+    ("how-to/survival", "`min_samples_leaf` is 3 by default for forests, because they pool larger nodes anyway, and 15",
+     lambda: default("min_samples_leaf", *SURVIVAL) == 3 and hedgerow.SurvivalTree().min_samples_leaf == 15),
     ("how-to/uncertain-labels", "`label_rounds`, 5 by default", lambda: default("label_rounds") == 5),
     ("how-to/report", "`max_cases=1000`", lambda: default("max_cases", FOREST.report) == 1000),
     ("how-to/report", "`time_limit=5`", lambda: default("time_limit", FOREST.report) == 5),
@@ -82,6 +83,7 @@ DEFAULTS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
     ("how-to/coverage-and-risk", "approximate on out-of-bag rows, the default", lambda: calibrates_out_of_bag()),
     ("how-to/coverage-and-risk", "On out-of-bag rows, the default", lambda: calibrates_out_of_bag()),
     ("how-to/index", "`decision=\"coverage\"` (95%)", lambda: resolve_decision("coverage").target == 0.95),
+    ("how-to/regression", "The default *s* = 0.03", lambda: BeliefVariance().caution == 0.03),
     ("how-to/regression", "the same with a proof",
      lambda: scales_intervals()),
     ("explanation/bootstrap", "The default here, a Poisson draw for each row",

@@ -44,6 +44,7 @@ PAGES = {
     "how-to/uncertain-inputs": None,
     "how-to/uncertain-labels": None,
     "reference/model-files": None,
+    "tutorials/survival": None,
 }
 
 
@@ -137,16 +138,22 @@ def test_the_example_with_another_package_runs(
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_code_of_the_page_runs_as_printed(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_the_page_runs_as_printed(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     if (package := PAGES[page]) is not None:
         pytest.importorskip(package, reason=f"needs {package}: pip install 'hedgerow[docs]'")
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{page}.md").read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", text, flags=re.DOTALL | re.MULTILINE)
     assert blocks
     names = what_readers_have()
-    for block in blocks:
+    for block, output in blocks:
+        capsys.readouterr()
         exec(compile(block, f"{page}.md", "exec"), names)
+        if output:
+            assert capsys.readouterr().out.split() == output.split()
 
 
 def what_readers_have() -> dict[str, Any]:
@@ -165,13 +172,6 @@ def what_readers_have() -> dict[str, Any]:
         "y_aside": y_new,
         "hedgerow": hedgerow,
     }
-
-
-def test_the_readme_prints_its_output(capsys: pytest.CaptureFixture[str]) -> None:
-    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    code, output = re.search(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", readme, re.DOTALL | re.MULTILINE).groups()
-    exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out.split() == output.split()
 
 
 def test_the_readme_is_short() -> None:

@@ -546,7 +546,7 @@ class TreesClassifier(ClassifierMixin, SupervisedTrees):
         results do not change.
 
         Set the decision first: another rule or decision is calibrated out of bag, as after a fit. Model files and
-        pickles keep the result. `partial_fit` and `grow_more` drop it, unless the model was loaded.
+        pickles keep the result. `grow_more` drops it, and so does `partial_fit`, unless the model was loaded.
 
         Parameters
         ----------

@@ -8,6 +8,7 @@ from hedgerow.criteria import Criterion
 from hedgerow.decisions import Decision
 from hedgerow.estimators.classifiers import RandomForestClassifier
 from hedgerow.estimators.regressors import RandomForestRegressor
+from hedgerow.estimators.trees import as_attribute_error
 from hedgerow.inference.predictor import predictor_of
 from hedgerow.params.resolve import warn_of_friedman
 from hedgerow.params.table import (
@@ -188,7 +189,8 @@ class MixedForestRegressor(RandomForestRegressor):
     def stack_(self) -> Stack:
         """Weights of the kinds of trees, fitted on out-of-bag rows."""
         check_is_fitted(self)
-        stack: Stack = predictor_of(self).stack
+        with as_attribute_error():
+            stack: Stack = predictor_of(self).stack
         return stack
 
     def __init__(

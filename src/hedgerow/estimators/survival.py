@@ -368,6 +368,8 @@ class SurvivalTrees(SupervisedTrees):
         predictor: SurvivalPredictor = predictor_of(self)
         batch, horizon = predictor.read(X), predictor.middle if time is None else time
         if decision is not None:
+            if not isinstance(decision, Risk):
+                raise TypeError(f"decision must be a Risk or None, got {decision!r}. Without it, bounds decide.")
             low = predictor.low_risk(batch, horizon, decision)
             return np.column_stack([~low, np.ones_like(low)])
         lower, upper = predictor.at(predictor.bounds(batch), horizon)[:, 0].T

@@ -31,7 +31,7 @@ def outlier_scores(forest: Any, X: Any = None, y: TargetLike | None = None) -> F
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
         Samples; None uses the training rows.
     y : array-like of shape (n_samples,), default=None
-        Their classes; None uses the predicted classes.
+        Their classes. None uses the labels of training rows, and the predicted classes of other samples.
 
     Returns
     -------
