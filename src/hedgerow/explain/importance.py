@@ -502,8 +502,7 @@ def rows_with_bags(forest: BaseEstimator) -> TrainingRows:
         )
     if rows.target.known is not None:
         raise ValueError(
-            "The importance does not support fits to uncertain labels or cells."
-            " Use permutation_importance on certain rows."
+            "The importance does not support uncertain labels and cells. Use permutation_importance on certain rows."
         )
     return rows
 
