@@ -19,8 +19,8 @@ Rules that the formulas leave open, in the order in which they matter:
   class is the second, with up to eight (unweighted) every class present in turn, otherwise the eight
   commonest, ties to the lower number.
 * A feature with more than 32 categories is cut between groups: the categories of the node, in the order of a draw
-  each, are divided into as many groups as there are twenties of rows, from 2 to 32. A group has the share of its
-  rows, and is not divided.
+  each, are divided into as many groups as there are twenties of rows, at least 2, if that is fewer than categories. A
+  group has the share of its rows, and is not divided.
 * Best first: of equal gains the node that was made earlier.
 """
 
@@ -421,9 +421,10 @@ class Twin:
 
     def _cuts(self, place: Place, feature: int, shares: dict[int, float]) -> list[Split]:
         """Cuts of categories, or of groups of them, in the order of shares by code."""
-        grouped = int(self.bins.n_bins[feature]) > 32
+        n_groups = max(len(place.rows) // 20, 2)
+        grouped = int(self.bins.n_bins[feature]) > 32 and n_groups < len(shares)
         if grouped:
-            shares = self._shares_of_groups(place, feature, shares)
+            shares = self._shares_of_groups(place, feature, shares, n_groups)
         ranked = sorted(shares, key=lambda code: (shares[code], code))
         return [
             self._subset(feature, ranked[:cut], ranked[cut:])
@@ -431,9 +432,10 @@ class Twin:
             if not grouped or shares[ranked[cut - 1]] != shares[ranked[cut]]
         ]
 
-    def _shares_of_groups(self, place: Place, feature: int, shares: dict[int, float]) -> dict[int, float]:
+    def _shares_of_groups(
+        self, place: Place, feature: int, shares: dict[int, float], n_groups: int
+    ) -> dict[int, float]:
         n_rows = {code: len(rows) for code, rows in self._by_code(place, feature).items()}
-        n_groups = min(max(len(place.rows) // 20, 2), 32)
         key = derive_key(derive_key(place.key, GROUP), feature)
         last = int(self.bins.n_bins[feature])  # stands for missing values
         drawn = sorted(n_rows, key=lambda code: (derive_key(key, min(code, last)), code))

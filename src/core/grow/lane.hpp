@@ -95,16 +95,18 @@ struct LaneOrder {
         n_occupied = static_cast<std::uint32_t>(next - order.data()) - has_missing;
     }
     // Divides the occupied categories into groups at random, as equal as possible: one per `rows_per_group` rows, at
-    // least two. The draws depend on the key and the categories alone.
+    // least two; with as many rows per category there are no groups. The draws depend on the key and the categories
+    // alone.
     HEDGEROW_COLD void draw_groups(std::uint64_t key, std::uint32_t n_bins, std::uint32_t n_rows) {
-        const std::uint32_t n_groups = std::clamp(n_rows / rows_per_group, 2U, Feature::most_groups);
+        const std::uint32_t n_groups = std::max(n_rows / rows_per_group, 2U);
+        if (n_groups >= n_occupied) return;
         drawn_.clear();
         for (std::uint32_t i = 0; i < n_occupied; ++i)
             drawn_.emplace_back(derive_key(key, order[i] == missing ? n_bins : order[i]), order[i]);
         std::sort(drawn_.begin(), drawn_.end());
         group_of_.resize(n_codes());
         for (std::uint32_t place = 0; place < n_occupied; ++place)
-            group_of_[drawn_[place].second] = static_cast<std::uint8_t>(std::uint64_t{place} * n_groups / n_occupied);
+            group_of_[drawn_[place].second] = static_cast<std::uint16_t>(std::uint64_t{place} * n_groups / n_occupied);
         groups_.resize(n_groups);
         is_grouped = true;
     }
@@ -162,7 +164,7 @@ private:
         double n_rows = 0, sum = 0;
     };
     std::vector<std::pair<std::uint64_t, std::uint16_t>> drawn_;  // a draw for each category
-    std::vector<std::uint8_t> group_of_;                          // by code
+    std::vector<std::uint16_t> group_of_;                         // by code
     std::vector<Group> groups_;
 };
 

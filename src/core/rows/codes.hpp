@@ -27,10 +27,10 @@ struct Feature {
 
     // Only thresholds, no missing values, and codes that can be compared as signed 16-bit numbers.
     bool is_plain() const { return !nominal && !has_missing && n_bins <= 0x7fff; }
-    // Enough categories for their order in a node to follow chance: they are grouped first.
-    bool has_many_categories() const { return nominal && n_bins > most_groups; }
+    // Enough categories for their order in a small node to follow chance: they are grouped first.
+    bool has_many_categories() const { return nominal && n_bins > few_categories; }
 
-    static constexpr std::uint32_t most_groups = 32;
+    static constexpr std::uint32_t few_categories = 32;
 };
 
 // Codes of some rows, addressed by row and feature, in either layout.
