@@ -130,12 +130,12 @@ def test_targets_that_are_no_numbers_are_named_by_line(run, write, tmp_path, cel
 
 
 def test_an_interval_without_end_is_null_in_json(write, run, tmp_path):
-    """Of seven rows no interval can promise 90 %: it has no ends, and JSON has no infinity."""
+    """Of seven rows no interval can promise 90 %: it ends at 0, as the targets do, and JSON has no infinity."""
     table = write("x,y\n" + "".join(f"{i},{i % 3}\n" for i in range(7)))
     assert run("fit", table, "--target", "y", "--regression", "-o", tmp_path / "m.hedge").exit_code == 0
     for line in run("predict", tmp_path / "m.hedge", table, "--json").stdout.splitlines():
         said = json.loads(line, parse_constant=pytest.fail)
-        assert (said["lower"], said["upper"]) == (None, None)
+        assert (said["lower"], said["upper"]) == (0.0, None)
     evaluated = run("evaluate", tmp_path / "m.hedge", table, "--target", "y", "--json")
     assert evaluated.exit_code == 0
     assert json.loads(evaluated.stdout, parse_constant=pytest.fail)["rows"] == 7

@@ -48,7 +48,8 @@ def test_targets_too_large_are_refused(run, write, tmp_path, monkeypatch, words,
 def test_infinite_values_are_learned_without_a_word_of_numpy(run, write, tmp_path):
     table = write(lines(sides, ["inf" if row % 2 else "-1e400" for row in range(40)]))
     result = run("fit", table, "--target", "y", "--trees", "5", "-o", tmp_path / "m.hedge")
-    assert (result.exit_code, "warning" in result.stderr) == (0, False)
+    assert result.exit_code == 0
+    assert [line for line in result.stderr.splitlines() if "warning" in line and "alone predicts" not in line] == []
 
 
 def test_a_learner_that_does_not_take_a_table_is_left_out(run, write):

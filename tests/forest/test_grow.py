@@ -535,12 +535,15 @@ def test_unseen_categories_follow_the_larger_side() -> None:
     assert model.predict(np.array([["new"], [None]], dtype=object)).tolist() == [1, 1]
 
 
-def test_thousands_of_categories_are_told_apart_by_one_split() -> None:
-    categories = np.arange(3000.0)
+def test_hundreds_of_categories_of_enough_rows_are_told_apart_by_one_split() -> None:
+    categories = np.repeat(np.arange(300.0), 20)
     y = (categories * 7919 % 13 < 6).astype(int)
     model = DecisionTreeClassifier(categorical_features=[0]).fit(categories[:, None], y)
     assert model.get_n_leaves() == 2
     assert np.array_equal(model.predict(categories[:, None]), y)
+    few = np.arange(300.0)  # a row each: one split would always tell them apart, whatever the labels
+    model = DecisionTreeClassifier(categorical_features=[0]).fit(few[:, None], y[::20])
+    assert model.get_n_leaves() > 2
 
 
 def test_a_column_without_any_value_is_never_split_on() -> None:

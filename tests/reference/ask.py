@@ -47,7 +47,7 @@ REFUSALS: dict[type[Exception], str] = {
     ValueError: """
         predict_action predict_belief predict_distribution predict_frame predict_interval predict_lower predict_mass
         predict_novelty predict_quantiles predict_set predict_uncertainty quantile_ranks
-        describe explain report score_samples shap_values
+        calibrate describe explain report score_samples shap_values
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
         drift fit grow_more merge partial_fit to_onnx importance_test cost_complexity_pruning_path fit_transform
         export_code
@@ -141,7 +141,7 @@ def questions(model: Any, n_rows: int = 6, turn: int | None = None) -> Iterator[
     elif isinstance(model, TreesRegressor):
         yield from _of_numbers(model, X, turn)
     elif isinstance(model, SurvivalTrees):
-        yield from _of_times(model, X)
+        yield from _of_times(model, X, turn)
     else:
         yield from _of_rows(model, X)
 
@@ -209,6 +209,7 @@ def _of_classes(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "explain", lambda: [why.to_text() + why.to_html() for why in model.explain(_first(X, 2), time_limit=0)]
     yield "report", lambda: model.report(_first(X, 2), y[:2], time_limit=0).html
     yield "tune", lambda: copy.copy(model).tune()
+    yield "calibrate", lambda: _distributions(copy.copy(model).calibrate(X, y), X)
     whats = _WHATS if turn is None else (None, _WHATS[turn % len(_WHATS)])
     yield "shap_values", lambda: [explain.shap_values(model, _first(X, 2), what) for what in whats]
     yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
@@ -255,7 +256,7 @@ def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model, ax=_axes(turn))
 
 
-def _of_times(model: Any, X: Any) -> Iterator[Question]:
+def _of_times(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     """What a survival forest is asked."""
     y = np.column_stack([np.full(X.shape[0], model.event_times_[0]), np.arange(X.shape[0]) % 2])
     yield "predict", lambda: _finite(model.predict(X))
@@ -267,6 +268,9 @@ def _of_times(model: Any, X: Any) -> Iterator[Question]:
     yield "predict_lower", lambda: model.predict_lower(X)
     yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
     yield "predict_set", lambda: model.predict_set(X)
+    yield "predict_cumulative_incidence", lambda: _finite(model.predict_cumulative_incidence(X, bounds=True))
+    yield "predict_frame", lambda: model.predict_frame(X)
+    yield "SurvivalDisplay", lambda: plot.SurvivalDisplay.from_estimator(model, _first(X, 2), ax=_axes(turn))
     yield "score", lambda: model.score(X, y)
     yield "explain", lambda: model.explain(X)
     yield "report", lambda: model.report(_first(X, 3), y[:3]).html
@@ -286,6 +290,7 @@ def _of_several(model: Any, X: Any) -> Iterator[Question]:
         yield "predict_belief", lambda: [_ordered(each) for each in model.predict_belief(X, (0.2, 0.8))]
         yield "predict_mass", lambda: model.predict_mass(X)
         yield "evidence", lambda: model.evidence(X)
+        yield "calibrate", lambda: copy.copy(model).calibrate(X, y)
     else:
         y = np.column_stack([_some_numbers(output, X.shape[0]) for output in outputs])
         for name in ("predict_bounds", "predict_uncertainty", "predict_interval", "predict_quantiles"):

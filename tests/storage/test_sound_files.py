@@ -328,7 +328,7 @@ def test_every_public_function_is_a_question() -> None:
     functions = {*hedgerow.explain.__all__, *hedgerow.structure.__all__, *hedgerow.plot.__all__}
     about_tables = {"correlated_groups", "correct_pvalues", "drop_column_importance", "ProximityImputer"}
     results = {"Explanation", "Importance", "ImportanceTest", "PermutationImportance", "ShapValues", "SplitCounts"}
-    results |= {"RegressionExplanation", "Summary"}
+    results |= {"RegressionExplanation", "SurvivalExplanation", "Summary"}
     assert functions - about_tables - results - asked == set()
 
 

@@ -80,6 +80,7 @@ def share_explained(codes: NDArray[np.integer[Any]], y: NDArray[Any], *, nominal
         changes = len(counts) - 1 if nominal else int((best[1:] != best[:-1]).sum())
         error = len(y) - int(counts.max(axis=1).sum()) + max(0, changes - (counts.shape[1] - 1))
         return 1 - error / base if base else 0.0
+    y = y / (np.abs(y).max(initial=0.0) or 1.0)  # squares of large targets overflow
     total = float(np.var(y)) * len(y)
     if total == 0:
         return 0.0

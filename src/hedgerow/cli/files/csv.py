@@ -215,12 +215,13 @@ def _header(reader: Iterator[list[str]]) -> tuple[str, ...]:
     """Return the column names: the first row that is not empty."""
     rows = (row for row in reader if row and not (row[0] == "sep=" and not any(row[1:])))
     names = tuple(name.strip() for name in next(rows, []))
-    width = len(names)
     if not any(names):
         raise DataError("no header with column names. Is it the right file?")
-    while not names[-1]:  # empty columns at the right, or a note without a heading
-        names = names[:-1]
-    names = (*names, *(f"{UNNAMED} {number + 1}" for number in range(len(names), width)))
+    named = len(names)
+    while not names[named - 1]:
+        named -= 1
+    if max(2, len(names) - named) <= named:  # else the names are a title
+        names = (*names[:named], *(f"{UNNAMED} {number + 1}" for number in range(named, len(names))))
     unnamed = [number + 1 for number, name in enumerate(names) if not name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if unnamed == [1] and not twice:  # pandas writes its index without a name

@@ -39,8 +39,11 @@ MOST_NAMED = 10
 MOST_DIGITS = 400
 #: Labels such as 007 are text, because their zeros may be significant.
 _PADDED = re.compile(r"[+-]?0[0-9]")
-#: 1,5 and 1.234,50 and 1'000 and 5 % and $20.
-_NUMBER_LIKE = re.compile(r"[-+]?\s*[€$£]?\s*\d+(?:[.,'\s]\d{3})*(?:[.,]\d+)?\s*[%€$£]?")
+#: 1,5 and 1.234,50 and 1'000 and 5 % and $20 and 1,5 kg.
+_NUMBER_LIKE = re.compile(
+    r"[-+]?\s*[€$£]?\s*\d+(?:[.,'\s]\d{3})*(?:[.,]\d+)?\s*[%€$£]?|[-+]?\d+[.,]\d+\s*[^\W\d_]{1,5}"
+)
+_LAST_LETTERS = re.compile(r"\s*[^\W\d_]+$")
 #: A number as people and programs write it.
 NUMBER = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)\s*", re.ASCII | re.IGNORECASE)
 
@@ -327,7 +330,8 @@ def _option_for(texts: list[str], number_format: NumberFormat) -> str | None:
 
 
 def _how_to_read(texts: list[str]) -> str:
-    """Return advice to read numbers in another format."""
+    """Return advice to read numbers in another format; units are dropped once the numbers are read."""
+    texts = [_LAST_LETTERS.sub("", text) for text in texts]
     if all(NumberFormat(",").number(text) is not None is not NumberFormat(".", ",").number(text) for text in texts):
         return "--decimal , or --thousands , reads them, depending on the comma"
     for decimal, thousands in ((",", ""), (".", ","), (",", "."), (".", "'"), (",", " "), (".", " ")):
