@@ -148,6 +148,8 @@ def rule(name: str, **parameters: Any) -> dict[str, Any]:
         ("number-tree", with_parameter("caution", True), "caution must be a number >= 0"),
         ("forest", with_parameter("n_estimators", -3), "n_estimators must be an int >= 1"),
         ("forest", with_parameter("max_depth", []), "max_depth must be an int >= 1 or None"),
+        ("survival", with_parameter("max_features", 1.7e308), "max_features must be"),
+        ("outputs", lambda parts: parts.model["outputs"][1]["fitted"].pop("novelty"), "must share table, trees, bags"),
         ("forest", with_parameter("random_state", -1), "random_state must be an int from 0"),
         ("forest", with_parameter("class_weight", "light"), "class_weight must be one of"),
         ("number-tree", with_parameter("leaf_rows", [0, 0]), "leaf_rows must be True or False"),
@@ -274,11 +276,18 @@ def test_what_outputs_share_is_read_and_checked_once(name: str, monkeypatch: pyt
     assert nodes_checked == [True] + [False] * (len(nodes_checked) - 1)
 
 
+def test_a_file_of_more_rows_than_its_trees_have_counted_is_refused() -> None:
+    parts = parts_of("extra")
+    parts.model["bag"].update(n_rows=2**31 - 1, leaf_counts="inbag")
+    with pytest.raises(hedgerow.ModelFileError, match="bags must be of the rows of all origins, got 2,147,"):
+        loaded(parts)
+
+
 def test_outputs_with_a_table_of_their_own_are_refused() -> None:
     parts = parts_of("outputs")
     kinds = parts.arrays.pop("table.kind")
     parts.arrays.update({f"{k}.table.kind": kinds for k in range(len(parts.model["outputs"]))})
-    with pytest.raises(hedgerow.ModelFileError, match="must share table, trees and bags"):
+    with pytest.raises(hedgerow.ModelFileError, match="must share table, trees, bags and novelty"):
         loaded(parts)
 
 

@@ -109,7 +109,11 @@ def learned_from_contents(
     novelty_from_contents(learned, state, given, arrays, once)
     sketch_from_contents(learned, given, arrays, once)
     reading_from_contents(learned, given)
-    return origins_from_contents(state.forest, given, arrays)
+    origins, forest = origins_from_contents(state.forest, given, arrays)
+    n_rows = sum(origin.n_rows for origin in origins)
+    if origins and state.fingerprint is not None and state.fingerprint.n_rows > n_rows:
+        raise ModelFileError(f"bags must be of the rows of all origins, got {state.fingerprint.n_rows:,} rows.")
+    return origins, forest
 
 
 #: Notation of the file of the training table: entries besides "missing" and "units", and the types of their values.

@@ -140,8 +140,9 @@ def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
             not same
             or output.bins is not first.bins
             or (output.seed, output.fingerprint) != (first.seed, first.fingerprint)
+            or output.learned.last("novelty") != first.learned.last("novelty")
         ):
-            raise ModelFileError("malformed 'outputs': all outputs must share table, trees and bags")
+            raise ModelFileError("malformed 'outputs': all outputs must share table, trees, bags and novelty scores")
     predictions = [output.figures.oob_predictions for output in outputs]
     lengths = {None if each is None else len(each) for each in predictions}
     if len(lengths) > 1:

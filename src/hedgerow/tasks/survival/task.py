@@ -21,6 +21,7 @@ from hedgerow.forest.target import ReadTarget
 from hedgerow.inference.fitted import FitMetrics, Fitted, Learned, fitted_of, publish
 from hedgerow.inference.oob import Trace
 from hedgerow.metrics.survival import MOST_CAUSES
+from hedgerow.params.checks import check_once_fitted
 from hedgerow.params.table import Params
 from hedgerow.storage.parameters import Decoder, Encoder
 from hedgerow.storage.state import learned_from_contents, learned_to_contents, state_from_contents, state_to_contents
@@ -118,6 +119,7 @@ class Survival(SupervisedTask):
         """Read a fitted model, and check everything."""
         info = _grid_from_arrays(arrays)
         model = Decoder(arrays, len(info.names)).estimator(given["parameters"], estimator)
+        check_once_fitted(model)
         state = state_from_contents(given, arrays, len(info.names), once)
         learned, figures = Learned(), oob_from_contents(given["fitted"])
         learn_oob(learned, arrays, model.get_params().get("calibration"))
