@@ -140,7 +140,10 @@ def depth_weights(found: OobCurves, target: SurvivalTarget) -> tuple[float, ...]
 
 
 def lowest_on_simplex(square: Floats, linear: Floats) -> tuple[float, ...]:
-    """Return the weights w >= 0 with sum 1 that minimise w' A w - 2 b' w, for A (D, D) and b (D,)."""
+    """Return the weights w >= 0 with sum 1 that minimise w' A w - 2 b' w, for A (D, D) and b (D,).
+
+    They are multiples of `WEIGHT_UNIT`, so that they do not depend on the rounding of a linear solver, and sum to 1.
+    """
     n = len(linear)
     best, least = np.full(n, 1 / n), np.float64(np.inf)
     for size in range(1, n + 1):  # on each face of the simplex; D is small
@@ -153,7 +156,13 @@ def lowest_on_simplex(square: Floats, linear: Floats) -> tuple[float, ...]:
             value = np.float64(weights @ square @ weights - 2 * linear @ weights)
             if (solved >= 0).all() and abs(solved.sum() - 1) < 1e-6 and value < least:
                 best, least = weights, value
-    return tuple((best / best.sum()).tolist())
+    units = np.round(best / best.sum() / WEIGHT_UNIT)
+    units[units.argmax()] += 1 / WEIGHT_UNIT - units.sum()
+    return tuple((units * WEIGHT_UNIT).tolist())
+
+
+#: Unit of the weights of depths, a power of 2.
+WEIGHT_UNIT = 2.0**-20
 
 
 class BrierLoss(NamedTuple):
