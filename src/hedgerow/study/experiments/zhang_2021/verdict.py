@@ -75,7 +75,7 @@ def _remark_on_constants(best: Ours, variants: list[Ours]) -> list[str]:
         f" another. Skipping them leaves {int(was.sum())} cells outside in {skipped[0].repetitions} repetitions,"
         f" counting them {int(is_.sum())} in {best.repetitions}. Inside since they are counted, with paired differences"
         f" over {min(skipped[0].repetitions, best.repetitions)} repetitions and their standard errors:"
-        f" {', '.join(told) or 'none'}. {noise} further cells are inside by at most {SURE} standard errors."
+        f" {', '.join(told) or 'none'}. Cells inside by at most {SURE} standard errors, not counted: {noise}."
     ]
 
 
