@@ -19,7 +19,7 @@ from hedgerow.cli.files.csv import UNNAMED
 from hedgerow.cli.files.paths import MODEL, STREAM, check_folder, check_out
 from hedgerow.cli.files.sheet import Array, Sheet
 from hedgerow.cli.files.source import read_sheet
-from hedgerow.cli.files.values import POINT, groups_thousands, is_gap, known_places
+from hedgerow.cli.files.values import POINT, groups_thousands, is_gap, known_places, may_group_thousands
 from hedgerow.cli.files.views import labelled_rows
 from hedgerow.cli.match import (
     checked_caution,
@@ -66,6 +66,8 @@ NUMBERS_ROWS = 0.1
 #: Share of the error, or of the variance, that a column which gives the target away explains alone. In public tables
 #: it is at most 0.97 and 0.985.
 LEAK, LEAK_OF_NUMBERS = 0.98, 0.995
+#: Leaks are looked for in about this many rows, spread over the table.
+LEAK_ROWS = 10_000
 #: A class with fewer rows is suspicious; maximum number of such classes named.
 RARE_ROWS, MOST_RARE = 3, 5
 #: Larger integers are not exact in floating point.
@@ -421,8 +423,7 @@ def _look_at_points(sheet: Sheet, name: str, column: Array | Factors) -> None:
     """Warn about numbers whose points may separate thousands."""
     if isinstance(column, Factors) or sheet.has_types or sheet.number_format != POINT:
         return
-    numbers = column[np.isfinite(column)] if column.dtype.kind == "f" else column
-    if not (numbers % 1).any() or np.abs(numbers).max() >= 1000:
+    if not may_group_thousands(column):  # texts take long to read
         return
     texts = {str(cell) for cell in sheet.cells(name).tolist()}
     if found := groups_thousands(text for text in texts if not is_gap(text, sheet.missing)):
@@ -448,10 +449,11 @@ def _look_for_leaks(table: BinnedTable, y: Array, options: FitOptions) -> None:
     """Warn about columns that alone predict the target."""
     if y.ndim != 1:
         return
-    has_classes = presenter_for(options).has_classes
+    has_classes, step = presenter_for(options).has_classes, max(1, len(y) // LEAK_ROWS)
+    y, codes = y[::step], table.codes[:, ::step]
     target, most = (np.unique(y, return_inverse=True)[1], LEAK) if has_classes else (y, LEAK_OF_NUMBERS)
-    for name, codes, known in zip(table.schema.names or (), table.codes, table.schema.categories, strict=True):
-        if share_explained(codes, target, nominal=known is not None, has_classes=has_classes) >= most:
+    for name, column, known in zip(table.schema.names or (), codes, table.schema.categories, strict=True):
+        if share_explained(column, target, nominal=known is not None, has_classes=has_classes) >= most:
             warn(
                 f"Column {name!r} alone predicts the target almost perfectly. If it is not known before the target,"
                 " exclude it with --drop."

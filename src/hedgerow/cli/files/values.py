@@ -138,6 +138,25 @@ def _hours(text: str) -> float | None:
     return hour + minute / 60 + second / 3600 if hour < 24 and minute < 60 and second < 60 else None
 
 
+def may_group_thousands(column: NDArray[Any]) -> bool:
+    """Test whether numbers (n,), read with a decimal point, may have had points between thousands.
+
+    They are below 1,000, mostly with three decimals or none, and fractions are at least 1.
+
+    Examples
+    --------
+    >>> may_group_thousands(np.array([893, 1.097])), may_group_thousands(np.array([893, 1.5]))
+    (True, False)
+    """
+    numbers = np.abs(column[np.isfinite(column)])
+    if not len(numbers) or numbers.max() >= 1000:
+        return False
+    fractions = 1000.0 * numbers[numbers % 1 != 0]
+    three = np.rint(fractions)
+    is_whole = np.allclose(fractions, three, rtol=0, atol=1e-6)
+    return bool(len(fractions) > 0 and fractions.min() >= 1000 and is_whole and (three % 10 != 0).mean() > 0.5)
+
+
 def groups_thousands(texts: Iterable[str]) -> tuple[str, str] | None:
     """Return two numbers that show that points probably separate thousands, such as 893 and 1.097.
 
